@@ -1,0 +1,85 @@
+//! What surrounds a call: who asked, how long it may take, how it is stopped and watched.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::CallId;
+
+/// What surrounds one call. Cheap to clone.
+///
+/// The caller fills in what it knows; the executor hands the tool a copy with `deadline`, `call_id` and a
+/// cancellation token of its own.
+#[derive(Clone, Debug, Default)]
+pub struct CallContext {
+    /// Fires when the caller cancels, when the deadline passes or when the caller walks away.
+    pub cancel: CancellationToken,
+    /// The caller's own time limit; it wins over the tool's, the server's and the global one.
+    pub timeout: Option<Duration>,
+    /// When the executor will give up; set by the executor.
+    pub deadline: Option<Instant>,
+    /// The id of this execution; set by the executor.
+    pub call_id: Option<CallId>,
+    /// Where the tool reports how far it is.
+    pub progress: Progress,
+    /// Who asks, for records and policy.
+    pub caller: Option<Arc<str>>,
+}
+
+impl CallContext {
+    /// The context of a caller that is known by `name`.
+    pub fn for_caller(name: impl Into<Arc<str>>) -> Self {
+        Self {
+            caller: Some(name.into()),
+            ..Self::default()
+        }
+    }
+
+    /// The same context with the caller's own time limit.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+}
+
+/// Where a tool reports its progress; silent unless somebody listens.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>);
+
+impl Progress {
+    /// Calls `listener` with each report, in order and before the call's result.
+    pub fn to(listener: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Tells the listener, if there is one.
+    pub fn report(&self, update: ProgressUpdate) {
+        if let Some(listener) = &self.0 {
+            listener(update);
+        }
+    }
+
+    /// Whether anybody listens.
+    pub fn is_watched(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.is_watched()).finish()
+    }
+}
+
+/// One report of progress.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProgressUpdate {
+    /// How much is done.
+    pub progress: f64,
+    /// How much there is to do, where that is known.
+    pub total: Option<f64>,
+    /// What is going on, for people.
+    pub message: Option<String>,
+}

@@ -1,0 +1,158 @@
+//! How a call can fail.
+
+use std::{error::Error, fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::ToolOutput;
+
+/// An error of any type, kept as a cause.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A failed call: what kind of failure, what the model may read, and the cause for log and audit.
+#[derive(Debug, thiserror::Error)]
+#[error("{for_model}")]
+pub struct ToolError {
+    /// The kind of failure, one of the list of SPEC RS-2.
+    pub kind: ErrorKind,
+    /// What the model may read, and how to do better.
+    pub for_model: String,
+    /// The way out, where there is one: the required parameters, the names that are close.
+    pub hint: Option<String>,
+    /// The tool's own account of its failure, passed on unchanged.
+    pub output: Option<Box<ToolOutput>>,
+    #[source]
+    cause: Option<BoxError>,
+}
+
+impl ToolError {
+    /// A failure of the given kind with the text that the model may read.
+    pub fn new(kind: ErrorKind, for_model: impl Into<String>) -> Self {
+        Self {
+            kind,
+            for_model: for_model.into(),
+            hint: None,
+            output: None,
+            cause: None,
+        }
+    }
+
+    /// The tool ran and failed; its words are passed on.
+    pub fn failed(error: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::ToolError, error.to_string())
+    }
+
+    /// The tool answered that it failed; its answer is passed on unchanged.
+    pub fn answered(output: ToolOutput) -> Self {
+        Self {
+            output: Some(Box::new(output.clone())),
+            ..Self::new(ErrorKind::ToolError, output.text())
+        }
+    }
+
+    /// The tool cannot work with these arguments; `problem` says which one and why.
+    pub fn invalid(problem: impl fmt::Display) -> Self {
+        let text = format!("Invalid parameters: {problem}");
+        Self::new(ErrorKind::InvalidParameters, text)
+    }
+
+    /// What the tool talks to could not be reached (SPEC §12, network).
+    pub fn unreachable(tool: &str, service: impl fmt::Display) -> Self {
+        let text = format!("Tool '{tool}' is unavailable: {service} could not be reached");
+        Self::new(ErrorKind::Unavailable, text)
+    }
+
+    /// The same error with the way out.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with what caused it.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Into<BoxError>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+}
+
+impl From<String> for ToolError {
+    fn from(text: String) -> Self {
+        Self::failed(text)
+    }
+}
+
+impl From<&str> for ToolError {
+    fn from(text: &str) -> Self {
+        Self::failed(text)
+    }
+}
+
+impl From<BoxError> for ToolError {
+    fn from(error: BoxError) -> Self {
+        Self::failed(&error).caused_by(error)
+    }
+}
+
+macro_rules! error_kinds {
+    ($($(#[$doc:meta])* $kind:ident => $code:literal,)*) => {
+        /// The kinds of failure: one list, shared by records, metrics, REST and docs (SPEC RS-2).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum ErrorKind {
+            $($(#[$doc])* #[serde(rename = $code)] $kind,)*
+        }
+
+        impl ErrorKind {
+            /// Every kind, in the order of the contract.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The stable code.
+            pub fn code(self) -> &'static str {
+                match self { $(Self::$kind => $code,)* }
+            }
+        }
+
+        impl FromStr for ErrorKind {
+            type Err = String;
+
+            fn from_str(code: &str) -> Result<Self, Self::Err> {
+                match code {
+                    $($code => Ok(Self::$kind),)*
+                    other => Err(format!("unknown error kind `{other}`")),
+                }
+            }
+        }
+    };
+}
+
+error_kinds! {
+    /// No tool has this name.
+    NotFound => "not_found",
+    /// The name's prefix is no server's.
+    UnknownServer => "unknown_server",
+    /// The arguments do not fit the schema.
+    InvalidParameters => "invalid_parameters",
+    /// Policy said no.
+    Denied => "denied",
+    /// The deadline passed.
+    Timeout => "timeout",
+    /// The caller cancelled, or walked away.
+    Cancelled => "cancelled",
+    /// What the tool needs could not be reached.
+    Unavailable => "unavailable",
+    /// Too many calls are waiting.
+    Overloaded => "overloaded",
+    /// The tool itself failed.
+    ToolError => "tool_error",
+    /// A fault of the host: a panic, a missing handler.
+    Internal => "internal",
+    /// The call was in flight when its process died; whether it happened is not known.
+    OutcomeUnknown => "outcome_unknown",
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}

@@ -1,0 +1,126 @@
+//! Plain async functions as tools, with the schema derived from the argument type.
+
+use std::{future::Future, marker::PhantomData};
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    Annotations, BoxFuture, CallContext, IntoOutput, Tool, ToolError, ToolOutput, ToolSpec,
+};
+
+/// Makes a tool of an async function.
+///
+/// The schema comes from the argument type, and so does the description: it is the type's doc comment.
+/// The function may answer with anything that is [`IntoOutput`], or with a `Result` of it.
+///
+/// ```
+/// use switchboard_toolcall::{tool_fn, CallContext, Tool, ToolError};
+///
+/// /// Waits before it answers.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Wait { secs: u64 }
+///
+/// let wait = tool_fn("wait", |Wait { secs }, cx: CallContext| async move {
+///     tokio::select! {
+///         _ = tokio::time::sleep(std::time::Duration::from_secs(secs)) => Ok("done"),
+///         _ = cx.cancel.cancelled() => Err(ToolError::failed("stopped")),
+///     }
+/// });
+/// assert_eq!(wait.spec().parameters["required"][0], "secs");
+/// ```
+pub fn tool_fn<A, F, Fut>(name: impl Into<String>, function: F) -> FunctionTool<A, F>
+where
+    A: DeserializeOwned + JsonSchema + Send + 'static,
+    F: Fn(A, CallContext) -> Fut + Send + Sync,
+    Fut: Future + Send,
+    Fut::Output: IntoOutput,
+{
+    let mut parameters = schema_of::<A>();
+    let description = match parameters.remove("description") {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    };
+    FunctionTool {
+        spec: ToolSpec::new(name, description, Value::Object(parameters)),
+        function,
+        arguments: PhantomData,
+    }
+}
+
+/// The JSON Schema of `A`, self-contained and without decoration.
+fn schema_of<A: JsonSchema>() -> serde_json::Map<String, Value> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let schema = settings.into_generator().into_root_schema_for::<A>();
+    match Value::from(schema) {
+        Value::Object(mut schema) => {
+            schema.remove("title");
+            schema
+        }
+        // `true`: the type takes anything.
+        _ => serde_json::Map::new(),
+    }
+}
+
+/// An async function with a spec; made by [`tool_fn`].
+pub struct FunctionTool<A, F> {
+    spec: ToolSpec,
+    function: F,
+    arguments: PhantomData<fn(A)>,
+}
+
+impl<A, F> FunctionTool<A, F> {
+    /// What is known of the tool before it is called.
+    pub fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// The same tool with another description.
+    #[must_use]
+    pub fn describe(mut self, description: impl Into<String>) -> Self {
+        self.spec.description = description.into();
+        self
+    }
+
+    /// The same tool with these annotations.
+    #[must_use]
+    pub fn annotate(mut self, annotations: Annotations) -> Self {
+        self.spec.annotations = annotations;
+        self
+    }
+
+    /// The same tool, changed in any other way that its spec allows.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut ToolSpec)) -> Self {
+        change(&mut self.spec);
+        self
+    }
+}
+
+impl<A, F, Fut> Tool for FunctionTool<A, F>
+where
+    A: DeserializeOwned + JsonSchema + Send + 'static,
+    F: Fn(A, CallContext) -> Fut + Send + Sync,
+    Fut: Future + Send,
+    Fut::Output: IntoOutput,
+{
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            // The schema has said yes; what it cannot say (a `try_from`, a custom format) fails here.
+            let args = A::deserialize(args).map_err(ToolError::invalid)?;
+            (self.function)(args, cx.clone()).await.into_output()
+        })
+    }
+}

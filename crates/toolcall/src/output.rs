@@ -1,0 +1,189 @@
+//! What a tool answers.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value};
+
+use crate::ToolError;
+
+/// What a tool answered: a plain value, or content parts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolOutput {
+    /// Any JSON value, a string included.
+    Value(Value),
+    /// Text, images, audio and resources side by side, as MCP tools answer.
+    Content(Content),
+}
+
+impl ToolOutput {
+    /// The answer for people and models: strings as they are, anything else as compact JSON.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Value(Value::String(text)) => text.clone(),
+            Self::Value(value) => value.to_string(),
+            Self::Content(content) => match content.only_text() {
+                Some(text) => text.into_owned(),
+                None => serde_json::to_string(content).unwrap_or_default(),
+            },
+        }
+    }
+}
+
+/// Content parts with what a server said beside them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    /// The parts, in order.
+    pub parts: Vec<Part>,
+    /// `structuredContent`, `_meta` and vendor fields, as they came.
+    pub fields: Map<String, Value>,
+}
+
+impl Content {
+    /// The joined text, where there is nothing but text.
+    pub fn only_text(&self) -> Option<Cow<'_, str>> {
+        if !self.fields.is_empty() {
+            return None;
+        }
+        match &self.parts[..] {
+            [only] => only.only_text().map(Cow::Borrowed),
+            parts => {
+                let texts: Option<Vec<_>> = parts.iter().map(Part::only_text).collect();
+                texts.map(|texts| Cow::Owned(texts.join("\n")))
+            }
+        }
+    }
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.fields.len() + 1))?;
+        map.serialize_entry("content", &self.parts)?;
+        for (key, value) in &self.fields {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// One content part: a JSON object whose `type` says what it is, kept as it came.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Part(pub Map<String, Value>);
+
+impl Part {
+    /// A text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = Value::String(text.into());
+        Self(Map::from_iter([
+            ("type".to_owned(), "text".into()),
+            ("text".to_owned(), text),
+        ]))
+    }
+
+    /// A binary part of kind `image` or `audio`; `data` is base64.
+    pub fn binary(kind: &str, media_type: &str, data: impl Into<String>) -> Self {
+        Self(Map::from_iter([
+            ("type".to_owned(), kind.into()),
+            ("data".to_owned(), Value::String(data.into())),
+            ("mimeType".to_owned(), media_type.into()),
+        ]))
+    }
+
+    /// What `type` says.
+    pub fn kind(&self) -> &str {
+        self.0.get("type").and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// The text of a text part.
+    pub fn as_text(&self) -> Option<&str> {
+        match self.kind() {
+            "text" => self.0.get("text").and_then(Value::as_str),
+            _ => None,
+        }
+    }
+
+    /// The text of a part that carries nothing else.
+    fn only_text(&self) -> Option<&str> {
+        self.as_text().filter(|_| self.0.len() == 2)
+    }
+
+    /// The binary content of an image, an audio clip or an embedded blob.
+    pub fn as_binary(&self) -> Option<Binary<'_>> {
+        let (kind, holder, data) = match self.kind() {
+            "image" => ("image", &self.0, "data"),
+            "audio" => ("audio", &self.0, "data"),
+            "resource" => ("blob", self.0.get("resource")?.as_object()?, "blob"),
+            _ => return None,
+        };
+        let media_type = holder.get("mimeType").and_then(Value::as_str);
+        Some(Binary {
+            kind,
+            media_type: media_type.unwrap_or("application/octet-stream"),
+            data: holder.get(data)?.as_str()?,
+        })
+    }
+}
+
+/// A look at a part's binary content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binary<'a> {
+    /// `image`, `audio` or `blob`.
+    pub kind: &'static str,
+    /// The media type.
+    pub media_type: &'a str,
+    /// The content in base64.
+    pub data: &'a str,
+}
+
+/// What a plain function may answer.
+pub trait IntoOutput {
+    /// The answer as the executor takes it.
+    ///
+    /// # Errors
+    /// The function failed, or its answer is not JSON.
+    fn into_output(self) -> Result<ToolOutput, ToolError>;
+}
+
+/// A typed answer, given as JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Json<T>(pub T);
+
+impl<T: Serialize> IntoOutput for Json<T> {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        let value = serde_json::to_value(self.0).map_err(|error| {
+            ToolError::failed(format_args!("the answer is not JSON: {error}")).caused_by(error)
+        })?;
+        Ok(ToolOutput::Value(value))
+    }
+}
+
+impl IntoOutput for ToolOutput {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoOutput for Value {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::Value(self))
+    }
+}
+
+impl IntoOutput for String {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::Value(Value::String(self)))
+    }
+}
+
+impl IntoOutput for &str {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        self.to_owned().into_output()
+    }
+}
+
+impl<T: IntoOutput, E: Into<ToolError>> IntoOutput for Result<T, E> {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        self.map_err(Into::into)?.into_output()
+    }
+}

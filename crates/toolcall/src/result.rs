@@ -1,0 +1,195 @@
+//! The result of one execution: one value, three views (SPEC RS-3).
+
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use serde_json::Value;
+
+use crate::{CallId, ErrorKind, ToolError, ToolOutput};
+
+/// What came of one call. Serializes as the envelope of SPEC §6.
+#[derive(Debug)]
+pub struct ToolResult {
+    /// The id of this execution; records carry it too.
+    pub call_id: CallId,
+    /// The id that the asking side gave the call.
+    pub tool_call_id: String,
+    /// The name that was asked for.
+    pub tool_name: String,
+    /// The server that the tool belongs to, where it belongs to one.
+    pub server: Option<Arc<str>>,
+    /// How long validation and execution took.
+    pub elapsed: Duration,
+    /// The answer, or what went wrong.
+    pub outcome: Result<Answer, ToolError>,
+    /// Whether text was cut; the whole is then `artifacts[0]`.
+    pub truncated: bool,
+    /// What is kept beside the result: whole texts and binaries.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// A successful answer, bounded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The answer for those who take every kind of content; only its text is bounded.
+    pub output: ToolOutput,
+    /// What stands in its place wherever only text is shown, if that differs.
+    pub shown: Option<ToolOutput>,
+}
+
+impl Answer {
+    /// The answer as text views and the envelope show it: bounded, and without binaries.
+    pub fn shown(&self) -> &ToolOutput {
+        self.shown.as_ref().unwrap_or(&self.output)
+    }
+}
+
+impl ToolResult {
+    /// Whether the call succeeded.
+    pub fn is_success(&self) -> bool {
+        self.outcome.is_ok()
+    }
+
+    /// The kind of failure, if it failed.
+    pub fn error_kind(&self) -> Option<ErrorKind> {
+        self.outcome.as_ref().err().map(|error| error.kind)
+    }
+
+    /// `ok`, or the code of the failure: what records and metrics call the outcome.
+    pub fn outcome_code(&self) -> &'static str {
+        self.error_kind().map_or("ok", ErrorKind::code)
+    }
+
+    /// The plain text: strings as they are, objects as compact JSON, failures with the way out.
+    pub fn text(&self) -> String {
+        match &self.outcome {
+            Ok(answer) => answer.shown().text(),
+            Err(error) => match (&error.hint, error.kind) {
+                (Some(hint), ErrorKind::InvalidParameters) => {
+                    format!("{} {hint}", error.for_model)
+                }
+                _ => error.for_model.clone(),
+            },
+        }
+    }
+
+    /// The message that goes back to the model.
+    pub fn message(&self) -> ToolMessage {
+        let content = match &self.outcome {
+            Ok(answer) => answer.shown().text(),
+            Err(error) if error.output.is_some() => error.for_model.clone(),
+            Err(error) if error.kind == ErrorKind::NotFound => self.unknown_tool(error),
+            Err(_) => format!("Error: {}", self.text()),
+        };
+        ToolMessage {
+            content,
+            tool_call_id: self.tool_call_id.clone(),
+            is_error: self.outcome.is_err(),
+        }
+    }
+
+    fn unknown_tool(&self, error: &ToolError) -> String {
+        let hint = error.hint.as_deref();
+        let (line, hint) = hint.map_or(("", ""), |hint| ("\n", hint));
+        format!("Error: Unknown tool \"{}\"{line}{hint}", self.tool_name)
+    }
+
+    /// The duration in the unit of the contract.
+    pub fn execution_time_ms(&self) -> f64 {
+        self.elapsed.as_secs_f64() * 1000.0
+    }
+
+    /// The value that the envelope calls `result`, if the call succeeded.
+    pub fn value(&self) -> Option<Cow<'_, Value>> {
+        let answer = self.outcome.as_ref().ok()?;
+        Some(match answer.shown() {
+            ToolOutput::Value(value) => Cow::Borrowed(value),
+            ToolOutput::Content(content) => Cow::Owned(match content.only_text() {
+                Some(text) => Value::String(text.into_owned()),
+                None => serde_json::to_value(content).unwrap_or_default(),
+            }),
+        })
+    }
+}
+
+impl Serialize for ToolResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut envelope = serializer.serialize_map(None)?;
+        envelope.serialize_entry("success", &self.is_success())?;
+        match &self.outcome {
+            Ok(answer) => envelope.serialize_entry("result", &Shown(answer.shown()))?,
+            Err(error) => envelope.serialize_entry("error", &error.for_model)?,
+        }
+        envelope.serialize_entry("tool_name", &self.tool_name)?;
+        envelope.serialize_entry("execution_time_ms", &self.execution_time_ms())?;
+        envelope.serialize_entry("call_id", &self.call_id)?;
+        if let Err(error) = &self.outcome {
+            envelope.serialize_entry("error_kind", &error.kind)?;
+            if let Some(hint) = &error.hint {
+                envelope.serialize_entry("hint", hint)?;
+            }
+        }
+        if self.truncated {
+            envelope.serialize_entry("truncated", &true)?;
+        }
+        if !self.artifacts.is_empty() {
+            envelope.serialize_entry("artifacts", &self.artifacts)?;
+        }
+        if let Some(server) = &self.server {
+            envelope.serialize_entry("server", &**server)?;
+        }
+        envelope.end()
+    }
+}
+
+/// Serializes an output as the envelope's `result`, without building the value first.
+struct Shown<'a>(&'a ToolOutput);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            ToolOutput::Value(value) => value.serialize(serializer),
+            ToolOutput::Content(content) => match content.only_text() {
+                Some(text) => serializer.serialize_str(&text),
+                None => content.serialize(serializer),
+            },
+        }
+    }
+}
+
+/// Something kept beside a result, to be read by its id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// What `read_result` takes.
+    pub id: String,
+    /// `text`, `image`, `audio` or `blob`.
+    pub kind: String,
+    /// The media type.
+    pub media_type: String,
+    /// The size in bytes.
+    pub size: u64,
+}
+
+impl fmt::Display for Artifact {
+    /// The line that stands in a text where the binary was.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            id,
+            kind,
+            media_type,
+            size,
+        } = self;
+        write!(f, "[{kind}: {media_type}, {size} bytes, artifact {id}]")
+    }
+}
+
+/// The answer to one call in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolMessage {
+    /// What the model reads.
+    pub content: String,
+    /// The call that this answers.
+    pub tool_call_id: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+}
