@@ -194,5 +194,6 @@ mod tests {
         let error = serde_json::from_str::<Size>("-5").unwrap_err();
         assert!(error.to_string().contains("negative"), "{error}");
         assert_eq!(serde_json::from_str::<Size>("\"2k\"").unwrap(), Size(2000));
+        assert_eq!(serde_json::from_str::<Size>("50000").unwrap(), Size(50_000));
     }
 }
