@@ -1,1 +1,61 @@
-fn main() {}
+//! The tasks of the people who work on Switchboard, and of CI: `cargo xtask TASK`.
+//!
+//! Each task is a module; what they share (running a command, the repository's root) is in `shell`.
+
+mod ci;
+mod test;
+mod parts;
+mod spec;
+mod shell;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The tasks of the people who work on Switchboard, and of CI.
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    arg_required_else_help = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Everything CI checks: formatting, lints, docs, spec ids, then all tests
+    Ci,
+    /// Install what the tests need, then run all of them
+    Test {
+        /// Only tests whose name contains one of these
+        #[arg(last = true)]
+        filters: Vec<String>,
+    },
+    /// Only install what the tests need
+    Parts,
+    /// Tell which requirements of docs/spec.md no test names yet
+    Spec {
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Ci => ci::run(),
+        Task::Test { filters } => test::run(&filters),
+        Task::Parts => parts::install().map(drop),
+        Task::Spec { json } => spec::run(json),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{} {error:#}", shell::red("error:"));
+            ExitCode::FAILURE
+        }
+    }
+}

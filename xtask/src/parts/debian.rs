@@ -1,0 +1,88 @@
+//! Debian packages, installed system-wide.
+
+use anyhow::{Result, bail};
+
+use crate::shell::Run;
+
+/// What the tests need of Debian.
+pub(super) const PACKAGES: &[&str] = &[
+    // A sound server with a null sink, and `pactl`, for control_speaker_volume.
+    "pulseaudio",
+    "pulseaudio-utils",
+];
+
+/// Seconds to wait while another program installs packages.
+const WAIT_FOR_LOCK: &str = "DPkg::Lock::Timeout=300";
+
+/// Installs those of `packages` that are missing.
+pub(super) fn install(packages: &[&str]) -> Result<()> {
+    let wanted = missing(packages)?;
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    eprintln!("installing {} (Debian)…", wanted.join(", "));
+    let rights = rights(&wanted)?;
+    apt_get(rights, &["update"]).quiet()?;
+    let install = [
+        "install",
+        "-y",
+        "--no-install-recommends",
+        "-o",
+        WAIT_FOR_LOCK,
+    ];
+    apt_get(rights, &install).arguments(&wanted).quiet()?;
+
+    let still = missing(&wanted)?;
+    if !still.is_empty() {
+        bail!(
+            "apt-get succeeded, but dpkg does not list as installed: {}",
+            still.join(", ")
+        );
+    }
+    Ok(())
+}
+
+fn missing<'a>(packages: &[&'a str]) -> Result<Vec<&'a str>> {
+    let mut missing = Vec::new();
+    for package in packages {
+        // It fails for a package it has never heard of, and knows others that were removed again.
+        let query = ["-W", "-f", "${db:Status-Status}", package];
+        let output = Run::new("dpkg-query").arguments(query).output();
+        let Ok(output) = output else {
+            bail!(
+                "this is not Debian (no dpkg-query), but the tests need its packages {}",
+                packages.join(", ")
+            );
+        };
+        if output.stdout != b"installed" {
+            missing.push(*package);
+        }
+    }
+    Ok(missing)
+}
+
+/// The program that starts `apt-get`, and the words between; through `env`, for sudo passes no variables on.
+type Rights = (&'static str, &'static [&'static str]);
+
+/// Finds out how we may change the system.
+fn rights(wanted: &[&str]) -> Result<Rights> {
+    if Run::new("id").arguments(["-u"]).text()? == "0" {
+        return Ok(("env", &[]));
+    }
+    if Run::new("sudo").arguments(["-n", "true"]).succeeds() {
+        return Ok(("sudo", &["-n", "env"]));
+    }
+    bail!(
+        "the tests need Debian packages, but you are not root and `sudo -n` does not work; run this, then try again: \
+         sudo apt-get update && sudo apt-get install -y --no-install-recommends {}",
+        wanted.join(" ")
+    );
+}
+
+fn apt_get((program, before): Rights, arguments: &[&str]) -> Run {
+    let quietly = ["DEBIAN_FRONTEND=noninteractive", "apt-get"];
+    Run::new(program)
+        .arguments(before)
+        .arguments(quietly)
+        .arguments(arguments)
+}

@@ -1,0 +1,63 @@
+//! Python packages: `parts/NAME/requirements.txt`, installed to `.parts/NAME/venv`.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use super::stamp::Stamp;
+use super::{Part, declaration};
+use crate::shell::Run;
+
+/// Installs the part's Python packages, where it has any and they are not there yet.
+pub(super) fn install(part: &Part) -> Result<()> {
+    let Some(requirements) = declaration(part, "requirements.txt")? else {
+        return Ok(());
+    };
+    if let Some(line) = unpinned(&requirements) {
+        bail!(
+            "`parts/{}/requirements.txt` must pin every package with ==, but says `{line}`",
+            part.name
+        );
+    }
+    // A venv points at the Python that made it.
+    let python = Run::new("python3")
+        .arguments(["--version"])
+        .text()
+        .context("Python packages need python3")?;
+    let venv = part.installed.join("venv");
+    let stamp = Stamp::new(&venv, &[&python, &requirements]);
+    if stamp.is_current() {
+        return Ok(());
+    }
+
+    eprintln!("installing {} (python)…", part.name);
+    fs::create_dir_all(&part.installed)?;
+    fs::write(part.installed.join("requirements.txt"), &requirements)?;
+    // --clear removes an older venv, stamp included.
+    Run::new("python3")
+        .arguments(["-m", "venv", "--clear", "venv"])
+        .within(&part.installed)
+        .quiet()?;
+    // --no-deps: what is not pinned does not come in, and `pip check` says so where it was needed.
+    let pip = || {
+        Run::new(venv.join("bin/pip"))
+            .within(&part.installed)
+            .arguments(["--disable-pip-version-check"])
+    };
+    pip()
+        .arguments(["install", "--no-deps", "-r", "requirements.txt"])
+        .quiet()?;
+    pip().arguments(["check"]).quiet()?;
+    stamp.write()
+}
+
+/// The first line that names a package without saying exactly which version.
+pub(super) fn unpinned(requirements: &str) -> Option<&str> {
+    let names_package =
+        |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("--hash=");
+    requirements
+        .lines()
+        .map(str::trim)
+        .filter(names_package)
+        .find(|line| !line.contains("=="))
+}
