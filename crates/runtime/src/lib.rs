@@ -1,1 +1,51 @@
-//! placeholder
+//! The one path every tool call takes.
+//!
+//! [`ToolManager`] holds the tools, [`ToolExecutor`] runs calls; `call.rs` shows the whole journey and the
+//! modules below stand in its order. Tools, models and entrances live in other crates.
+//!
+//! ```
+//! use switchboard_runtime::{ToolExecutor, toolcall::{CallContext, tool_fn}};
+//! use serde_json::json;
+//!
+//! /// Greets somebody.
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Greet { name: String }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let executor = ToolExecutor::default();
+//! let greet = tool_fn("greet", |Greet { name }, _cx: CallContext| async move { format!("Hello, {name}!") });
+//! executor.tools().add(greet).unwrap();
+//!
+//! let result = executor.call("greet", json!({"name": "Ada"})).await;
+//! assert_eq!(result.text(), "Hello, Ada!");
+//! let result = executor.call("greet", json!({})).await;
+//! assert_eq!(result.text(), "Invalid parameters: missing 'name' Required parameters: name (string)");
+//! # }
+//! ```
+
+pub mod call;
+pub mod config;
+pub mod record;
+pub mod tools;
+pub mod lookup;
+pub mod rename;
+pub mod validate;
+pub mod policy;
+pub mod dispatch;
+pub mod normalise;
+pub mod artifacts;
+pub mod redact;
+pub mod services;
+
+mod log;
+mod registry;
+
+pub use artifacts::{ArtifactStore, MemoryArtifacts};
+pub use call::{Builder, ToolExecutor};
+pub use config::Config;
+pub use policy::{Policy, PolicyConfig, RulePolicy, Verdict};
+pub use record::{CallEnd, CallStart, MemoryRecorder, RecordedCall, Recorder};
+pub use tools::{AddError, RegisteredTool, ServerSettings, ToolManager};
+
+/// The words that every crate shares.
+pub use switchboard_toolcall as toolcall;

@@ -20,11 +20,7 @@ pub struct ToolCall {
 impl ToolCall {
     /// A call that nobody has given an id, as people and programs make them.
     pub fn new(name: impl Into<String>, args: Map<String, Value>) -> Self {
-        Self {
-            id: String::new(),
-            name: name.into(),
-            args,
-        }
+        Self { id: String::new(), name: name.into(), args }
     }
 
     /// The same call under the id that a model gave it.

@@ -30,10 +30,7 @@ pub struct CallContext {
 impl CallContext {
     /// The context of a caller that is known by `name`.
     pub fn for_caller(name: impl Into<Arc<str>>) -> Self {
-        Self {
-            caller: Some(name.into()),
-            ..Self::default()
-        }
+        Self { caller: Some(name.into()), ..Self::default() }
     }
 
     /// The same context with the caller's own time limit.

@@ -28,13 +28,7 @@ pub struct ToolError {
 impl ToolError {
     /// A failure of the given kind with the text that the model may read.
     pub fn new(kind: ErrorKind, for_model: impl Into<String>) -> Self {
-        Self {
-            kind,
-            for_model: for_model.into(),
-            hint: None,
-            output: None,
-            cause: None,
-        }
+        Self { kind, for_model: for_model.into(), hint: None, output: None, cause: None }
     }
 
     /// The tool ran and failed; its words are passed on.

@@ -12,13 +12,8 @@ pub struct HumanDuration(pub Duration);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-const DURATIONS: &[(&str, f64)] = &[
-    ("ms", 0.001),
-    ("s", 1.0),
-    ("m", 60.0),
-    ("h", 3600.0),
-    ("d", 86400.0),
-];
+const DURATIONS: &[(&str, f64)] =
+    &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0)];
 
 const SIZES: &[(&str, f64)] = &[
     ("", 1.0),
@@ -123,9 +118,7 @@ impl<'de> Deserialize<'de> for Size {
 
             fn visit_i64<E: de::Error>(self, size: i64) -> Result<Size, E> {
                 u64::try_from(size).map(Size).map_err(|_| {
-                    E::custom(format_args!(
-                        "`{size}` is not a size; it cannot be negative"
-                    ))
+                    E::custom(format_args!("`{size}` is not a size; it cannot be negative"))
                 })
             }
 

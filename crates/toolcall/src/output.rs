@@ -75,10 +75,7 @@ impl Part {
     /// A text part.
     pub fn text(text: impl Into<String>) -> Self {
         let text = Value::String(text.into());
-        Self(Map::from_iter([
-            ("type".to_owned(), "text".into()),
-            ("text".to_owned(), text),
-        ]))
+        Self(Map::from_iter([("type".to_owned(), "text".into()), ("text".to_owned(), text)]))
     }
 
     /// A binary part of kind `image` or `audio`; `data` is base64.

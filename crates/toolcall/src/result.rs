@@ -173,12 +173,7 @@ pub struct Artifact {
 impl fmt::Display for Artifact {
     /// The line that stands in a text where the binary was.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            id,
-            kind,
-            media_type,
-            size,
-        } = self;
+        let Self { id, kind, media_type, size } = self;
         write!(f, "[{kind}: {media_type}, {size} bytes, artifact {id}]")
     }
 }

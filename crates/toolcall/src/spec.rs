@@ -1,6 +1,6 @@
 //! What is known of a tool before it is called.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -112,7 +112,7 @@ pub struct ToolSettings {
     /// How the names of its arguments are fixed.
     pub normalize: Normalize,
     /// Argument names that the config maps: what models say → what the server expects.
-    pub rename: Map<String, Value>,
+    pub rename: BTreeMap<String, String>,
 }
 
 /// What is checked of a tool's arguments before it runs (SPEC VA-3, VA-4).

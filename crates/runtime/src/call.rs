@@ -1,0 +1,167 @@
+//! The life of a tool call, on one screen.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use serde_json::{Map, Value};
+use switchboard_toolcall::{CallContext, ToolCall, ToolError, ToolOutput, ToolResult};
+
+use crate::{
+    artifacts::{ArtifactStore, MemoryArtifacts},
+    config::Config,
+    dispatch::{self, Slots},
+    normalise,
+    policy::{self, Policy, RulePolicy},
+    record::{CallRecord, MemoryRecorder, Recorder},
+    rename,
+    tools::ToolManager,
+    validate,
+};
+
+/// Runs every tool call there is. Cheap to clone; must be used within a tokio runtime.
+#[derive(Clone)]
+pub struct ToolExecutor {
+    tools: Arc<ToolManager>,
+    policy: Arc<dyn Policy>,
+    recorder: Arc<dyn Recorder>,
+    artifacts: Arc<dyn ArtifactStore>,
+    slots: Slots,
+    config: Arc<Config>,
+}
+
+impl ToolExecutor {
+    /// Runs one call and tells what came of it. Never fails, never panics, leaves one record.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call; its record then says so.
+    pub async fn execute(&self, call: ToolCall, cx: &CallContext) -> ToolResult {
+        let (mut record, args) = self.open(call, cx).await; // written down before we act
+        // Tools run in a task of their own; this catches what a schema, a policy or we ourselves do.
+        let outcome = AssertUnwindSafe(self.run(&mut record, args, cx)).catch_unwind();
+        let outcome =
+            outcome.await.unwrap_or_else(|panic| Err(dispatch::crashed(record.name(), panic)));
+        self.end(record, outcome).await
+    }
+
+    /// Every early return is here, so that `execute` always shapes and records.
+    async fn run(
+        &self,
+        record: &mut CallRecord,
+        args: Map<String, Value>,
+        cx: &CallContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let tool = record.found(self.tools.lookup(record.name())?);
+        let args = rename::for_server(tool.spec(), args);
+        let args = validate::args(&tool, args)?;
+        policy::check(&*self.policy, &tool, &args, cx).await?;
+        record.permits(&tool)?;
+        dispatch::run(tool, args, cx, record, &self.slots).await
+    }
+
+    async fn end(&self, record: CallRecord, outcome: Result<ToolOutput, ToolError>) -> ToolResult {
+        let result = normalise::shape(&record, outcome, &*self.artifacts).await;
+        record.close(&result); // closes itself as cancelled where the caller walks away before this
+        result
+    }
+
+    async fn open(&self, call: ToolCall, cx: &CallContext) -> (CallRecord, Map<String, Value>) {
+        CallRecord::open(&self.recorder, &self.config, call, cx).await
+    }
+
+    /// Ends a call that cannot even be tried, shaped and recorded like any other.
+    pub async fn refuse(&self, call: ToolCall, error: ToolError, cx: &CallContext) -> ToolResult {
+        let (record, _) = self.open(call, cx).await;
+        self.end(record, Err(error)).await
+    }
+
+    /// Runs the tool `name` with `args` for nobody in particular.
+    pub async fn call(&self, name: &str, args: Value) -> ToolResult {
+        let cx = CallContext::default();
+        match args {
+            Value::Object(args) => self.execute(ToolCall::new(name, args), &cx).await,
+            other => {
+                let got = validate::type_name(&other);
+                let error = ToolError::invalid(format_args!("arguments must be object, got {got}"));
+                self.refuse(ToolCall::new(name, Map::new()), error, &cx).await
+            }
+        }
+    }
+
+    /// The tools that can be called.
+    pub fn tools(&self) -> &Arc<ToolManager> {
+        &self.tools
+    }
+
+    /// Where calls are recorded.
+    pub fn recorder(&self) -> &Arc<dyn Recorder> {
+        &self.recorder
+    }
+
+    /// Where whole results and binaries are kept.
+    pub fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
+        &self.artifacts
+    }
+
+    /// Starts an executor that differs from the default.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+impl Default for ToolExecutor {
+    fn default() -> Self {
+        Self::builder().build()
+    }
+}
+
+/// Puts an executor together; what is left out is the default.
+#[derive(Default)]
+pub struct Builder {
+    config: Config,
+    policy: Option<Arc<dyn Policy>>,
+    recorder: Option<Arc<dyn Recorder>>,
+    artifacts: Option<Arc<dyn ArtifactStore>>,
+}
+
+impl Builder {
+    /// Uses these settings.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Asks this policy before each call.
+    #[must_use]
+    pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
+        self.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Records calls there.
+    #[must_use]
+    pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    /// Keeps whole results and binaries there.
+    #[must_use]
+    pub fn artifacts(mut self, artifacts: Arc<dyn ArtifactStore>) -> Self {
+        self.artifacts = Some(artifacts);
+        self
+    }
+
+    /// The executor, without tools yet.
+    pub fn build(self) -> ToolExecutor {
+        let config = self.config;
+        ToolExecutor {
+            tools: Arc::new(ToolManager::new(&config)),
+            policy: self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default())),
+            recorder: self.recorder.unwrap_or_else(|| Arc::new(MemoryRecorder::default())),
+            artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
+            slots: Slots::new(config.max_concurrent, config.max_queue),
+            config: Arc::new(config),
+        }
+    }
+}

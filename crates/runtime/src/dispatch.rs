@@ -1,0 +1,182 @@
+//! Runs a tool under its deadline: waits for a slot, cancels for real, survives what the tool does.
+
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+use switchboard_toolcall::{CallContext, ErrorKind, HumanDuration, ToolError, ToolOutput};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinHandle,
+    time::{Instant, sleep_until},
+};
+use tracing::Instrument;
+
+use crate::{record::CallRecord, tools::RegisteredTool};
+
+/// Bounds how many calls run and how many wait (SPEC EX-8).
+#[derive(Clone)]
+pub(crate) struct Slots {
+    running: Arc<Semaphore>,
+    waiting: Arc<AtomicUsize>,
+    max_queue: usize,
+}
+
+/// Runs the tool and returns what it answered, or that it was cut short.
+pub(crate) async fn run(
+    tool: Arc<RegisteredTool>,
+    args: Value,
+    cx: &CallContext,
+    record: &CallRecord,
+    slots: &Slots,
+) -> Result<ToolOutput, ToolError> {
+    let limit = record.timeout(cx);
+    let deadline = deadline(record.started(), limit);
+    let own = CallContext {
+        cancel: cx.cancel.child_token(),
+        deadline: Some(deadline),
+        call_id: Some(record.id()),
+        ..cx.clone()
+    };
+    // On every way out but the ordinary one this tells the tool and drops its future.
+    let told = own.cancel.clone().drop_guard();
+    let work = async {
+        let permits = slots.take(&tool).await?;
+        spawn(tool.clone(), args, own, permits).answer(&tool).await
+    };
+    let outcome = tokio::select! {
+        biased;
+        outcome = work => {
+            told.disarm();
+            return outcome;
+        }
+        () = cx.cancel.cancelled() => cut_short(&tool, ErrorKind::Cancelled, "was cancelled"),
+        () = sleep_until(deadline) => {
+            let after = format!("timed out after {}", HumanDuration(limit));
+            cut_short(&tool, ErrorKind::Timeout, &after)
+        }
+    };
+    Err(outcome)
+}
+
+/// The moment when a call that began at `started` is given up.
+fn deadline(started: Instant, limit: Duration) -> Instant {
+    // Beyond what the clock can add lies as good as never.
+    let century = Duration::from_secs(100 * 365 * 86400);
+    started + limit.min(century)
+}
+
+fn cut_short(tool: &RegisteredTool, kind: ErrorKind, what: &str) -> ToolError {
+    let side_effects = match tool.spec().is_read_only() {
+        true => "",
+        false => "; side effects may have happened",
+    };
+    ToolError::new(kind, format!("Tool '{}' {what}{side_effects}", tool.name()))
+}
+
+/// Starts the tool in a task of its own: a panic, in a poll or in a drop, ends there, and a tool that blocks
+/// its thread cannot keep its caller past the deadline. The slots are held for as long as it really runs.
+fn spawn(tool: Arc<RegisteredTool>, args: Value, cx: CallContext, permits: Permits) -> Running {
+    let work = async move {
+        let _permits = permits;
+        tool.tool().call(args, &cx).await
+    };
+    Running(tokio::spawn(work.in_current_span()))
+}
+
+/// A tool at work; aborted when dropped.
+struct Running(JoinHandle<Result<ToolOutput, ToolError>>);
+
+impl Running {
+    async fn answer(mut self, tool: &RegisteredTool) -> Result<ToolOutput, ToolError> {
+        match (&mut self.0).await {
+            Ok(outcome) => outcome,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => Err(crashed(tool.name(), panic)),
+                // Only a runtime that shuts down cancels a task that we still wait for.
+                Err(_) => Err(cut_short(tool, ErrorKind::Cancelled, "was cancelled")),
+            },
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What the model reads of a panic; its message is for log and audit.
+pub(crate) fn crashed(name: &str, panic: Box<dyn Any + Send>) -> ToolError {
+    let message = panic
+        .downcast::<String>()
+        .map(|message| *message)
+        .or_else(|panic| panic.downcast::<&str>().map(|message| (*message).to_owned()))
+        .unwrap_or_else(|_| "a panic without a message".to_owned());
+    let text = format!("Tool '{name}' crashed; side effects may have happened");
+    ToolError::new(ErrorKind::Internal, text).caused_by(message)
+}
+
+/// The slots that a running call holds: its tool's and its server's where they are bounded, and a global one.
+type Permits = (Vec<OwnedSemaphorePermit>, OwnedSemaphorePermit);
+
+impl Slots {
+    pub(crate) fn new(max_concurrent: usize, max_queue: usize) -> Self {
+        Self {
+            running: Arc::new(Semaphore::new(max_concurrent.min(Semaphore::MAX_PERMITS))),
+            waiting: Arc::default(),
+            max_queue,
+        }
+    }
+
+    /// Waits for a slot, the narrowest bound first: who waits for a busy server must not hold up others.
+    async fn take(&self, tool: &RegisteredTool) -> Result<Permits, ToolError> {
+        let mut narrow = Vec::with_capacity(tool.slots.len());
+        for slots in &tool.slots {
+            narrow.push(self.one(slots, tool).await?);
+        }
+        Ok((narrow, self.one(&self.running, tool).await?))
+    }
+
+    async fn one(
+        &self,
+        slots: &Arc<Semaphore>,
+        tool: &RegisteredTool,
+    ) -> Result<OwnedSemaphorePermit, ToolError> {
+        if let Ok(permit) = slots.clone().try_acquire_owned() {
+            return Ok(permit);
+        }
+        let _place = Place::take(&self.waiting, self.max_queue)
+            .ok_or_else(|| overloaded(tool, "too many calls are waiting"))?;
+        let closed = |_| overloaded(tool, "the executor is closed");
+        slots.clone().acquire_owned().await.map_err(closed)
+    }
+}
+
+fn overloaded(tool: &RegisteredTool, why: &str) -> ToolError {
+    let text = format!("Tool '{}' was not run: {why}; try again later", tool.name());
+    ToolError::new(ErrorKind::Overloaded, text)
+}
+
+/// A place in the queue, given back when dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, max: usize) -> Option<Self> {
+        let taken = waiting.fetch_add(1, Ordering::Relaxed);
+        let place = Self(waiting);
+        (taken < max).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,72 @@
+//! What the log says of calls (SPEC EX-5).
+
+use std::{error::Error, time::Duration};
+
+use switchboard_toolcall::{BoxError, ErrorKind, ToolError, ToolResult};
+use tracing::{Level, enabled, error, info, warn};
+
+use crate::redact;
+
+/// How much of a result a log line shows.
+const SHOWN: usize = 200;
+
+/// Logs the end of a call, once: its name, arguments, duration, outcome and shortened result.
+pub(crate) fn ended(
+    tool: &str,
+    arguments: &str,
+    kind: Option<ErrorKind>,
+    duration: Duration,
+    slow: Duration,
+    result: Option<&ToolResult>,
+) {
+    let duration_ms = duration.as_secs_f64() * 1000.0;
+    if duration > slow {
+        warn!(tool, duration_ms, "slow call: '{tool}' took {duration_ms:.0} ms");
+    }
+    if !enabled!(Level::ERROR) {
+        return;
+    }
+    let failure = result.and_then(|result| result.outcome.as_ref().err());
+    let cause = failure.map(chain).unwrap_or_default();
+    let outcome = kind.map_or("ok", ErrorKind::code);
+    match kind {
+        Some(ErrorKind::NotFound | ErrorKind::UnknownServer) => {
+            warn!(tool, arguments, duration_ms, outcome, "unknown tool '{tool}': {cause}");
+        }
+        Some(ErrorKind::Internal) => {
+            error!(tool, arguments, duration_ms, outcome, cause, "call of '{tool}' failed");
+        }
+        Some(_) => {
+            info!(tool, arguments, duration_ms, outcome, cause, "call of '{tool}' failed");
+        }
+        None if enabled!(Level::INFO) => {
+            let result = result.map(|result| shorten(&result.text())).unwrap_or_default();
+            info!(tool, arguments, duration_ms, outcome, result, "call of '{tool}' succeeded");
+        }
+        None => {}
+    }
+}
+
+/// Logs that a read-only call runs although it could not be recorded.
+pub(crate) fn unrecorded(tool: &str, cause: &BoxError) {
+    warn!(tool, cause = &**cause as &dyn Error, "call of '{tool}' runs unrecorded");
+}
+
+/// The error and its causes, secrets redacted.
+fn chain(error: &ToolError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    redact::text(&text).into_owned()
+}
+
+fn shorten(text: &str) -> String {
+    let text = redact::text(text);
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into_owned(),
+    }
+}

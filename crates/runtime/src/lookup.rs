@@ -1,0 +1,68 @@
+//! Name → tool.
+
+use std::sync::Arc;
+
+use switchboard_toolcall::{ErrorKind, ToolError};
+use tracing::warn;
+
+use crate::tools::{RegisteredTool, ToolManager};
+
+/// How many close names are suggested.
+const SUGGESTIONS: usize = 3;
+
+impl ToolManager {
+    /// Returns the tool that `name` finds: by its full name `server__tool`, or bare.
+    ///
+    /// # Errors
+    /// `not_found`, with the names that are close; `unknown_server` where the prefix is no server's.
+    pub fn lookup(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
+        let registry = self.read();
+        if let Some(named) = registry.names.get(name) {
+            if named.ambiguous {
+                warn!(
+                    tool = name,
+                    "several servers have '{name}'; it is taken as '{}'",
+                    named.tool.name()
+                );
+            }
+            return Ok(named.tool.clone());
+        }
+        match name.split_once(&self.separator) {
+            Some((prefix, tool))
+                if !prefix.is_empty()
+                    && !tool.is_empty()
+                    && !registry.knows_prefix(prefix, &self.separator) =>
+            {
+                let text = format!("Unknown MCP server '{prefix}' in tool name '{name}'");
+                Err(ToolError::new(ErrorKind::UnknownServer, text))
+            }
+            _ => Err(not_found(name, registry.names.keys().map(|known| &**known))),
+        }
+    }
+}
+
+fn not_found<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> ToolError {
+    let error = ToolError::new(ErrorKind::NotFound, format!("Tool '{name}' not found"));
+    match close_names(name, known) {
+        close if close.is_empty() => error,
+        close => error.with_hint(format!("Did you mean: {}", close.join(", "))),
+    }
+}
+
+/// The names that somebody who wrote `name` may have meant, the closest first.
+pub fn close_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    // A hostile name must not cost more than an honest one.
+    if name.len() > 128 {
+        return Vec::new();
+    }
+    let wanted = name.to_lowercase();
+    let mut close: Vec<(usize, &str)> = known
+        .filter_map(|known| {
+            let distance = strsim::damerau_levenshtein(&wanted, &known.to_lowercase());
+            (distance <= 1.max(wanted.chars().count() / 3)).then_some((distance, known))
+        })
+        .collect();
+    close.sort_unstable();
+    close.truncate(SUGGESTIONS);
+    close.into_iter().map(|(_, known)| known).collect()
+}

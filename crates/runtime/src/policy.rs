@@ -1,0 +1,150 @@
+//! What may run: allow, deny, only read (SPEC §13 `[policy]`).
+
+use std::sync::Arc;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+use serde_json::Value;
+use switchboard_toolcall::{BoxError, BoxFuture, CallContext, ErrorKind, ToolError};
+
+use crate::tools::RegisteredTool;
+
+/// Decides whether a call may run.
+///
+/// A policy that cannot answer says so with an error, and the answer is then no.
+pub trait Policy: Send + Sync {
+    /// Judges a call whose arguments are valid.
+    fn check<'a>(
+        &'a self,
+        tool: &'a RegisteredTool,
+        args: &'a Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Verdict, BoxError>>;
+}
+
+/// What a policy says of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// It may not; the text names the rule.
+    Deny(String),
+}
+
+/// Asks the policy, and turns everything but a yes into `denied`.
+pub(crate) async fn check(
+    policy: &dyn Policy,
+    tool: &RegisteredTool,
+    args: &Value,
+    cx: &CallContext,
+) -> Result<(), ToolError> {
+    let name = tool.name();
+    let denied = |rule: &str| {
+        let text = format!("Tool '{name}' is denied by policy: {rule}");
+        ToolError::new(ErrorKind::Denied, text)
+    };
+    match policy.check(tool, args, cx).await {
+        Ok(Verdict::Allow) => Ok(()),
+        Ok(Verdict::Deny(rule)) => Err(denied(&rule)),
+        Err(error) => Err(denied("the policy could not be asked").caused_by(error)),
+    }
+}
+
+/// The settings of `[policy]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyConfig {
+    /// Globs of the tools that may run.
+    pub allow: Vec<String>,
+    /// Globs of the tools that may not; stronger than `allow`.
+    pub deny: Vec<String>,
+    /// Whether only tools annotated as read-only may run.
+    pub read_only: bool,
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        Self { allow: vec!["*".to_owned()], deny: Vec::new(), read_only: false }
+    }
+}
+
+/// A policy of globs over tool names.
+pub struct RulePolicy {
+    config: PolicyConfig,
+    allow: GlobSet,
+    deny: GlobSet,
+}
+
+impl RulePolicy {
+    /// Compiles the rules.
+    ///
+    /// # Errors
+    /// A glob is not one; nothing may run under rules that cannot be read.
+    pub fn new(config: PolicyConfig) -> Result<Self, globset::Error> {
+        Ok(Self { allow: globs(&config.allow)?, deny: globs(&config.deny)?, config })
+    }
+
+    /// Judges a tool by its names and annotations.
+    pub fn judge(&self, tool: &RegisteredTool) -> Verdict {
+        // A rule meets a tool under any name it has, so that no spelling walks around it.
+        let names = [&**tool.name(), tool.spec().name.as_str()];
+        let denied = names.iter().find_map(|name| self.deny.matches(name).first().copied());
+        if let Some(rule) = denied {
+            return Verdict::Deny(format!("deny \"{}\"", self.config.deny[rule]));
+        }
+        if !names.iter().any(|name| self.allow.is_match(name)) {
+            return Verdict::Deny(format!("no match in allow {:?}", self.config.allow));
+        }
+        if self.config.read_only && !tool.spec().is_read_only() {
+            return Verdict::Deny(
+                "read_only, and the tool is not annotated as read-only".to_owned(),
+            );
+        }
+        Verdict::Allow
+    }
+}
+
+impl Default for RulePolicy {
+    fn default() -> Self {
+        let mut all = GlobSetBuilder::new();
+        if let Ok(glob) = Glob::new("*") {
+            all.add(glob);
+        }
+        Self {
+            config: PolicyConfig::default(),
+            // Were the set ever to fail, it would be empty, and nothing would match.
+            allow: all.build().unwrap_or_default(),
+            deny: GlobSet::empty(),
+        }
+    }
+}
+
+impl Policy for RulePolicy {
+    fn check<'a>(
+        &'a self,
+        tool: &'a RegisteredTool,
+        _args: &'a Value,
+        _cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Verdict, BoxError>> {
+        Box::pin(std::future::ready(Ok(self.judge(tool))))
+    }
+}
+
+impl<P: Policy + ?Sized> Policy for Arc<P> {
+    fn check<'a>(
+        &'a self,
+        tool: &'a RegisteredTool,
+        args: &'a Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Verdict, BoxError>> {
+        (**self).check(tool, args, cx)
+    }
+}
+
+fn globs(patterns: &[String]) -> Result<GlobSet, globset::Error> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(Glob::new(pattern)?);
+    }
+    set.build()
+}

@@ -1,0 +1,140 @@
+//! Keeps secrets out of logs and records: by the key's name and by the value's look.
+
+use std::{borrow::Cow, fmt::Write, sync::LazyLock};
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+/// What stands where a secret was.
+pub const REDACTED: &str = "[redacted]";
+
+/// Keys whose values are secret wherever these words stand in them.
+const SECRET_WITHIN: &[&str] = &["password", "passwd", "passphrase", "secret", "credential"];
+
+/// Keys whose values are secret where they end with these words.
+const SECRET_AT_END: &[&str] =
+    &["token", "apikey", "authorization", "privatekey", "accesskey", "signingkey", "cookie"];
+
+/// Values that look like secrets: bearer and basic credentials, keys of well-known makers, JSON web tokens,
+/// private keys, passwords in addresses.
+static SECRET_VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let patterns = [
+        r"(?:[Bb]earer|BEARER|[Bb]asic|BASIC)\s+[A-Za-z0-9._~+/=-]{8,}",
+        r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}",
+        r"\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{10,}",
+        r"\bgh[pousr]_[A-Za-z0-9]{20,}",
+        r"\bgithub_pat_[A-Za-z0-9_]{20,}",
+        r"\bglpat-[A-Za-z0-9_-]{16,}",
+        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+        r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+        r"\bAIza[0-9A-Za-z_-]{30,}",
+        r"\bhf_[A-Za-z0-9]{20,}",
+        r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?",
+        r"://[^/\s:@]+:[^/\s:@]+@",
+    ];
+    Regex::new(&patterns.join("|")).ok()
+});
+
+/// The text with what looks like a secret taken out.
+pub fn text(text: &str) -> Cow<'_, str> {
+    match &*SECRET_VALUE {
+        Some(pattern) => pattern.replace_all(text, |found: &regex::Captures<'_>| {
+            // What introduces the secret stays, so that a reader sees what kind it was.
+            let found = &found[0];
+            if found.starts_with("://") {
+                return format!("://{REDACTED}@");
+            }
+            match found.split_once(char::is_whitespace) {
+                Some((scheme, _)) if scheme.len() < 7 => format!("{scheme} {REDACTED}"),
+                _ => REDACTED.to_owned(),
+            }
+        }),
+        None => Cow::Borrowed(REDACTED),
+    }
+}
+
+/// The object as compact JSON with secrets taken out.
+pub fn object(object: &Map<String, Value>) -> String {
+    let mut out = String::with_capacity(128);
+    write_object(&mut out, object);
+    out
+}
+
+/// The value as compact JSON with secrets taken out.
+pub fn value(value: &Value) -> String {
+    let mut out = String::with_capacity(128);
+    write_value(&mut out, value);
+    out
+}
+
+fn write_value(out: &mut String, value: &Value) {
+    match value {
+        Value::Object(object) => write_object(out, object),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_value(out, item);
+            }
+            out.push(']');
+        }
+        Value::String(string) => write_string(out, &text(string)),
+        // Writing to a string cannot fail.
+        other => _ = write!(out, "{other}"),
+    }
+}
+
+fn write_object(out: &mut String, object: &Map<String, Value>) {
+    out.push('{');
+    for (index, (key, value)) in object.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_string(out, key);
+        out.push(':');
+        match value {
+            Value::Null | Value::Bool(_) => write_value(out, value),
+            value if is_secret(key) && !is_empty(value) => write_string(out, REDACTED),
+            value => write_value(out, value),
+        }
+    }
+    out.push('}');
+}
+
+fn write_string(out: &mut String, string: &str) {
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if string.bytes().all(plain) {
+        out.push('"');
+        out.push_str(string);
+        out.push('"');
+    } else {
+        out.push_str(&serde_json::to_string(string).unwrap_or_default());
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_str().is_some_and(str::is_empty)
+}
+
+/// Whether the key's name says that its value is secret.
+fn is_secret(key: &str) -> bool {
+    // Most keys are short and innocent: look before building anything.
+    let ends = |word: &str| ends_with(key, word);
+    SECRET_AT_END.iter().any(|word| ends(word)) || {
+        key.len() >= 6 && {
+            let key = key.to_ascii_lowercase();
+            SECRET_WITHIN.iter().any(|word| key.contains(word))
+        }
+    }
+}
+
+/// Whether `key` ends with `word`, case, underscores and dashes aside.
+fn ends_with(key: &str, word: &str) -> bool {
+    let mut letters = key.bytes().rev().filter(|byte| !matches!(byte, b'_' | b'-' | b'.'));
+    word.bytes()
+        .rev()
+        .all(|wanted| letters.next().is_some_and(|byte| byte.eq_ignore_ascii_case(&wanted)))
+}

@@ -1,0 +1,149 @@
+//! Which tools there are, what each is called, and which tool a name finds.
+
+use std::{collections::HashMap, sync::Arc};
+
+use indexmap::IndexMap;
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+use crate::tools::{RegisteredTool, ServerSettings};
+
+type Tools = IndexMap<Arc<str>, Arc<RegisteredTool>>;
+
+/// What stands behind the manager's lock.
+#[derive(Default)]
+pub(crate) struct Registry {
+    /// Local tools by name.
+    pub(crate) locals: Tools,
+    /// Servers by name, in the order of the config.
+    pub(crate) servers: IndexMap<Arc<str>, Server>,
+    /// Every name that finds a tool.
+    pub(crate) names: HashMap<Arc<str>, Named>,
+}
+
+/// What a name finds.
+pub(crate) struct Named {
+    pub(crate) tool: Arc<RegisteredTool>,
+    /// Other servers have a tool of this bare name too.
+    pub(crate) ambiguous: bool,
+}
+
+/// A server that is known, connected or not.
+pub(crate) struct Server {
+    settings: ServerSettings,
+    pub(crate) slots: Arc<Semaphore>,
+    /// Its tools by their names at the server.
+    pub(crate) tools: Tools,
+}
+
+impl Server {
+    pub(crate) fn new(settings: ServerSettings) -> Self {
+        Self {
+            slots: Arc::new(Semaphore::new(settings.max_concurrent)),
+            settings,
+            tools: Tools::new(),
+        }
+    }
+
+    fn shows_bare_names(&self) -> bool {
+        self.settings.prefix.as_deref() == Some("")
+    }
+}
+
+impl Registry {
+    /// Adds a local tool, and says whether it replaced one.
+    pub(crate) fn add_local(
+        &mut self,
+        name: Arc<str>,
+        tool: Arc<RegisteredTool>,
+        separator: &str,
+    ) -> bool {
+        let replaced = self.locals.insert(name.clone(), tool.clone());
+        let ambiguous = false;
+        let found = self.names.insert(name, Named { tool, ambiguous });
+        if found.is_some_and(|named| named.tool.spec().server().is_some()) {
+            self.settle_names(separator);
+        }
+        replaced.is_some()
+    }
+
+    pub(crate) fn set_server_tools(&mut self, server: &str, tools: Tools, separator: &str) {
+        if let Some(entry) = self.servers.get_mut(server) {
+            entry.tools = tools;
+        }
+        self.settle_names(separator);
+    }
+
+    /// Whether `prefix` stands before the names of some server's tools, or of local ones.
+    pub(crate) fn knows_prefix(&self, prefix: &str, separator: &str) -> bool {
+        let prefixed = |server: &Server| server.settings.prefix.as_deref() == Some(prefix);
+        let begins =
+            |name: &Arc<str>| name.split_once(separator).map(|(own, _)| own) == Some(prefix);
+        self.servers.contains_key(prefix)
+            || self.servers.values().any(prefixed)
+            || self.locals.keys().any(begins)
+    }
+
+    /// Settles the names of all server tools anew: which is shown, and which tool a name finds.
+    ///
+    /// A local tool keeps its name against every server; among servers the last in the config wins a bare
+    /// name. Who loses a name stays reachable, and is shown, by its full one.
+    fn settle_names(&mut self, separator: &str) {
+        let winners = self.bare_winners();
+        self.names.retain(|_, named| named.tool.spec().server().is_none());
+        for (server, entry) in &mut self.servers {
+            for (bare, tool) in &mut entry.tools {
+                let full: Arc<str> = format!("{server}{separator}{bare}").into();
+                let shown = match entry.settings.prefix.as_deref() {
+                    Some("") if winners.get(bare) == Some(server) => bare.clone(),
+                    Some("") | None => full.clone(),
+                    Some(prefix) => format!("{prefix}{separator}{bare}").into(),
+                };
+                if *tool.name() != shown {
+                    *tool = Arc::new(tool.shown_as(shown.clone()));
+                }
+                for name in [full, shown] {
+                    let ambiguous = false;
+                    let tool = tool.clone();
+                    self.names.entry(name).or_insert(Named { tool, ambiguous });
+                }
+            }
+        }
+        for (bare, named) in self.bare_names() {
+            self.names.entry(bare).or_insert(named);
+        }
+    }
+
+    /// Which server shows a bare name, where servers show theirs without a prefix.
+    fn bare_winners(&self) -> HashMap<Arc<str>, Arc<str>> {
+        let mut winners: HashMap<Arc<str>, Arc<str>> = HashMap::new();
+        let servers = self.servers.iter().filter(|(_, entry)| entry.shows_bare_names());
+        for (server, bare) in
+            servers.flat_map(|(server, entry)| entry.tools.keys().map(move |bare| (server, bare)))
+        {
+            if self.locals.contains_key(bare) {
+                warn!(
+                    tool = &**bare,
+                    "'{bare}' of server '{server}' does not replace the local tool '{bare}'"
+                );
+            } else if let Some(loser) = winners.insert(bare.clone(), server.clone()) {
+                warn!(
+                    tool = &**bare,
+                    "servers '{loser}' and '{server}' both show '{bare}'; '{server}' wins"
+                );
+            }
+        }
+        winners
+    }
+
+    /// Which server's tool a bare name finds: the last one's in the config.
+    fn bare_names(&self) -> HashMap<Arc<str>, Named> {
+        let mut names: HashMap<Arc<str>, Named> = HashMap::new();
+        for (bare, tool) in self.servers.values().flat_map(|server| &server.tools) {
+            let ambiguous = names.contains_key(bare);
+            let tool = tool.clone();
+            names.insert(bare.clone(), Named { tool, ambiguous });
+        }
+        names
+    }
+}

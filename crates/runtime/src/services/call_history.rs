@@ -1,0 +1,64 @@
+//! `call_history`: what was called lately.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Tool, ToolError, tool_fn};
+
+use crate::record::{RecordedCall, Recorder};
+
+/// Lists the latest tool calls, newest first: what was called, with which arguments, and how it ended.
+#[derive(Deserialize, JsonSchema)]
+struct CallHistory {
+    /// How many calls to return.
+    #[serde(default = "default_limit")]
+    limit: usize,
+    /// Only calls of this tool.
+    #[serde(default)]
+    tool: Option<String>,
+}
+
+fn default_limit() -> usize {
+    20
+}
+
+/// How far back calls are looked for.
+const LOOKED_THROUGH: usize = 10_000;
+
+pub(super) fn tool(recorder: Arc<dyn Recorder>) -> impl Tool {
+    let history = move |request: CallHistory, _cx: CallContext| {
+        let recorder = recorder.clone();
+        async move { history(&*recorder, request).await }
+    };
+    tool_fn("call_history", history).annotate(Annotations::READ_ONLY)
+}
+
+async fn history(recorder: &dyn Recorder, request: CallHistory) -> Result<Value, ToolError> {
+    let recent = recorder.recent(LOOKED_THROUGH).await.map_err(|error| {
+        ToolError::unreachable("call_history", "the record store").caused_by(error)
+    })?;
+    let wanted = |call: &&RecordedCall| match &request.tool {
+        Some(tool) => call.start.tool == *tool,
+        None => true,
+    };
+    let calls: Vec<_> = recent.iter().filter(wanted).take(request.limit).map(show).collect();
+    Ok(json!({ "calls": calls }))
+}
+
+fn show(call: &RecordedCall) -> Value {
+    let outcome = match call.end {
+        Some((kind, _)) => kind.map_or("ok", ErrorKind::code),
+        None => "running",
+    };
+    let arguments: Value = serde_json::from_str(&call.start.arguments).unwrap_or_default();
+    json!({
+        "id": call.start.id,
+        "tool": call.start.tool,
+        "server": call.server.as_deref(),
+        "arguments": arguments,
+        "outcome": outcome,
+        "duration_ms": call.end.map(|(_, duration)| duration.as_secs_f64() * 1000.0),
+    })
+}

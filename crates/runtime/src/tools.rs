@@ -1,0 +1,232 @@
+//! The one ordered collection of tools (SPEC TL).
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use indexmap::IndexMap;
+use switchboard_toolcall::{Origin, Strictness, Tool, ToolSpec};
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+use crate::{
+    config::Config,
+    registry::{Registry, Server},
+    validate::{Check, SchemaError},
+};
+
+/// Holds local and server tools alike, in the order of the config.
+pub struct ToolManager {
+    pub(crate) separator: String,
+    strict: bool,
+    registry: RwLock<Registry>,
+}
+
+/// A tool with what the executor needs to run it.
+pub struct RegisteredTool {
+    name: Arc<str>,
+    tool: Arc<dyn Tool>,
+    pub(crate) check: Arc<Check>,
+    /// What bounds it, from the narrowest: the tool's own slots, then its server's.
+    pub(crate) slots: Vec<Arc<Semaphore>>,
+}
+
+impl RegisteredTool {
+    /// The name under which it is shown.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What is known of it.
+    pub fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    /// The tool itself.
+    pub(crate) fn tool(&self) -> &Arc<dyn Tool> {
+        &self.tool
+    }
+
+    /// The same tool under another name.
+    pub(crate) fn shown_as(&self, name: Arc<str>) -> Self {
+        Self { name, tool: self.tool.clone(), check: self.check.clone(), slots: self.slots.clone() }
+    }
+}
+
+/// How a server's tools are shown and bounded.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// What stands before its tools' names; empty shows them bare. By default the server's name.
+    pub prefix: Option<String>,
+    /// How many calls to it may run at once.
+    pub max_concurrent: usize,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self { prefix: None, max_concurrent: 64 }
+    }
+}
+
+/// Why a tool was not added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    /// The name is empty, too long or has white space in it.
+    #[error("tool name {0:?} is not usable: {1}")]
+    Name(String, &'static str),
+    /// A local tool has no description.
+    #[error("tool `{0}` has no description")]
+    Description(String),
+    /// The schema is not one.
+    #[error("tool `{tool}` has an unusable schema: {reason}")]
+    Schema {
+        /// The tool's name.
+        tool: String,
+        /// What is wrong with its schema.
+        #[source]
+        reason: SchemaError,
+    },
+    /// A server's name contains the separator.
+    #[error("server name `{0}` must not be empty or contain `{1}`")]
+    ServerName(String, String),
+}
+
+impl ToolManager {
+    /// An empty collection.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            separator: config.separator.clone(),
+            strict: config.strict,
+            registry: RwLock::default(),
+        }
+    }
+
+    /// Adds a local tool; one of the same name is replaced, with a warning.
+    ///
+    /// # Errors
+    /// The name, description or schema is unusable; the collection is as before.
+    pub fn add(&self, tool: impl Tool + 'static) -> Result<(), AddError> {
+        self.add_shared(Arc::new(tool))
+    }
+
+    /// Adds a local tool that is shared with others.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_shared(&self, tool: Arc<dyn Tool>) -> Result<(), AddError> {
+        if tool.spec().description.trim().is_empty() {
+            return Err(AddError::Description(tool.spec().name.clone()));
+        }
+        let name: Arc<str> = tool.spec().name.as_str().into();
+        let tool = Arc::new(self.register(name.clone(), tool, None)?);
+        if self.write().add_local(name.clone(), tool, &self.separator) {
+            warn!(tool = &*name, "tool '{name}' was there already and is replaced");
+        }
+        Ok(())
+    }
+
+    /// Makes a server known, so that its place in the order and its prefix are settled before it connects.
+    ///
+    /// # Errors
+    /// The name contains the separator.
+    pub fn add_server(&self, name: &str, settings: ServerSettings) -> Result<(), AddError> {
+        if name.is_empty() || name.contains(&self.separator) {
+            return Err(AddError::ServerName(name.to_owned(), self.separator.clone()));
+        }
+        self.write().servers.insert(name.into(), Server::new(settings));
+        Ok(())
+    }
+
+    /// Replaces all tools of a server that is known, and returns those set aside, with the reason.
+    pub fn set_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<AddError> {
+        let mut set_aside = Vec::new();
+        let Some(slots) = self.read().servers.get(server).map(|server| server.slots.clone()) else {
+            return set_aside;
+        };
+        let mut kept = IndexMap::new();
+        for tool in tools {
+            let bare: Arc<str> = bare_name(tool.spec()).into();
+            let full = format!("{server}{}{bare}", self.separator);
+            match self.register(full.into(), tool, Some(slots.clone())) {
+                Ok(tool) => {
+                    if kept.insert(bare.clone(), Arc::new(tool)).is_some() {
+                        warn!(
+                            server,
+                            tool = &*bare,
+                            "server '{server}' lists '{bare}' twice; the last one stays"
+                        );
+                    }
+                }
+                Err(error) => {
+                    warn!(server, %error, "a tool of server '{server}' is set aside: {error}");
+                    set_aside.push(error);
+                }
+            }
+        }
+        self.write().set_server_tools(server, kept, &self.separator);
+        set_aside
+    }
+
+    /// All tools, in order: local ones first, then each server's.
+    pub fn all(&self) -> Vec<Arc<RegisteredTool>> {
+        let registry = self.read();
+        let servers = registry.servers.values().flat_map(|server| server.tools.values());
+        registry.locals.values().chain(servers).cloned().collect()
+    }
+
+    /// The servers that are known, in order, each with its number of tools.
+    pub fn servers(&self) -> Vec<(Arc<str>, usize)> {
+        let registry = self.read();
+        let servers = registry.servers.iter();
+        servers.map(|(name, server)| (name.clone(), server.tools.len())).collect()
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Registry> {
+        // Nothing panics while it holds the lock for writing; if it ever did, the tools are still there.
+        self.registry.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Registry> {
+        self.registry.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn register(
+        &self,
+        name: Arc<str>,
+        tool: Arc<dyn Tool>,
+        server_slots: Option<Arc<Semaphore>>,
+    ) -> Result<RegisteredTool, AddError> {
+        let spec = tool.spec();
+        if let Some(problem) = name_problem(&name) {
+            return Err(AddError::Name(name.to_string(), problem));
+        }
+        let strictness = match spec.settings.strictness {
+            Strictness::Inherit if self.strict => Strictness::Strict,
+            Strictness::Inherit => Strictness::Lenient,
+            own => own,
+        };
+        let check = Check::compile(&spec.parameters, strictness)
+            .map_err(|reason| AddError::Schema { tool: name.to_string(), reason })?;
+        let own_slots = spec.settings.max_concurrent.map(|slots| Arc::new(Semaphore::new(slots)));
+        let slots = own_slots.into_iter().chain(server_slots).collect();
+        Ok(RegisteredTool { name, check: Arc::new(check), slots, tool })
+    }
+}
+
+/// The tool's name at its origin.
+fn bare_name(spec: &ToolSpec) -> &str {
+    match &spec.origin {
+        Origin::Server { tool, .. } => tool,
+        Origin::Local => &spec.name,
+    }
+}
+
+fn name_problem(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("it is empty")
+    } else if name.len() > 256 {
+        Some("it is longer than 256 bytes")
+    } else if name.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        Some("it has white space or control characters in it")
+    } else {
+        None
+    }
+}
