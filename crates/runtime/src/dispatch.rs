@@ -10,7 +10,9 @@ use std::{
 };
 
 use serde_json::Value;
-use switchboard_toolcall::{CallContext, ErrorKind, HumanDuration, ToolError, ToolOutput};
+use switchboard_toolcall::{
+    CallContext, CancellationToken, ErrorKind, HumanDuration, ToolError, ToolOutput,
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinHandle,
@@ -39,7 +41,8 @@ pub(crate) async fn run(
     let limit = record.timeout(cx);
     let deadline = deadline(record.started(), limit);
     let own = CallContext {
-        cancel: cx.cancel.child_token(),
+        // The caller's token is watched below: a child of it would only cost a lock.
+        cancel: CancellationToken::new(),
         deadline: Some(deadline),
         call_id: Some(record.id()),
         ..cx.clone()

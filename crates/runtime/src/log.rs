@@ -5,20 +5,20 @@ use std::{error::Error, time::Duration};
 use switchboard_toolcall::{BoxError, ErrorKind, ToolError, ToolResult};
 use tracing::{Level, enabled, error, info, warn};
 
-use crate::redact;
+use crate::{record::CallStart, redact};
 
 /// How much of a result a log line shows.
 const SHOWN: usize = 200;
 
 /// Logs the end of a call, once: its name, arguments, duration, outcome and shortened result.
 pub(crate) fn ended(
-    tool: &str,
-    arguments: &str,
+    start: &CallStart,
     kind: Option<ErrorKind>,
     duration: Duration,
     slow: Duration,
     result: Option<&ToolResult>,
 ) {
+    let (tool, arguments) = (&*start.tool, start.arguments.as_str());
     let duration_ms = duration.as_secs_f64() * 1000.0;
     if duration > slow {
         warn!(tool, duration_ms, "slow call: '{tool}' took {duration_ms:.0} ms");

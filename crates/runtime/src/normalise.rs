@@ -29,7 +29,7 @@ pub(crate) async fn shape(
     ToolResult {
         call_id: record.id(),
         tool_call_id: record.tool_call_id().to_owned(),
-        tool_name: record.name().to_owned(),
+        tool_name: record.name().clone(),
         server: record.server().cloned(),
         elapsed,
         outcome,

@@ -19,7 +19,15 @@ pub trait Policy: Send + Sync {
         tool: &'a RegisteredTool,
         args: &'a Value,
         cx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Verdict, BoxError>>;
+    ) -> Answer<'a>;
+}
+
+/// A policy's answer: given at once, or when somebody has been asked.
+pub enum Answer<'a> {
+    /// The verdict.
+    Now(Verdict),
+    /// The verdict is still to come.
+    Later(BoxFuture<'a, Result<Verdict, BoxError>>),
 }
 
 /// What a policy says of a call.
@@ -43,7 +51,11 @@ pub(crate) async fn check(
         let text = format!("Tool '{name}' is denied by policy: {rule}");
         ToolError::new(ErrorKind::Denied, text)
     };
-    match policy.check(tool, args, cx).await {
+    let verdict = match policy.check(tool, args, cx) {
+        Answer::Now(verdict) => Ok(verdict),
+        Answer::Later(verdict) => verdict.await,
+    };
+    match verdict {
         Ok(Verdict::Allow) => Ok(()),
         Ok(Verdict::Deny(rule)) => Err(denied(&rule)),
         Err(error) => Err(denied("the policy could not be asked").caused_by(error)),
@@ -71,6 +83,8 @@ impl Default for PolicyConfig {
 /// A policy of globs over tool names.
 pub struct RulePolicy {
     config: PolicyConfig,
+    /// Whether `allow` has a plain `*`: then no name needs matching.
+    allows_all: bool,
     allow: GlobSet,
     deny: GlobSet,
 }
@@ -81,7 +95,8 @@ impl RulePolicy {
     /// # Errors
     /// A glob is not one; nothing may run under rules that cannot be read.
     pub fn new(config: PolicyConfig) -> Result<Self, globset::Error> {
-        Ok(Self { allow: globs(&config.allow)?, deny: globs(&config.deny)?, config })
+        let allows_all = config.allow.iter().any(|glob| glob == "*");
+        Ok(Self { allows_all, allow: globs(&config.allow)?, deny: globs(&config.deny)?, config })
     }
 
     /// Judges a tool by its names and annotations.
@@ -92,7 +107,7 @@ impl RulePolicy {
         if let Some(rule) = denied {
             return Verdict::Deny(format!("deny \"{}\"", self.config.deny[rule]));
         }
-        if !names.iter().any(|name| self.allow.is_match(name)) {
+        if !self.allows_all && !names.iter().any(|name| self.allow.is_match(name)) {
             return Verdict::Deny(format!("no match in allow {:?}", self.config.allow));
         }
         if self.config.read_only && !tool.spec().is_read_only() {
@@ -105,15 +120,12 @@ impl RulePolicy {
 }
 
 impl Default for RulePolicy {
+    /// Everything may run.
     fn default() -> Self {
-        let mut all = GlobSetBuilder::new();
-        if let Ok(glob) = Glob::new("*") {
-            all.add(glob);
-        }
         Self {
             config: PolicyConfig::default(),
-            // Were the set ever to fail, it would be empty, and nothing would match.
-            allow: all.build().unwrap_or_default(),
+            allows_all: true,
+            allow: GlobSet::empty(),
             deny: GlobSet::empty(),
         }
     }
@@ -125,8 +137,8 @@ impl Policy for RulePolicy {
         tool: &'a RegisteredTool,
         _args: &'a Value,
         _cx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Verdict, BoxError>> {
-        Box::pin(std::future::ready(Ok(self.judge(tool))))
+    ) -> Answer<'a> {
+        Answer::Now(self.judge(tool))
     }
 }
 
@@ -136,7 +148,7 @@ impl<P: Policy + ?Sized> Policy for Arc<P> {
         tool: &'a RegisteredTool,
         args: &'a Value,
         cx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Verdict, BoxError>> {
+    ) -> Answer<'a> {
         (**self).check(tool, args, cx)
     }
 }

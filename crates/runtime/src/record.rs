@@ -17,7 +17,7 @@ use crate::{config::Config, log, redact, tools::RegisteredTool};
 /// Keeps records of calls.
 pub trait Recorder: Send + Sync {
     /// Writes down that a call is about to run; returns when that is safe.
-    fn open(&self, start: CallStart) -> BoxFuture<'_, Result<(), BoxError>>;
+    fn open(&self, start: Arc<CallStart>) -> BoxFuture<'_, Result<(), BoxError>>;
 
     /// Writes down how it ended. Must not block.
     fn close(&self, end: CallEnd<'_>);
@@ -32,7 +32,7 @@ pub struct CallStart {
     /// The id of the execution.
     pub id: CallId,
     /// The name that was asked for.
-    pub tool: String,
+    pub tool: Arc<str>,
     /// The arguments as JSON, secrets redacted.
     pub arguments: String,
     /// Who asked.
@@ -60,7 +60,7 @@ pub struct CallEnd<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedCall {
     /// What was known before it ran.
-    pub start: CallStart,
+    pub start: Arc<CallStart>,
     /// The server that the tool belongs to.
     pub server: Option<Arc<str>>,
     /// How it ended, `None` while it runs: the kind of failure, or none, and how long it took.
@@ -71,10 +71,8 @@ pub struct RecordedCall {
 pub(crate) struct CallRecord {
     recorder: Arc<dyn Recorder>,
     config: Arc<Config>,
-    id: CallId,
     tool_call_id: String,
-    name: String,
-    arguments: String,
+    start: Arc<CallStart>,
     started: Instant,
     tool: Option<Arc<RegisteredTool>>,
     /// Why the record could not be opened, where it could not.
@@ -89,24 +87,22 @@ impl CallRecord {
         call: ToolCall,
         cx: &CallContext,
     ) -> (Self, Map<String, Value>) {
+        let start = Arc::new(CallStart {
+            id: CallId::generate(),
+            tool: call.name.into(),
+            arguments: redact::object(&call.args),
+            caller: cx.caller.clone(),
+            started: SystemTime::now(),
+        });
         let mut record = Self {
             recorder: recorder.clone(),
             config: config.clone(),
-            id: CallId::generate(),
             tool_call_id: call.id,
-            name: call.name,
-            arguments: redact::object(&call.args),
+            start: start.clone(),
             started: Instant::now(),
             tool: None,
             unwritten: None,
             closed: false,
-        };
-        let start = CallStart {
-            id: record.id,
-            tool: record.name.clone(),
-            arguments: record.arguments.clone(),
-            caller: cx.caller.clone(),
-            started: SystemTime::now(),
         };
         record.unwritten = recorder.open(start).await.err();
         (record, call.args)
@@ -126,7 +122,7 @@ impl CallRecord {
                 Err(error.caused_by(cause))
             }
             Some(cause) => {
-                log::unrecorded(&self.name, &cause);
+                log::unrecorded(&self.start.tool, &cause);
                 Ok(())
             }
             None => Ok(()),
@@ -145,8 +141,8 @@ impl CallRecord {
         own().unwrap_or(usize::try_from(self.config.max_output.0).unwrap_or(usize::MAX))
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.start.tool
     }
 
     pub(crate) fn tool_call_id(&self) -> &str {
@@ -154,7 +150,7 @@ impl CallRecord {
     }
 
     pub(crate) fn id(&self) -> CallId {
-        self.id
+        self.start.id
     }
 
     pub(crate) fn server(&self) -> Option<&Arc<str>> {
@@ -175,9 +171,9 @@ impl CallRecord {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.started.elapsed(), |result| result.elapsed);
         let slow = self.config.slow_call.0;
-        log::ended(&self.name, &self.arguments, error_kind, duration, slow, result);
+        log::ended(&self.start, error_kind, duration, slow, result);
         self.recorder.close(CallEnd {
-            id: self.id,
+            id: self.start.id,
             server: self.server(),
             error_kind,
             duration,
@@ -202,7 +198,7 @@ pub struct MemoryRecorder {
 
 #[derive(Default)]
 struct Calls {
-    running: HashMap<CallId, CallStart>,
+    running: HashMap<CallId, Arc<CallStart>>,
     ended: VecDeque<RecordedCall>,
 }
 
@@ -224,7 +220,7 @@ impl Default for MemoryRecorder {
 }
 
 impl Recorder for MemoryRecorder {
-    fn open(&self, start: CallStart) -> BoxFuture<'_, Result<(), BoxError>> {
+    fn open(&self, start: Arc<CallStart>) -> BoxFuture<'_, Result<(), BoxError>> {
         self.lock().running.insert(start.id, start);
         Box::pin(std::future::ready(Ok(())))
     }

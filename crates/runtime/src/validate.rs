@@ -25,6 +25,8 @@ pub struct Check {
     validator: Option<Validator>,
     /// How many times one level of the arguments may multiply the work, where the schema is recursive.
     branching: u64,
+    /// Whether the schema is of the one draft that takes `3.0` for no integer.
+    draft_4: bool,
 }
 
 /// Why a schema cannot be used.
@@ -68,7 +70,40 @@ impl Check {
             .with_pattern_options(patterns)
             .build(&schema)
             .map_err(|error| SchemaError::Invalid(explain(&error)))?;
-        Ok(Self { validator: (strictness != Strictness::Off).then_some(validator), branching })
+        let dialect = object.get("$schema").and_then(Value::as_str);
+        Ok(Self {
+            validator: (strictness != Strictness::Off).then_some(validator),
+            branching,
+            draft_4: dialect.is_some_and(is_draft_4),
+        })
+    }
+
+    /// Whether the arguments fit.
+    pub fn accepts(&self, args: &Value) -> bool {
+        !cost::too_deep(args, self.branching)
+            && self.validator.as_ref().is_none_or(|validator| {
+                validator.is_valid(args) || self.draft_4 && validator.is_valid(&whole(args))
+            })
+    }
+}
+
+fn is_draft_4(dialect: &str) -> bool {
+    dialect.contains("json-schema.org/draft-04/")
+}
+
+/// The value with whole numbers written as such: `3` for `3.0`.
+fn whole(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(whole).collect(),
+        Value::Object(object) => {
+            object.iter().map(|(key, value)| (key.clone(), whole(value))).collect()
+        }
+        Value::Number(number) => match number.as_f64() {
+            #[expect(clippy::cast_possible_truncation, reason = "whole and small, as just checked")]
+            Some(float) if float.fract() == 0.0 && float.abs() < 9e15 => Value::from(float as i64),
+            _ => value.clone(),
+        },
+        other => other.clone(),
     }
 }
 
@@ -89,15 +124,15 @@ pub(crate) fn args(
     args: Map<String, Value>,
 ) -> Result<Value, ToolError> {
     let args = Value::Object(args);
-    let Some(validator) = &tool.check.validator else {
+    if tool.check.accepts(&args) {
         return Ok(args);
-    };
-    let problem = if cost::too_deep(&args, tool.check.branching) {
-        "the arguments are nested too deeply for this tool's schema".to_owned()
-    } else if validator.is_valid(&args) {
-        return Ok(args);
-    } else {
-        messages::problems(validator.iter_errors(&args))
+    }
+    let problem = match &tool.check.validator {
+        Some(validator) if !cost::too_deep(&args, tool.check.branching) => {
+            let seen = if tool.check.draft_4 { whole(&args) } else { args };
+            messages::problems(validator.iter_errors(&seen))
+        }
+        _ => "the arguments are nested too deeply for this tool's schema".to_owned(),
     };
     let error = ToolError::invalid(problem);
     Err(match messages::required(&tool.spec().parameters) {

@@ -1,10 +1,13 @@
 //! A request to run one tool.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use ulid::Ulid;
+use ulid::{Generator, Ulid};
 
 /// A request to run the tool `name` with `args`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,9 +40,12 @@ impl ToolCall {
 pub struct CallId(Ulid);
 
 impl CallId {
-    /// A fresh id.
+    /// A fresh id, greater than every one that this process made before it.
     pub fn generate() -> Self {
-        Self(Ulid::generate())
+        static GENERATOR: Mutex<Generator> = Mutex::new(Generator::new());
+        let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only 2^80 ids within one millisecond would overflow.
+        Self(generator.generate().unwrap_or_else(|_| Ulid::generate()))
     }
 
     /// Reads an id as [`Display`](fmt::Display) writes it.
@@ -57,5 +63,19 @@ impl fmt::Display for CallId {
 impl fmt::Debug for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // RC-2
+    #[test]
+    fn ids_sort_by_time_and_read_back() {
+        let ids: Vec<_> = (0..1000).map(|_| CallId::generate()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(CallId::parse(&ids[0].to_string()), Some(ids[0]));
+        assert_eq!(CallId::parse("nonsense"), None);
     }
 }

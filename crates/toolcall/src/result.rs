@@ -15,7 +15,7 @@ pub struct ToolResult {
     /// The id that the asking side gave the call.
     pub tool_call_id: String,
     /// The name that was asked for.
-    pub tool_name: String,
+    pub tool_name: Arc<str>,
     /// The server that the tool belongs to, where it belongs to one.
     pub server: Option<Arc<str>>,
     /// How long validation and execution took.
@@ -120,7 +120,7 @@ impl Serialize for ToolResult {
             Ok(answer) => envelope.serialize_entry("result", &Shown(answer.shown()))?,
             Err(error) => envelope.serialize_entry("error", &error.for_model)?,
         }
-        envelope.serialize_entry("tool_name", &self.tool_name)?;
+        envelope.serialize_entry("tool_name", &*self.tool_name)?;
         envelope.serialize_entry("execution_time_ms", &self.execution_time_ms())?;
         envelope.serialize_entry("call_id", &self.call_id)?;
         if let Err(error) = &self.outcome {

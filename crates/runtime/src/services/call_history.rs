@@ -40,7 +40,7 @@ async fn history(recorder: &dyn Recorder, request: CallHistory) -> Result<Value,
         ToolError::unreachable("call_history", "the record store").caused_by(error)
     })?;
     let wanted = |call: &&RecordedCall| match &request.tool {
-        Some(tool) => call.start.tool == *tool,
+        Some(tool) => *call.start.tool == **tool,
         None => true,
     };
     let calls: Vec<_> = recent.iter().filter(wanted).take(request.limit).map(show).collect();
@@ -55,7 +55,7 @@ fn show(call: &RecordedCall) -> Value {
     let arguments: Value = serde_json::from_str(&call.start.arguments).unwrap_or_default();
     json!({
         "id": call.start.id,
-        "tool": call.start.tool,
+        "tool": &*call.start.tool,
         "server": call.server.as_deref(),
         "arguments": arguments,
         "outcome": outcome,

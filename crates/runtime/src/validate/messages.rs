@@ -86,6 +86,10 @@ fn problem(error: &ValidationError<'_>) -> String {
             "could not be checked: its pattern costs too much on this value".to_owned()
         }
         Kind::Format { format } => format!("must be a valid {format}, got {}", short(got)),
+        // An object that may have no properties at all is reported as a whole.
+        Kind::FalseSchema if error.schema_path().as_str().ends_with("/additionalProperties") => {
+            "must have no properties".to_owned()
+        }
         Kind::FalseSchema => "is not allowed".to_owned(),
         // The validator's own words for the rare rest; they would repeat a long value whole.
         _ => format!("is not valid: {}", error.masked()),

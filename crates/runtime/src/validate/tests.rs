@@ -1,1 +1,177 @@
+//! What is accepted, and what is said of the rest.
 
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use switchboard_toolcall::Strictness;
+
+use super::*;
+
+/// All problems of the arguments, or an empty text.
+fn problems(schema: &Value, strictness: Strictness, args: Value) -> String {
+    let check = Check::compile(schema, strictness).expect("compiles");
+    match &check.validator {
+        Some(validator) if !check.accepts(&args) => {
+            messages::problems(validator.iter_errors(&args))
+        }
+        _ => String::new(),
+    }
+}
+
+// VA-3
+#[test]
+fn extra_parameters_fail_only_where_strict() {
+    let closed = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false});
+    let schemas = [
+        closed.clone(),
+        json!({"type": "object", "properties": {"a": {}}, "unevaluatedProperties": false}),
+        json!({"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "null"}}),
+        json!({"allOf": [closed.clone()]}),
+        json!({"anyOf": [closed.clone(), {"type": "object", "required": ["b"], "additionalProperties": false}]}),
+        json!({"$ref": "#/$defs/closed", "$defs": {"closed": closed.clone()}}),
+        json!({"if": {"required": ["a"]}, "then": closed.clone()}),
+    ];
+    for schema in schemas {
+        let args = json!({"a": 1, "extra": 2});
+        assert_eq!(problems(&schema, Strictness::Lenient, args.clone()), "", "{schema}");
+        assert_ne!(problems(&schema, Strictness::Strict, args.clone()), "", "{schema}");
+        assert_eq!(problems(&schema, Strictness::Off, args), "", "{schema}");
+    }
+    // Below the top level the schema is meant as it is written.
+    let nested = json!({"type": "object", "properties": {"in": {"$ref": "#/$defs/closed"}}, "$ref": "#/$defs/open", "$defs": {
+        "closed": closed, "open": {"additionalProperties": false}
+    }});
+    let args = json!({"in": {"a": 1, "x": 2}, "extra": 1});
+    assert_eq!(problems(&nested, Strictness::Lenient, args), "unknown 'in.x'");
+}
+
+// VA-2
+#[test]
+fn every_problem_names_its_parameter() {
+    let schema = |property: Value| json!({"type": "object", "properties": {"x": property}});
+    let cases = [
+        (json!({"minimum": 1}), json!(0), "'x' must be at least 1, got 0"),
+        (json!({"maximum": 9.5}), json!(10), "'x' must be at most 9.5, got 10"),
+        (json!({"exclusiveMinimum": 1}), json!(1), "'x' must be more than 1, got 1"),
+        (json!({"exclusiveMaximum": 1}), json!(1), "'x' must be less than 1, got 1"),
+        (json!({"multipleOf": 5}), json!(7), "'x' must be a multiple of 5, got 7"),
+        (json!({"minLength": 2}), json!("ä"), "'x' must have at least 2 characters"),
+        (json!({"maxLength": 1}), json!("ab"), "'x' must have at most 1 characters"),
+        (json!({"minItems": 1}), json!([]), "'x' must have at least 1 items"),
+        (json!({"maxItems": 1}), json!([1, 2]), "'x' must have at most 1 items"),
+        (json!({"uniqueItems": true}), json!([1, 1]), "'x' must not have equal items"),
+        (json!({"minProperties": 1}), json!({}), "'x' must have at least 1 properties"),
+        (json!({"maxProperties": 0}), json!({"a": 1}), "'x' must have at most 0 properties"),
+        (json!({"pattern": "^a"}), json!("b"), "'x' must match the pattern ^a"),
+        (json!({"const": "on"}), json!("off"), "'x' must be one of: on"),
+        (json!({"enum": ["a", 1, null]}), json!("b"), "'x' must be one of: a, 1, null"),
+        (json!({"type": ["string", "null"]}), json!(1), "'x' must be null or string, got integer"),
+        (
+            json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+            json!("1"),
+            "'x' must be integer or null, got string",
+        ),
+        (
+            json!({"oneOf": [{"type": "string", "minLength": 3}, {"type": "null"}]}),
+            json!("a"),
+            "'x' must have at least 3 characters",
+        ),
+        (
+            json!({"oneOf": [{"type": "integer"}, {"minimum": 1}]}),
+            json!(2),
+            "'x' fits more than one of its allowed forms",
+        ),
+        (
+            json!({"anyOf": [{"const": 1}, {"minimum": 5}]}),
+            json!(2),
+            "'x' fits none of its allowed forms: 'x' must be one of: 1, or 'x' must be at least 5, got 2",
+        ),
+        (json!(false), json!(1), "'x' is not allowed"),
+        (json!({"not": {"type": "string"}}), json!("s"), "'x' is not valid"),
+        (
+            json!({"type": "object", "additionalProperties": false}),
+            json!({"y": 1}),
+            "'x' must have no properties",
+        ),
+        (
+            json!({"properties": {"z": {}}, "additionalProperties": false}),
+            json!({"y": 1}),
+            "unknown 'x.y'",
+        ),
+        (
+            json!({"items": {"items": {"type": "string"}}}),
+            json!([["a"], ["b", 1]]),
+            "'x[1][1]' must be string, got integer",
+        ),
+    ];
+    for (property, value, expected) in cases {
+        let said = problems(&schema(property), Strictness::Lenient, json!({"x": value}));
+        assert!(said.starts_with(expected), "{said:?} instead of {expected:?}");
+    }
+}
+
+// VA-2: as many problems as help, and no more.
+#[test]
+fn a_flood_of_problems_is_cut() {
+    let schema = json!({"type": "object", "properties": {"x": {"items": {"type": "string"}}}});
+    let said = problems(&schema, Strictness::Lenient, json!({"x": vec![1; 1000]}));
+    assert!(said.ends_with("more problems"), "{said}");
+    assert!(said.len() < 2000);
+}
+
+// VA-1: the same result with every draft, and a draft nobody knows is refused.
+#[test]
+fn drafts_4_to_2020_12_compile() {
+    for draft in ["draft-04", "draft-06", "draft-07", "2019-09", "2020-12"] {
+        let dialect = match draft.starts_with("draft") {
+            true => format!("http://json-schema.org/{draft}/schema#"),
+            false => format!("https://json-schema.org/draft/{draft}/schema"),
+        };
+        let schema = json!({"$schema": dialect, "type": "object", "required": ["a"]});
+        assert_eq!(problems(&schema, Strictness::Lenient, json!({})), "missing 'a'");
+    }
+    let unknown = json!({"$schema": "https://example.org/my-dialect", "type": "object"});
+    assert!(Check::compile(&unknown, Strictness::Lenient).is_err());
+}
+
+// VA-1: recursion of the usual kind is no trouble, however deep the tree.
+#[test]
+fn honest_recursion_is_accepted() {
+    let tree = json!({"type": "object", "properties": {
+        "name": {"type": "string"},
+        "children": {"type": "array", "items": {"$ref": "#"}}
+    }});
+    let check = Check::compile(&tree, Strictness::Lenient).expect("compiles");
+    let deep = (0..50).fold(json!({"name": "leaf"}), |inner, _| json!({"children": [inner]}));
+    assert!(check.accepts(&deep));
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(|float| json!(float)),
+        ".{0,20}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map("[a-z$]{1,8}", inner, 0..5)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    // VA-1, EX-1: whatever a server calls a schema and a model calls arguments.
+    #[test]
+    fn nothing_panics(schema in any_json(), args in any_json()) {
+        let schema = json!({"type": "object", "properties": {"a": schema.clone(), "b": schema}});
+        if let Ok(check) = Check::compile(&schema, Strictness::Lenient) {
+            let args = json!({"a": args});
+            if !check.accepts(&args) && let Some(validator) = &check.validator {
+                prop_assert!(!messages::problems(validator.iter_errors(&args)).is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What may run.
+
+use serde_json::{Value, json};
+use switchboard_runtime::{
+    Policy, PolicyConfig, RegisteredTool, RulePolicy, ServerSettings, ToolExecutor,
+    policy::Answer,
+    toolcall::{CallContext, ErrorKind},
+};
+use switchboard_testkit::Fake;
+
+/// Calls each of four tools under these rules: `None` where it ran, else what was said.
+async fn judged(config: PolicyConfig) -> Vec<Option<String>> {
+    let executor = ToolExecutor::builder().policy(RulePolicy::new(config).unwrap()).build();
+    let tools = executor.tools();
+    tools
+        .add_server("fs", ServerSettings { prefix: Some(String::new()), ..Default::default() })
+        .unwrap();
+    tools.add(Fake::answers("read", json!(1)).read_only()).unwrap();
+    tools.add(Fake::answers("write", json!(1))).unwrap();
+    let delete = Fake::answers("delete_all", json!(1)).of_server("fs").shared();
+    tools.set_server_tools("fs", vec![delete]);
+    let mut said = Vec::new();
+    for name in ["read", "write", "delete_all", "fs__delete_all"] {
+        let result = executor.call(name, json!({})).await;
+        assert!(matches!(result.error_kind(), None | Some(ErrorKind::Denied)));
+        said.push(result.outcome.err().map(|error| error.for_model));
+    }
+    said
+}
+
+fn rules(allow: &[&str], deny: &[&str], read_only: bool) -> PolicyConfig {
+    let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect();
+    PolicyConfig { allow: owned(allow), deny: owned(deny), read_only }
+}
+
+fn denied(name: &str, rule: &str) -> Option<String> {
+    Some(format!("Tool '{name}' is denied by policy: {rule}"))
+}
+
+// EX-2
+#[tokio::test]
+async fn each_rule_is_named_in_its_denial() {
+    assert_eq!(judged(PolicyConfig::default()).await, [None, None, None, None]);
+
+    // A rule for the full name meets the tool under its bare name too.
+    let deny = denied("delete_all", "deny \"*__delete_*\"");
+    let rule = rules(&["*"], &["nothing", "*__delete_*"], false);
+    assert_eq!(judged(rule).await, [None, None, deny.clone(), deny]);
+
+    let rule = "no match in allow [\"re*\", \"fs__*\"]";
+    assert_eq!(
+        judged(rules(&["re*", "fs__*"], &[], false)).await,
+        [None, denied("write", rule), None, None]
+    );
+
+    let rule = "read_only, and the tool is not annotated as read-only";
+    let (write, delete) = (denied("write", rule), denied("delete_all", rule));
+    assert_eq!(judged(rules(&["*"], &[], true)).await, [None, write, delete.clone(), delete]);
+
+    let all: Vec<_> = judged(rules(&[], &[], false)).await.into_iter().flatten().collect();
+    assert_eq!(all.len(), 4, "an empty allow list allows nothing");
+}
+
+#[test]
+fn a_glob_that_is_none_is_refused() {
+    let error = RulePolicy::new(rules(&["["], &[], false)).err().unwrap();
+    assert!(error.to_string().contains('['), "{error}");
+}
+
+/// A policy that has lost its mind.
+struct Lost(fn() -> Answer<'static>);
+
+impl Policy for Lost {
+    fn check<'a>(&'a self, _: &'a RegisteredTool, _: &'a Value, _: &'a CallContext) -> Answer<'a> {
+        (self.0)()
+    }
+}
+
+// EX-1: when policy cannot answer, the answer is no.
+#[tokio::test]
+async fn a_policy_that_cannot_answer_means_no() {
+    let broken: [(fn() -> Answer<'static>, _); 2] = [
+        (|| Answer::Later(Box::pin(async { Err("nobody home".into()) })), ErrorKind::Denied),
+        (|| panic!("policy bug"), ErrorKind::Internal),
+    ];
+    for (answer, kind) in broken {
+        let executor = ToolExecutor::builder().policy(Lost(answer)).build();
+        executor.tools().add(Fake::new("never", |_, _| async { unreachable!("denied") })).unwrap();
+        assert_eq!(executor.call("never", json!({})).await.error_kind(), Some(kind));
+    }
+}

@@ -1,0 +1,162 @@
+//! One value, three views; bounded, with nothing lost.
+
+use serde_json::{Value, json};
+use switchboard_runtime::{
+    ToolExecutor,
+    toolcall::{CallContext, Content, Part, ToolCall, ToolOutput},
+};
+use switchboard_testkit::Fake;
+
+use super::{envelope, executor, object};
+
+fn content(parts: Vec<Part>, fields: Value) -> ToolOutput {
+    ToolOutput::Content(Content { parts, fields: object(fields) })
+}
+
+async fn shaped(output: ToolOutput, limit: Option<usize>) -> (ToolExecutor, Value, String) {
+    let tool = Fake::outputs("tool", output).with(|spec| spec.settings.max_output = limit);
+    let executor = executor([tool]);
+    let result = executor.call("tool", json!({})).await;
+    let (envelope, text) = (envelope(&result), result.text());
+    assert_eq!(result.message().content, text);
+    (executor, envelope, text)
+}
+
+// RS-1
+#[tokio::test]
+async fn the_envelope_has_its_fields_in_order() {
+    let executor =
+        executor([Fake::answers("t", json!({"b": 1, "a": [1.0, 12345678901234567890123_f64]}))]);
+    let result = executor.call("t", json!({})).await;
+    let text = serde_json::to_string(&result).unwrap();
+    let start = r#"{"success":true,"result":{"b":1,"a":[1.0,1.2345678901234568e+22]},"tool_name":"t","execution_time_ms":"#;
+    assert!(text.starts_with(start), "{text}");
+    assert_eq!(envelope(&result)["call_id"], result.call_id.to_string());
+    let result = executor.call("nope", json!({})).await;
+    let text = serde_json::to_string(&result).unwrap();
+    assert!(text.starts_with(r#"{"success":false,"error":"Tool 'nope' not found","tool_name":"nope","execution_time_ms":"#));
+    assert_eq!(envelope(&result)["error_kind"], "not_found");
+}
+
+// RS-3
+#[tokio::test]
+async fn numbers_keep_their_digits() {
+    let executor = executor([Fake::echoes("echo")]);
+    let text =
+        r#"{"big":12345678901234567890123,"point":1.0,"small":0.1000,"exp":1e+5,"neg":-0.0}"#;
+    let Ok(Value::Object(args)) = serde_json::from_str(text) else { unreachable!() };
+    let result = executor.execute(ToolCall::new("echo", args), &CallContext::default()).await;
+    assert_eq!(result.text(), text);
+    assert!(serde_json::to_string(&result).unwrap().contains(text));
+}
+
+// RS-3
+#[tokio::test]
+async fn text_is_joined_and_everything_else_is_kept() {
+    let texts = vec![Part::text("one"), Part::text("two")];
+    let (_, envelope, text) = shaped(content(texts.clone(), json!({})), None).await;
+    assert_eq!((envelope["result"].clone(), text.as_str()), (json!("one\ntwo"), "one\ntwo"));
+
+    let fields = json!({"structuredContent": {"n": 1.0}, "_meta": {"x": 1}, "vendor": true});
+    let (_, envelope, text) = shaped(content(texts, fields), None).await;
+    let expected = r#"{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}],"structuredContent":{"n":1.0},"_meta":{"x":1},"vendor":true}"#;
+    assert_eq!((envelope["result"].to_string(), text.as_str()), (expected.to_owned(), expected));
+
+    let annotated =
+        Part(object(json!({"type": "text", "text": "a", "annotations": {"priority": 1}})));
+    let unknown = Part(object(json!({"type": "hologram", "depth": 3})));
+    let (_, envelope, _) = shaped(content(vec![annotated, unknown], json!({})), None).await;
+    assert_eq!(envelope["result"]["content"][0]["annotations"]["priority"], 1);
+    assert_eq!(envelope["result"]["content"][1]["depth"], 3);
+}
+
+// RS-5
+#[tokio::test]
+async fn long_text_is_cut_and_the_whole_can_be_read() {
+    let whole: String = ('a'..='z').cycle().take(1000).collect();
+    let (executor, envelope, text) = shaped(ToolOutput::Value(json!(whole)), Some(90)).await;
+    for service in switchboard_runtime::services::all(&executor) {
+        executor.tools().add_shared(service).unwrap();
+    }
+    assert_eq!(envelope["result"], text);
+    assert_eq!(envelope["truncated"], true);
+    let id = envelope["artifacts"][0]["id"].as_str().unwrap();
+    assert!(text.starts_with(&whole[..60]) && text.ends_with(&whole[970..]), "{text}");
+    assert!(text.contains("910 of 1000 characters are missing here"), "{text}");
+    assert!(
+        text.contains(&format!(r#"read_result {{"id":"{id}","offset":60,"limit":90}}"#)),
+        "{text}"
+    );
+    assert!(text.chars().count() <= 90 + 300);
+    let rest = executor.call("read_result", json!({"id": id, "offset": 60, "limit": 910})).await;
+    assert_eq!(rest.text(), whole[60..970]);
+}
+
+// RS-5
+#[tokio::test]
+async fn a_long_value_becomes_cut_text() {
+    let value = json!({"rows": vec![json!({"name": "ä"}); 100]});
+    let (executor, envelope, text) = shaped(ToolOutput::Value(value.clone()), Some(300)).await;
+    assert_eq!(envelope["result"], text);
+    let id = envelope["artifacts"][0]["id"].as_str().unwrap();
+    let kept = executor.artifacts().get(id).await.unwrap().unwrap();
+    assert_eq!(kept.bytes, value.to_string().into_bytes());
+    assert_eq!(kept.media_type, "application/json");
+    // Characters count, not bytes.
+    let umlauts = json!(["ä".repeat(100)]);
+    let (_, envelope, _) = shaped(ToolOutput::Value(umlauts.clone()), Some(104)).await;
+    assert_eq!(envelope["result"], umlauts);
+}
+
+// RS-5
+#[tokio::test]
+async fn structured_content_stays_whole_for_those_who_take_it() {
+    let fields = json!({"structuredContent": {"long": "x".repeat(1000)}});
+    let output = content(vec![Part::text("y".repeat(1000))], fields.clone());
+    let tool = Fake::outputs("tool", output).with(|spec| spec.settings.max_output = Some(100));
+    let result = executor([tool]).call("tool", json!({})).await;
+    assert!(result.text().chars().count() <= 400);
+    let answer = result.outcome.unwrap();
+    let ToolOutput::Content(content) = answer.output else { panic!("content stays content") };
+    assert_eq!(Value::Object(content.fields), fields);
+    let text = content.parts[0].as_text().unwrap();
+    assert!(text.chars().count() <= 400 && text.contains("900 of 1000"), "{text}");
+}
+
+// RS-6
+#[tokio::test]
+async fn binaries_are_artifacts_and_never_text() {
+    let image = Part::binary("image", "image/png", "aGVsbG8gd29ybGQ=");
+    let blob = Part(object(
+        json!({"type": "resource", "resource": {"uri": "x://y", "mimeType": "application/pdf", "blob": "AAEC"}}),
+    ));
+    let odd = Part::binary("audio", "audio/wav", "not base64!");
+    let parts = vec![Part::text("look:"), image.clone(), blob, odd];
+    let (executor, envelope, text) = shaped(content(parts, json!({})), None).await;
+    let ids: Vec<_> =
+        (0..3).map(|n| envelope["artifacts"][n]["id"].as_str().unwrap().to_owned()).collect();
+    let expected = format!(
+        "look:\n[image: image/png, 11 bytes, artifact {}]\n[blob: application/pdf, 3 bytes, artifact {}]\n[audio: audio/wav, 11 bytes, artifact {}]",
+        ids[0], ids[1], ids[2]
+    );
+    assert_eq!(text, expected);
+    assert!(!envelope.to_string().contains("aGVsbG8"), "{envelope}");
+    let kept = executor.artifacts().get(&ids[0]).await.unwrap().unwrap();
+    assert_eq!((kept.media_type.as_str(), &kept.bytes[..]), ("image/png", &b"hello world"[..]));
+    // Who takes images gets the image.
+    let result = executor.call("tool", json!({})).await;
+    let ToolOutput::Content(content) = result.outcome.unwrap().output else { unreachable!() };
+    assert_eq!(content.parts[1], image);
+}
+
+// RS-5, RS-6: the whole text comes first among the artifacts.
+#[tokio::test]
+async fn cut_text_beside_a_binary() {
+    let parts = vec![Part::text("z".repeat(1000)), Part::binary("image", "image/png", "AAEC")];
+    let (executor, envelope, text) = shaped(content(parts, json!({})), Some(100)).await;
+    assert_eq!(envelope["artifacts"][0]["kind"], "text");
+    assert_eq!(envelope["artifacts"][1]["kind"], "image");
+    let id = envelope["artifacts"][0]["id"].as_str().unwrap();
+    assert!(text.contains(id), "{text}");
+    assert!(executor.artifacts().get(id).await.unwrap().is_some());
+}
