@@ -1,0 +1,32 @@
+//! Switchboard inside your own agent: `cargo run -p switchboard-runtime --example embed`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use switchboard_runtime::{
+    ToolExecutor,
+    toolcall::{CallContext, tool_fn},
+};
+
+/// Says how warm it is in a city.
+#[derive(Deserialize, JsonSchema)]
+struct Weather {
+    /// The city's name.
+    city: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let executor = ToolExecutor::default();
+    executor.tools().add(tool_fn("weather", |Weather { city }, _: CallContext| async move {
+        json!({"city": city, "temperature": 21})
+    }))?;
+
+    // What a model asks for, well or badly: the answer is always a result.
+    for args in [json!({"city": "Bonn"}), json!({"town": "Bonn"})] {
+        let result = executor.call("weather", args).await;
+        println!("{}", serde_json::to_string(&result)?);
+        println!("  to the model: {}", result.message().content);
+    }
+    Ok(())
+}
