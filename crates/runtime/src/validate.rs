@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
-use switchboard_toolcall::{Strictness, ToolError};
+use switchboard_toolcall::{Strictness, ToolError, numbers::whole_numbers};
 
 use crate::tools::RegisteredTool;
 pub use messages::type_name;
@@ -82,29 +82,13 @@ impl Check {
     pub fn accepts(&self, args: &Value) -> bool {
         !cost::too_deep(args, self.branching)
             && self.validator.as_ref().is_none_or(|validator| {
-                validator.is_valid(args) || self.draft_4 && validator.is_valid(&whole(args))
+                validator.is_valid(args) || self.draft_4 && validator.is_valid(&whole_numbers(args))
             })
     }
 }
 
 fn is_draft_4(dialect: &str) -> bool {
     dialect.contains("json-schema.org/draft-04/")
-}
-
-/// The value with whole numbers written as such: `3` for `3.0`.
-fn whole(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(whole).collect(),
-        Value::Object(object) => {
-            object.iter().map(|(key, value)| (key.clone(), whole(value))).collect()
-        }
-        Value::Number(number) => match number.as_f64() {
-            #[expect(clippy::cast_possible_truncation, reason = "whole and small, as just checked")]
-            Some(float) if float.fract() == 0.0 && float.abs() < 9e15 => Value::from(float as i64),
-            _ => value.clone(),
-        },
-        other => other.clone(),
-    }
 }
 
 /// What is wrong with a schema, and where in it.
@@ -129,7 +113,7 @@ pub(crate) fn args(
     }
     let problem = match &tool.check.validator {
         Some(validator) if !cost::too_deep(&args, tool.check.branching) => {
-            let seen = if tool.check.draft_4 { whole(&args) } else { args };
+            let seen = if tool.check.draft_4 { whole_numbers(&args) } else { args };
             messages::problems(validator.iter_errors(&seen))
         }
         _ => "the arguments are nested too deeply for this tool's schema".to_owned(),

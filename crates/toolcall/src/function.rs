@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     Annotations, BoxFuture, CallContext, IntoOutput, Tool, ToolError, ToolOutput, ToolSpec,
+    numbers::whole_numbers,
 };
 
 /// Makes a tool of an async function.
@@ -39,7 +40,10 @@ where
 {
     let mut parameters = schema_of::<A>();
     let description = match parameters.remove("description") {
-        Some(Value::String(text)) => text,
+        // The doc comment's line breaks are the editor's, its paragraphs the author's.
+        Some(Value::String(text)) => {
+            text.replace("\n\n", "\r").replace('\n', " ").replace('\r', "\n\n")
+        }
         _ => String::new(),
     };
     FunctionTool {
@@ -118,9 +122,48 @@ where
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
+            // To JSON Schema 3.0 is an integer, to serde it is not: so a second look with 3.
+            let args = A::deserialize(&args).or_else(|_| A::deserialize(whole_numbers(&args)));
             // The schema has said yes; what it cannot say (a `try_from`, a custom format) fails here.
-            let args = A::deserialize(args).map_err(ToolError::invalid)?;
+            let args = args.map_err(ToolError::invalid)?;
             (self.function)(args, cx.clone()).await.into_output()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Json;
+
+    /// Counts to a number,
+    /// slowly.
+    ///
+    /// It starts at one.
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Count {
+        to: u8,
+    }
+
+    // TL-3
+    #[tokio::test]
+    async fn the_argument_type_says_it_all() {
+        let tool = tool_fn("count", |Count { to }, _cx: CallContext| async move { Json(to) });
+        let spec = tool.spec();
+        assert_eq!(spec.description, "Counts to a number, slowly.\n\nIt starts at one.");
+        assert_eq!(spec.parameters["type"], "object");
+        assert_eq!(spec.parameters["properties"]["to"]["type"], "integer");
+        assert_eq!(spec.parameters["required"][0], "to");
+    }
+
+    // TL-3, VA-2
+    #[tokio::test]
+    async fn what_the_schema_takes_for_an_integer_arrives_as_one() {
+        let tool = tool_fn("count", |Count { to }, _cx: CallContext| async move { Json(to) });
+        let cx = CallContext::default();
+        let call = |args| Tool::call(&tool, args, &cx);
+        assert_eq!(call(serde_json::json!({"to": 3.0})).await.unwrap().text(), "3");
+        let error = call(serde_json::json!({"to": 300})).await.unwrap_err();
+        assert!(error.for_model.starts_with("Invalid parameters: "), "{error}");
     }
 }

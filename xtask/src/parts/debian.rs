@@ -7,8 +7,13 @@ use crate::shell::Run;
 /// What the tests need of Debian.
 pub(super) const PACKAGES: &[&str] = &[
     // A sound server with a null sink, and `pactl`, for control_speaker_volume.
+    "alsa-utils",
+    "dbus",
+    "libasound2-plugins",
+    "pipewire",
     "pulseaudio",
     "pulseaudio-utils",
+    "wireplumber",
 ];
 
 /// Seconds to wait while another program installs packages.

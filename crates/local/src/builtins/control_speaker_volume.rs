@@ -1,0 +1,184 @@
+//! `control_speaker_volume`: the loudness of this machine, on its system mixer (SPEC LT-3).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Json, Tool, ToolError, tool_fn};
+use tokio::sync::Mutex;
+
+use super::arguments::whole;
+use commands::{Commands, Problem};
+use mixer::{Mixer, State};
+
+mod commands;
+mod mixer;
+mod pipewire;
+mod pulseaudio;
+mod alsa;
+
+/// Which mixer the tool works on.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The mixer; `auto` takes the first that works here.
+    pub mixer: MixerChoice,
+    /// Variables for the mixer's commands, such as `PULSE_SERVER` or `XDG_RUNTIME_DIR`.
+    pub env: BTreeMap<String, String>,
+}
+
+/// The mixers that the tool knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MixerChoice {
+    /// The first of the others that works here.
+    #[default]
+    Auto,
+    /// PipeWire, through `wpctl`.
+    PipeWire,
+    /// PulseAudio, through `pactl`.
+    PulseAudio,
+    /// ALSA, through `amixer`.
+    Alsa,
+}
+
+/// Reads or changes the volume of this machine's speakers (0 to 100) and answers with the new volume.
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// "get" only reads, "set" goes to "level", "up" and "down" go by "amount", "max" goes to 100.
+    action: Action,
+    /// The volume to set, from 0 to 100; needed by "set".
+    #[serde(default, deserialize_with = "whole")]
+    #[schemars(range(min = 0, max = 100))]
+    level: Option<i64>,
+    /// How far "up" and "down" go; 10 by default.
+    #[serde(default, deserialize_with = "whole")]
+    #[schemars(range(min = 0, max = 100))]
+    amount: Option<i64>,
+}
+
+// Doc comments on the variants would split the schema's `enum`, which models and error messages read as one list.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Get,
+    Set,
+    Up,
+    Down,
+    Mute,
+    Unmute,
+    Max,
+}
+
+/// What is to be changed.
+#[derive(Debug, PartialEq)]
+enum Change {
+    Nothing,
+    Level(u8),
+    Muted(bool),
+}
+
+#[derive(Serialize)]
+struct Answer {
+    volume: u32,
+    muted: bool,
+    mixer: &'static str,
+}
+
+/// The tool `control_speaker_volume`.
+pub fn tool(config: Config) -> Arc<dyn Tool> {
+    let speaker = Arc::new(Speaker {
+        mixers: Mixer::candidates(config.mixer),
+        // One at a time: two steps up at once are twenty, not ten.
+        commands: Mutex::new(Commands::new(config.env)),
+    });
+    let tool = tool_fn("control_speaker_volume", move |arguments: Arguments, _cx: CallContext| {
+        let speaker = Arc::clone(&speaker);
+        async move { speaker.control(&arguments).await.map(Json) }
+    });
+    Arc::new(tool.annotate(Annotations {
+        read_only: Some(false),
+        destructive: Some(false),
+        ..Annotations::default()
+    }))
+}
+
+struct Speaker {
+    mixers: &'static [Mixer],
+    commands: Mutex<Commands>,
+}
+
+impl Speaker {
+    async fn control(&self, arguments: &Arguments) -> Result<Answer, ToolError> {
+        arguments.check()?;
+        let commands = self.commands.lock().await;
+        let (mixer, before) = self.find(&commands).await?;
+        let after = match arguments.change(before.volume) {
+            Change::Nothing => Ok(before),
+            Change::Level(level) => mixer.set_level(&commands, level).await,
+            Change::Muted(muted) => mixer.set_muted(&commands, muted).await,
+        };
+        let State { volume, muted } = after.map_err(|problem| refused(mixer, problem))?;
+        Ok(Answer { volume, muted, mixer: mixer.name() })
+    }
+
+    /// The first mixer that answers; one that is installed but has no server is passed over.
+    async fn find(&self, commands: &Commands) -> Result<(Mixer, State), ToolError> {
+        let mut problems = Vec::new();
+        for &mixer in self.mixers {
+            match mixer.read(commands).await {
+                Ok(state) => return Ok((mixer, state)),
+                Err(problem) => problems.push(format!("{}: {problem}", mixer.name())),
+            }
+        }
+        let text = format!(
+            "Tool 'control_speaker_volume' is unavailable: no mixer answers ({}). Install wpctl (wireplumber), \
+             pactl (pulseaudio-utils) or amixer (alsa-utils), and check that the sound server runs for this \
+             user",
+            problems.join("; ")
+        );
+        Err(ToolError::new(ErrorKind::Unavailable, text))
+    }
+}
+
+fn refused(mixer: Mixer, problem: Problem) -> ToolError {
+    let text = format!("{} did not change the volume: {problem}", mixer.name());
+    ToolError::failed(text).caused_by(problem)
+}
+
+impl Arguments {
+    /// What the schema cannot say, or did not where a defined tool brought its own.
+    fn check(&self) -> Result<(), ToolError> {
+        for (name, value) in [("level", self.level), ("amount", self.amount)] {
+            if value.is_some_and(|value| !(0..=100).contains(&value)) {
+                let problem = format!("'{name}' must be between 0 and 100");
+                return Err(ToolError::invalid(problem));
+            }
+        }
+        match (self.action, self.level) {
+            (Action::Set, None) => {
+                let hint = "`set` needs `level`, a whole number from 0 to 100";
+                Err(ToolError::invalid("missing 'level'").with_hint(hint))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn change(&self, volume: u32) -> Change {
+        const STEP: i64 = 10;
+        let amount = self.amount.unwrap_or(STEP);
+        let level = match self.action {
+            Action::Get => return Change::Nothing,
+            Action::Mute => return Change::Muted(true),
+            Action::Unmute => return Change::Muted(false),
+            Action::Set => self.level.unwrap_or(i64::from(volume)),
+            Action::Up => i64::from(volume) + amount,
+            Action::Down => i64::from(volume) - amount,
+            Action::Max => 100,
+        };
+        Change::Level(u8::try_from(level.clamp(0, 100)).unwrap_or(100))
+    }
+}
+
+#[cfg(test)]
+mod tests;

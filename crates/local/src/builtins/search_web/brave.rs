@@ -1,0 +1,66 @@
+//! Brave Web Search API: `/res/v1/web/search`.
+
+use reqwest::header::HeaderValue;
+use serde::Deserialize;
+use switchboard_toolcall::{ErrorKind, ToolError};
+
+use super::{ApiKey, Found, Hit, Search, fetch::Fetcher, text::Text};
+
+#[derive(Deserialize)]
+struct Response {
+    // Left out where nothing was found.
+    web: Option<Web>,
+}
+
+#[derive(Deserialize)]
+struct Web {
+    #[serde(default)]
+    results: Vec<Entry>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    title: Text,
+    url: Text,
+    description: Text,
+}
+
+pub(super) async fn search(fetcher: &Fetcher, search: &Search<'_>) -> Result<Found, ToolError> {
+    let key = key(fetcher.config.api_key.as_ref())?;
+    let count = search.max_results.to_string();
+    let query = [
+        ("q", search.query),
+        ("count", &count),
+        ("text_decorations", "false"),
+        ("result_filter", "web"),
+    ];
+    let response: Response = fetcher
+        .ask("res/v1/web/search", &query, |request| {
+            request.header("Accept", "application/json").header("X-Subscription-Token", key)
+        })
+        .await?;
+    let entries = response.web.map(|web| web.results).unwrap_or_default();
+    Ok(Found { answer: None, hits: entries.iter().filter_map(Entry::hit).collect() })
+}
+
+impl Entry {
+    fn hit(&self) -> Option<Hit> {
+        Hit::new(&self.title, &self.url, &self.description)
+    }
+}
+
+fn key(key: Option<&ApiKey>) -> Result<HeaderValue, ToolError> {
+    let key = key.map(|key| key.reveal().trim()).unwrap_or_default();
+    match HeaderValue::from_str(key) {
+        Ok(mut value) if !key.is_empty() => {
+            value.set_sensitive(true);
+            Ok(value)
+        }
+        _ => {
+            let text = "Tool 'search_web' is unavailable: [builtins.search_web] brave needs `api_key`, in \
+                        plain characters";
+            Err(ToolError::new(ErrorKind::Unavailable, text))
+        }
+    }
+}
