@@ -50,7 +50,8 @@ impl ToolExecutor {
         args: Map<String, Value>,
         cx: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let tool = record.found(self.tools.lookup(record.name())?);
+        let tool = dispatch::within(self.tools.find(record.name()), cx, record).await?;
+        record.found(&tool);
         let args = rename::for_server(tool.spec(), args);
         let args = validate::args(&tool, args)?;
         policy::check(&*self.policy, &tool, &args, cx).await?;

@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    future::Future,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -39,33 +40,40 @@ pub(crate) async fn run(
     slots: &Slots,
 ) -> Result<ToolOutput, ToolError> {
     let limit = record.timeout(cx);
-    let deadline = deadline(record.started(), limit);
     let own = CallContext {
-        // The caller's token is watched below: a child of it would only cost a lock.
+        // The caller's token is watched by `within`: a child of it would only cost a lock.
         cancel: CancellationToken::new(),
-        deadline: Some(deadline),
+        deadline: Some(deadline(record.started(), limit)),
         call_id: Some(record.id()),
         ..cx.clone()
     };
-    // On every way out but the ordinary one this tells the tool and drops its future.
+    // On every way out but the ordinary one this tells the tool; its future is dropped with `work`.
     let told = own.cancel.clone().drop_guard();
     let work = async {
         let permits = slots.take(&tool).await?;
-        spawn(tool.clone(), args, own, permits).answer(&tool).await
+        let outcome = spawn(tool.clone(), args, own, permits).answer(&tool).await;
+        told.disarm();
+        outcome
     };
-    let outcome = tokio::select! {
+    within(work, cx, record).await
+}
+
+/// Does `work` until it is done, the deadline passes or the caller cancels.
+pub(crate) async fn within<T>(
+    work: impl Future<Output = Result<T, ToolError>>,
+    cx: &CallContext,
+    record: &CallRecord,
+) -> Result<T, ToolError> {
+    let limit = record.timeout(cx);
+    tokio::select! {
         biased;
-        outcome = work => {
-            told.disarm();
-            return outcome;
-        }
-        () = cx.cancel.cancelled() => cut_short(&tool, ErrorKind::Cancelled, "was cancelled"),
-        () = sleep_until(deadline) => {
+        outcome = work => outcome,
+        () = cx.cancel.cancelled() => Err(cut_short(record, ErrorKind::Cancelled, "was cancelled")),
+        () = sleep_until(deadline(record.started(), limit)) => {
             let after = format!("timed out after {}", HumanDuration(limit));
-            cut_short(&tool, ErrorKind::Timeout, &after)
+            Err(cut_short(record, ErrorKind::Timeout, &after))
         }
-    };
-    Err(outcome)
+    }
 }
 
 /// The moment when a call that began at `started` is given up.
@@ -75,12 +83,11 @@ fn deadline(started: Instant, limit: Duration) -> Instant {
     started + limit.min(century)
 }
 
-fn cut_short(tool: &RegisteredTool, kind: ErrorKind, what: &str) -> ToolError {
-    let side_effects = match tool.spec().is_read_only() {
-        true => "",
-        false => "; side effects may have happened",
-    };
-    ToolError::new(kind, format!("Tool '{}' {what}{side_effects}", tool.name()))
+fn cut_short(record: &CallRecord, kind: ErrorKind, what: &str) -> ToolError {
+    // A tool that was not even found has had no effects.
+    let harmless = record.tool().is_none_or(|tool| tool.spec().is_read_only());
+    let side_effects = if harmless { "" } else { "; side effects may have happened" };
+    ToolError::new(kind, format!("Tool '{}' {what}{side_effects}", record.name()))
 }
 
 /// Starts the tool in a task of its own: a panic, in a poll or in a drop, ends there, and a tool that blocks
@@ -103,7 +110,10 @@ impl Running {
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => Err(crashed(tool.name(), panic)),
                 // Only a runtime that shuts down cancels a task that we still wait for.
-                Err(_) => Err(cut_short(tool, ErrorKind::Cancelled, "was cancelled")),
+                Err(_) => {
+                    let text = format!("Tool '{}' was cancelled: the runtime ends", tool.name());
+                    Err(ToolError::new(ErrorKind::Cancelled, text))
+                }
             },
         }
     }

@@ -45,7 +45,7 @@ pub use call::{Builder, ToolExecutor};
 pub use config::Config;
 pub use policy::{Policy, PolicyConfig, RulePolicy, Verdict};
 pub use record::{CallEnd, CallStart, MemoryRecorder, RecordedCall, Recorder};
-pub use tools::{AddError, RegisteredTool, ServerSettings, ToolManager};
+pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager};
 
 /// The words that every crate shares.
 pub use switchboard_toolcall as toolcall;

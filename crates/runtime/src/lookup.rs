@@ -39,6 +39,24 @@ impl ToolManager {
             _ => Err(not_found(name, registry.names.keys().map(|known| &**known))),
         }
     }
+
+    /// As [`lookup`](Self::lookup), but where the name is of a server whose tools are not known yet, waits for
+    /// that server, and for no other.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup), or the server was given up.
+    pub async fn find(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
+        let unknown = match self.lookup(name) {
+            Ok(tool) => return Ok(tool),
+            Err(error) => error,
+        };
+        let link = name.split_once(&self.separator);
+        let link = link.and_then(|(prefix, _)| self.read().link(prefix).cloned());
+        match link {
+            Some(link) => link.ready().await.and_then(|()| self.lookup(name)),
+            None => Err(unknown),
+        }
+    }
 }
 
 fn not_found<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> ToolError {

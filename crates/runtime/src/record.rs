@@ -109,9 +109,12 @@ impl CallRecord {
     }
 
     /// Notes the tool that the call's name found.
-    pub(crate) fn found(&mut self, tool: Arc<RegisteredTool>) -> Arc<RegisteredTool> {
+    pub(crate) fn found(&mut self, tool: &Arc<RegisteredTool>) {
         self.tool = Some(tool.clone());
-        tool
+    }
+
+    pub(crate) fn tool(&self) -> Option<&Arc<RegisteredTool>> {
+        self.tool.as_ref()
     }
 
     /// Refuses what may change the world while it cannot be written down (SPEC RC-1).

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-use crate::tools::{RegisteredTool, ServerSettings};
+use crate::tools::{Link, RegisteredTool, ServerSettings};
 
 type Tools = IndexMap<Arc<str>, Arc<RegisteredTool>>;
 
@@ -43,6 +43,10 @@ impl Server {
             settings,
             tools: Tools::new(),
         }
+    }
+
+    pub(crate) fn link(&self) -> Option<&Arc<dyn Link>> {
+        self.settings.link.as_ref()
     }
 
     fn shows_bare_names(&self) -> bool {
@@ -82,6 +86,13 @@ impl Registry {
         self.servers.contains_key(prefix)
             || self.servers.values().any(prefixed)
             || self.locals.keys().any(begins)
+    }
+
+    /// The connection of the server that `prefix` names.
+    pub(crate) fn link(&self, prefix: &str) -> Option<&Arc<dyn Link>> {
+        let prefixed = |server: &&Server| server.settings.prefix.as_deref() == Some(prefix);
+        let server = self.servers.get(prefix);
+        server.or_else(|| self.servers.values().find(prefixed))?.link()
     }
 
     /// Settles the names of all server tools anew: which is shown, and which tool a name finds.

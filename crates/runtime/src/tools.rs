@@ -3,7 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
-use switchboard_toolcall::{Origin, Strictness, Tool, ToolSpec};
+use serde_json::Value;
+use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec};
 use tokio::sync::Semaphore;
 use tracing::warn;
 
@@ -51,19 +52,43 @@ impl RegisteredTool {
     }
 }
 
+/// A server's connection, as far as finding its tools needs it.
+pub trait Link: Send + Sync {
+    /// Waits until the server's tools are known.
+    ///
+    /// # Errors
+    /// The server was given up, as the call's error says.
+    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>>;
+
+    /// How the server is, for people and models.
+    fn status(&self) -> Value;
+}
+
 /// How a server's tools are shown and bounded.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServerSettings {
     /// What stands before its tools' names; empty shows them bare. By default the server's name.
     pub prefix: Option<String>,
     /// How many calls to it may run at once.
     pub max_concurrent: usize,
+    /// Its connection, where there is one to wait for.
+    pub link: Option<Arc<dyn Link>>,
 }
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        Self { prefix: None, max_concurrent: 64 }
+        Self { prefix: None, max_concurrent: 64, link: None }
     }
+}
+
+/// A server that is known, connected or not.
+pub struct KnownServer {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How many tools it offers now.
+    pub tools: usize,
+    /// Its connection.
+    pub link: Option<Arc<dyn Link>>,
 }
 
 /// Why a tool was not added.
@@ -172,11 +197,15 @@ impl ToolManager {
         registry.locals.values().chain(servers).cloned().collect()
     }
 
-    /// The servers that are known, in order, each with its number of tools.
-    pub fn servers(&self) -> Vec<(Arc<str>, usize)> {
+    /// The servers that are known, in order.
+    pub fn servers(&self) -> Vec<KnownServer> {
         let registry = self.read();
-        let servers = registry.servers.iter();
-        servers.map(|(name, server)| (name.clone(), server.tools.len())).collect()
+        let known = |(name, server): (&Arc<str>, &Server)| KnownServer {
+            name: name.clone(),
+            tools: server.tools.len(),
+            link: server.link().cloned(),
+        };
+        registry.servers.iter().map(known).collect()
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Registry> {
