@@ -12,10 +12,10 @@ use std::{
 
 use serde_json::Value;
 use switchboard_toolcall::{
-    CallContext, CancellationToken, ErrorKind, HumanDuration, ToolError, ToolOutput,
+    CallContext, CancellationToken, ErrorKind, HumanDuration, Progress, ToolError, ToolOutput,
 };
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
@@ -40,11 +40,16 @@ pub(crate) async fn run(
     slots: &Slots,
 ) -> Result<ToolOutput, ToolError> {
     let limit = record.timeout(cx);
+    let alive = Arc::new(Notify::new());
     let own = CallContext {
         // The caller's token is watched by `within`: a child of it would only cost a lock.
         cancel: CancellationToken::new(),
         deadline: Some(deadline(record.started(), limit)),
         call_id: Some(record.id()),
+        progress: match tool.spec().settings.progress_extends_timeout {
+            true => heard_too(&cx.progress, &alive),
+            false => cx.progress.clone(),
+        },
         ..cx.clone()
     };
     // On every way out but the ordinary one this tells the tool; its future is dropped with `work`.
@@ -55,7 +60,7 @@ pub(crate) async fn run(
         told.disarm();
         outcome
     };
-    within(work, cx, record).await
+    until_done(work, &alive, cx, record).await
 }
 
 /// Does `work` until it is done, the deadline passes or the caller cancels.
@@ -64,16 +69,42 @@ pub(crate) async fn within<T>(
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<T, ToolError> {
+    until_done(work, &Notify::new(), cx, record).await
+}
+
+/// As [`within`], but each sign of life gives the work its time anew.
+async fn until_done<T>(
+    work: impl Future<Output = Result<T, ToolError>>,
+    alive: &Notify,
+    cx: &CallContext,
+    record: &CallRecord,
+) -> Result<T, ToolError> {
     let limit = record.timeout(cx);
-    tokio::select! {
-        biased;
-        outcome = work => outcome,
-        () = cx.cancel.cancelled() => Err(cut_short(record, ErrorKind::Cancelled, "was cancelled")),
-        () = sleep_until(deadline(record.started(), limit)) => {
-            let after = format!("timed out after {}", HumanDuration(limit));
-            Err(cut_short(record, ErrorKind::Timeout, &after))
+    let timer = sleep_until(deadline(record.started(), limit));
+    tokio::pin!(work, timer);
+    loop {
+        tokio::select! {
+            biased;
+            outcome = &mut work => return outcome,
+            () = cx.cancel.cancelled() => {
+                return Err(cut_short(record, ErrorKind::Cancelled, "was cancelled"));
+            }
+            () = alive.notified() => timer.as_mut().reset(deadline(Instant::now(), limit)),
+            () = &mut timer => {
+                let after = format!("timed out after {}", HumanDuration(limit));
+                return Err(cut_short(record, ErrorKind::Timeout, &after));
+            }
         }
     }
+}
+
+/// Progress that is also a sign of life.
+fn heard_too(progress: &Progress, alive: &Arc<Notify>) -> Progress {
+    let (progress, alive) = (progress.clone(), alive.clone());
+    Progress::to(move |update| {
+        alive.notify_one();
+        progress.report(update);
+    })
 }
 
 /// The moment when a call that began at `started` is given up.

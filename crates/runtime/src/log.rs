@@ -2,6 +2,7 @@
 
 use std::{error::Error, time::Duration};
 
+use serde_json::Value;
 use switchboard_toolcall::{BoxError, ErrorKind, ToolError, ToolResult};
 use tracing::{Level, enabled, error, info, warn};
 
@@ -40,7 +41,8 @@ pub(crate) fn ended(
             info!(tool, arguments, duration_ms, outcome, cause, "call of '{tool}' failed");
         }
         None if enabled!(Level::INFO) => {
-            let result = result.map(|result| shorten(&result.text())).unwrap_or_default();
+            let result =
+                result.and_then(ToolResult::value).map(|value| shown(&value)).unwrap_or_default();
             info!(tool, arguments, duration_ms, outcome, result, "call of '{tool}' succeeded");
         }
         None => {}
@@ -63,10 +65,14 @@ fn chain(error: &ToolError) -> String {
     redact::text(&text).into_owned()
 }
 
-fn shorten(text: &str) -> String {
-    let text = redact::text(text);
+/// A result as a log line shows it: secrets redacted, then shortened.
+fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => redact::text(text).into_owned(),
+        value => redact::value(value),
+    };
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into_owned(),
+        None => text,
     }
 }

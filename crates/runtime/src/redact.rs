@@ -32,6 +32,8 @@ static SECRET_VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?",
         r"://[^/\s:@]+:[^/\s:@]+@",
+        // JSON within a text: the key's name says it.
+        r#""[^"\\]*(?i:password|passwd|secret|token|api_?key|authorization)"\s*:\s*"[^"]+""#,
     ];
     Regex::new(&patterns.join("|")).ok()
 });
@@ -44,6 +46,10 @@ pub fn text(text: &str) -> Cow<'_, str> {
             let found = &found[0];
             if found.starts_with("://") {
                 return format!("://{REDACTED}@");
+            }
+            if let Some((key, _)) = found.strip_prefix('"').and_then(|found| found.split_once('"'))
+            {
+                return format!("\"{key}\":\"{REDACTED}\"");
             }
             match found.split_once(char::is_whitespace) {
                 Some((scheme, _)) if scheme.len() < 7 => format!("{scheme} {REDACTED}"),

@@ -208,6 +208,11 @@ impl ToolManager {
         registry.servers.iter().map(known).collect()
     }
 
+    /// What stands between a server's name and its tool's.
+    pub fn separator(&self) -> &str {
+        &self.separator
+    }
+
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Registry> {
         // Nothing panics while it holds the lock for writing; if it ever did, the tools are still there.
         self.registry.read().unwrap_or_else(PoisonError::into_inner)

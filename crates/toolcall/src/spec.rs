@@ -103,6 +103,8 @@ pub enum Origin {
 pub struct ToolSettings {
     /// The tool's own time limit, or its server's.
     pub timeout: Option<Duration>,
+    /// Whether each report of progress gives it its time anew.
+    pub progress_extends_timeout: bool,
     /// How many characters of its result are shown.
     pub max_output: Option<usize>,
     /// How many calls of it may run at once.

@@ -176,6 +176,25 @@ async fn progress_comes_before_the_result() {
     assert_eq!(*seen.lock().unwrap(), [0.0, 1.0, 2.0]);
 }
 
+// EX-3: a tool may have its time anew with each report of progress, where it is set so.
+#[tokio::test(start_paused = true)]
+async fn progress_can_extend_the_deadline() {
+    let slow = |extends: bool| {
+        Fake::new(if extends { "extends" } else { "plain" }, |_, cx| async move {
+            for _ in 0..5 {
+                tokio::time::sleep(Duration::from_secs(20)).await;
+                cx.progress.report(Default::default());
+            }
+            Ok(ToolOutput::Value(json!("done")))
+        })
+        .with(|spec| spec.settings.progress_extends_timeout = extends)
+    };
+    let executor = executor([slow(true), slow(false)]);
+    assert_eq!(executor.call("extends", json!({})).await.text(), "done");
+    let result = executor.call("plain", json!({})).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::Timeout));
+}
+
 // EX-3, EX-8: the deadline covers the time in the queue.
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_slot_counts() {

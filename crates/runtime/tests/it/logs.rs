@@ -94,6 +94,19 @@ async fn secrets_never_reach_log_or_record() {
     }
 }
 
+// EX-5: what a tool answers is redacted like what it was given.
+#[tokio::test]
+async fn secrets_in_results_stay_out_of_the_log() {
+    let executor = executor([
+        Fake::echoes("echo"),
+        Fake::answers("text", json!(r#"saved {"apiKey": "hunter2", "n": 1}"#)),
+    ]);
+    let lines = logged(&executor, "echo", json!({"password": "hunter2", "n": 1})).await.join("\n");
+    assert!(!lines.contains("hunter2") && lines.contains(r#"\"n\":1"#), "{lines}");
+    let lines = logged(&executor, "text", json!({})).await.join("\n");
+    assert!(!lines.contains("hunter2") && lines.contains(r#"\"n\": 1"#), "{lines}");
+}
+
 // EX-5: what only sounds secret stays readable.
 #[tokio::test]
 async fn innocent_values_stay() {

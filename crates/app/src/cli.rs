@@ -1,0 +1,140 @@
+//! What can be written on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, ColorChoice, Parser, Subcommand};
+use clap_complete::Shell;
+use switchboard_toolcall::HumanDuration;
+
+/// Runs the tools that AI models call, through one safe executor.
+#[derive(Debug, Parser)]
+#[command(
+    name = "switchboard",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  switchboard tools
+  switchboard call math_eval '{\"expression\":\"2+2\"}'
+  switchboard call math_eval expression=2+2
+  switchboard doctor
+
+Exit status: 0 success, 1 the tool failed, 2 wrong usage or config."
+)]
+pub(crate) struct Cli {
+    /// The config file [default: $SWITCHBOARD_CONFIG, ./switchboard.toml,
+    /// $XDG_CONFIG_HOME/switchboard/switchboard.toml, else built-in tools only]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// When to use colours; NO_COLOR is heeded
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    pub(crate) color: ColorChoice,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the tools, or show one of them
+    Tools(Tools),
+    /// Call a tool and print what came of it
+    Call(Call),
+    /// Check the config, the tools and what they need
+    Doctor(Doctor),
+    /// Print a completion script for a shell
+    Completions(Completions),
+    /// Serve the tools to MCP clients and programs (comes with a later version)
+    Serve,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard tools               all tools
+  switchboard tools math_eval     one tool, with its parameters and schema
+  switchboard tools 'get_*'       those whose name matches a glob
+  switchboard tools volume        those with this text in name or description
+  switchboard tools --json        for programs")]
+pub(crate) struct Tools {
+    /// A tool's name, a glob over names, or text to look for
+    pub(crate) filter: Option<String>,
+
+    /// Print a JSON array of {name, description, parameters, server?, annotations}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Arguments are one of:
+  '{\"expression\":\"2+2\"}'   a JSON object
+  -                        a JSON object from stdin
+  expression=2+2 …         pairs; the tool's schema says what is a number, a boolean or a list
+                           (tags=a tags=b is a list, options.unit=celsius goes into an object)
+  count:=5 …               pairs whose value is JSON, whatever the schema says
+
+Examples:
+  switchboard call math_eval '{\"expression\":\"2+2\"}'
+  switchboard call get_current_datetime timezone=Europe/Berlin --text
+  echo '{\"message\":\"hello\"}' | switchboard call echo -
+
+Exit status: 0 the tool succeeded, 1 it failed (the envelope says how), 2 wrong usage or config.")]
+pub(crate) struct Call {
+    /// The tool's name
+    pub(crate) name: String,
+
+    /// The arguments: a JSON object, - for stdin, or key=value pairs [default: {}]
+    #[arg(value_name = "JSON|-|KEY=VALUE")]
+    pub(crate) arguments: Vec<String>,
+
+    /// Print the envelope on one line, also on a terminal
+    #[arg(long, conflicts_with = "text")]
+    pub(crate) json: bool,
+
+    /// Print the plain text of the result; of a failure, on stderr
+    #[arg(long)]
+    pub(crate) text: bool,
+
+    /// How long the call may take, such as 500ms, 5s or 2m
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<HumanDuration>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 all is well, 1 something is broken.")]
+pub(crate) struct Doctor {
+    /// Print {ok, checks: [{name, status, message}]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  bash   switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard
+  zsh    switchboard completions zsh > ~/.zfunc/_switchboard
+  fish   switchboard completions fish > ~/.config/fish/completions/switchboard.fish")]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn config_stands_before_or_after_the_command() {
+        for words in [["--config", "x", "tools"], ["tools", "--config", "x"]] {
+            let cli = Cli::try_parse_from(["switchboard"].iter().chain(&words)).unwrap();
+            assert_eq!(cli.config, Some("x".into()));
+        }
+    }
+}

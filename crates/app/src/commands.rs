@@ -1,0 +1,25 @@
+//! One module per command.
+
+mod tools;
+mod call;
+mod doctor;
+mod completions;
+mod serve;
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command};
+
+/// Runs the command and gives the exit status: 0, or 1 where the tool or the answer failed.
+///
+/// # Errors
+/// Wrong usage or a wrong config.
+pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    match &cli.command {
+        Command::Tools(tools) => tools::run(tools, cli),
+        Command::Call(call) => call::run(call, cli),
+        Command::Doctor(doctor) => doctor::run(doctor, cli),
+        Command::Completions(completions) => completions::run(completions),
+        Command::Serve => Ok(serve::run()),
+    }
+}

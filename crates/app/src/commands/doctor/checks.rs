@@ -1,0 +1,113 @@
+//! The checks themselves.
+
+use std::path::Path;
+
+use switchboard_runtime::{Verdict, lookup::close_names};
+
+use super::{Check, Status};
+use crate::{
+    environment,
+    house::{self, House},
+    settings::{self, Loaded},
+};
+
+/// Makes every check that the config allows.
+pub(super) fn all(config: Option<&Path>) -> Vec<Check> {
+    let loaded = match settings::load(config) {
+        Ok(loaded) => loaded,
+        Err(error) => return vec![check("config", Status::Broken, format!("{error:#}"))],
+    };
+    let mut checks = vec![config_file(&loaded)];
+    let (house, problems) = House::try_build(&loaded);
+    checks.extend(problems.into_iter().map(|problem| check("config", Status::Broken, problem)));
+    if let Some(house) = house {
+        checks.push(tools(&loaded, &house));
+        checks.extend(handlers(&loaded, &house));
+        checks.extend(policy(&loaded, &house));
+    }
+    checks.push(search(&loaded));
+    checks.push(mixers());
+    let note = "calls are recorded in memory, and forgotten when the process ends";
+    checks.push(check("records", Status::Info, note));
+    checks
+}
+
+fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
+    Check { name, status, message: message.into() }
+}
+
+fn config_file(loaded: &Loaded) -> Check {
+    match &loaded.file {
+        Some(file) => check("config", Status::Ok, format!("{} was read", file.display())),
+        None => {
+            let note = "no config file; built-in tools only (see --config in `switchboard --help`)";
+            check("config", Status::Info, note)
+        }
+    }
+}
+
+fn tools(loaded: &Loaded, house: &House) -> Check {
+    let (all, defined) = (house.executor.tools().all().len(), loaded.settings.tools.len());
+    check("tools", Status::Ok, format!("{all} tools, {defined} of them defined in the config"))
+}
+
+/// A handler that does not exist is the call's error, so only this tells before the call (SPEC LT-2).
+fn handlers(loaded: &Loaded, house: &House) -> Vec<Check> {
+    let missing = loaded.settings.tools.iter().enumerate().filter_map(|(index, definition)| {
+        let (kind, handler) = definition.missing_handler(&house.handlers)?;
+        let known = house.handlers.names(kind);
+        let close = close_names(handler, known.iter().map(String::as_str));
+        let way_out = match close.first() {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        let place = loaded.place_of_tool(index);
+        let problem = kind.not_found(handler);
+        let message = format!("{place}: tool `{}`: {problem}; {way_out}", definition.name);
+        Some(check("handlers", Status::Broken, message))
+    });
+    let missing: Vec<_> = missing.collect();
+    match missing.is_empty() {
+        true => vec![check("handlers", Status::Ok, "every defined tool has its handler")],
+        false => missing,
+    }
+}
+
+fn policy(loaded: &Loaded, house: &House) -> Option<Check> {
+    let rules = house::rules(loaded).ok()?;
+    let all = house.executor.tools().all();
+    let denied = all.iter().filter_map(|tool| match rules.judge(tool) {
+        Verdict::Allow => None,
+        Verdict::Deny(rule) => Some(format!("{} is denied by {rule}", tool.name())),
+    });
+    let denied: Vec<_> = denied.collect();
+    Some(match denied.is_empty() {
+        true => check("policy", Status::Ok, "every tool may run"),
+        false => check("policy", Status::Info, denied.join("\n")),
+    })
+}
+
+fn search(loaded: &Loaded) -> Check {
+    match &loaded.settings.builtins.search_web {
+        Some(config) => {
+            check("search_web", Status::Ok, format!("searches with {:?}", config.provider))
+        }
+        None => {
+            let note = "not configured; set [builtins.search_web] provider to use it";
+            check("search_web", Status::Info, note)
+        }
+    }
+}
+
+fn mixers() -> Check {
+    let known = [("wpctl", "PipeWire"), ("pactl", "PulseAudio"), ("amixer", "ALSA")];
+    let here = known.iter().filter(|(program, _)| environment::has_program(program));
+    let here: Vec<_> = here.map(|(program, name)| format!("{name} ({program})")).collect();
+    match here.is_empty() {
+        true => {
+            let note = "no mixer found (wpctl, pactl or amixer); control_speaker_volume needs one";
+            check("mixer", Status::Info, note)
+        }
+        false => check("mixer", Status::Ok, here.join(", ")),
+    }
+}

@@ -1,0 +1,137 @@
+//! `switchboard tools`: which tools there are, or all about one.
+
+mod details;
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::Context;
+use globset::Glob;
+use serde_json::{Map, Value, json};
+use switchboard_runtime::{RegisteredTool, RulePolicy, Verdict, lookup::close_names};
+use unicode_width::UnicodeWidthStr;
+
+use crate::{
+    cli::{Cli, Tools},
+    house::{self, House},
+    settings,
+    terminal::{self, Paint, text},
+};
+
+/// How many columns of a description are worth showing.
+const LEAST_DESCRIPTION: usize = 20;
+
+pub(super) fn run(tools: &Tools, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = settings::load(cli.config.as_deref())?;
+    let house = House::build(&loaded)?;
+    let rules = house::rules(&loaded).map_err(anyhow::Error::msg)?;
+    let all = house.executor.tools().all();
+    let found = filtered(&all, tools.filter.as_deref())?;
+    if tools.json {
+        let found: Vec<Value> = found.iter().map(|tool| described(tool)).collect();
+        terminal::print(&Value::Array(found).to_string())?;
+    } else {
+        let paint = Paint::stdout(cli.color);
+        match &found[..] {
+            [] => {}
+            [tool] if tools.filter.as_deref() == Some(&**tool.name()) => {
+                terminal::print(&details::of(tool, &notes(tool, &rules), paint))?;
+            }
+            found => terminal::print(&table(found, &rules, paint))?,
+        }
+    }
+    match (&found[..], &tools.filter) {
+        ([], Some(filter)) => {
+            let close = close_names(filter, all.iter().map(|tool| &**tool.name()));
+            let way_out = match close.is_empty() {
+                true => "`switchboard tools` lists them all".to_owned(),
+                false => format!("did you mean {}?", close.join(", ")),
+            };
+            terminal::tell(&format!("no tool matches `{filter}`; {way_out}"));
+            Ok(ExitCode::FAILURE)
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The tool of that name; else those whose name matches the glob; else those that have the text.
+fn filtered(
+    all: &[Arc<RegisteredTool>],
+    filter: Option<&str>,
+) -> anyhow::Result<Vec<Arc<RegisteredTool>>> {
+    let Some(filter) = filter else {
+        return Ok(all.to_vec());
+    };
+    if let Some(tool) = all.iter().find(|tool| &**tool.name() == filter) {
+        return Ok(vec![tool.clone()]);
+    }
+    let keep = |wanted: &dyn Fn(&RegisteredTool) -> bool| {
+        all.iter().filter(|tool| wanted(tool)).cloned().collect()
+    };
+    if filter.contains(['*', '?', '[', '{']) {
+        let glob = Glob::new(filter).with_context(|| format!("`{filter}` is not a glob"))?;
+        let glob = glob.compile_matcher();
+        return Ok(keep(&|tool| glob.is_match(&**tool.name())));
+    }
+    let text = filter.to_lowercase();
+    let has_text = |words: &str| words.to_lowercase().contains(&text);
+    Ok(keep(&|tool| has_text(tool.name()) || has_text(&tool.spec().description)))
+}
+
+/// The tool as programs read it (SPEC §13).
+fn described(tool: &RegisteredTool) -> Value {
+    let spec = tool.spec();
+    let mut described = Map::new();
+    described.insert("name".to_owned(), Value::from(&**tool.name()));
+    described.insert("description".to_owned(), spec.description.clone().into());
+    described.insert("parameters".to_owned(), spec.parameters.clone());
+    if let Some(server) = spec.server() {
+        described.insert("server".to_owned(), Value::from(&**server));
+    }
+    described.insert("annotations".to_owned(), json!(spec.annotations));
+    Value::Object(described)
+}
+
+/// What a person should know before calling it.
+fn notes(tool: &RegisteredTool, rules: &RulePolicy) -> Vec<&'static str> {
+    let said = tool.spec().annotations;
+    let notes = [
+        (matches!(rules.judge(tool), Verdict::Deny(_)), "denied"),
+        (said.read_only == Some(true), "read-only"),
+        (said.destructive == Some(true), "destructive"),
+        (said.open_world == Some(true), "open-world"),
+    ];
+    notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
+}
+
+/// Columns on a terminal; in a pipe whole texts between tabs, for `cut` and its kin.
+fn table(tools: &[Arc<RegisteredTool>], rules: &RulePolicy, paint: Paint) -> String {
+    let rows = tools.iter().map(|tool| {
+        [
+            tool.name().to_string(),
+            text::one_line(&tool.spec().description),
+            notes(tool, rules).join(", "),
+        ]
+    });
+    let rows: Vec<[String; 3]> = rows.collect();
+    if !io::stdout().is_terminal() {
+        let lines: Vec<_> = rows.iter().map(|row| row.join("\t")).collect();
+        return lines.join("\n");
+    }
+    let widest = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+    let (name, width) = (widest(0), terminal::width());
+    // What a tool does comes before what it is; where there is no room for both, the notes go.
+    let room = |notes: usize| width.saturating_sub(name + notes + 4);
+    let notes = Some(widest(2)).filter(|notes| room(*notes) >= LEAST_DESCRIPTION);
+    let description = room(notes.unwrap_or(0)).max(LEAST_DESCRIPTION);
+    let lines = rows.iter().map(|[named, described, noted]| {
+        let described = text::pad(&text::shorten(described, description), description);
+        let line = format!("{}  {described}  ", paint.bold(&text::pad(named, name)));
+        let noted = notes.map(|_| paint.dim(noted)).unwrap_or_default();
+        format!("{line}{noted}").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,28 @@
+//! The process's environment, read here and nowhere else.
+
+use std::{
+    env::{self, VarError},
+    path::PathBuf,
+};
+
+/// Returns the variable `name`.
+#[expect(clippy::disallowed_methods, reason = "this is where app reads its settings")]
+pub(crate) fn variable(name: &str) -> Result<String, VarError> {
+    env::var(name)
+}
+
+/// Whether the variable `name` holds anything.
+pub(crate) fn is_set(name: &str) -> bool {
+    env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// The path in the variable `name`, unless that is empty.
+pub(crate) fn path(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Whether a program of this name can be started.
+pub(crate) fn has_program(name: &str) -> bool {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).any(|folder| folder.join(name).is_file())
+}

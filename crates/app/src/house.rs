@@ -1,0 +1,83 @@
+//! The wiring: settings → executor with its tools.
+
+use anyhow::anyhow;
+use switchboard_local::{HandlerKind, Handlers, builtins};
+use switchboard_runtime::{RulePolicy, ToolExecutor, services};
+
+use crate::settings::Loaded;
+
+/// Everything that runs.
+pub(crate) struct House {
+    pub(crate) executor: ToolExecutor,
+    /// What defined tools may call.
+    pub(crate) handlers: Handlers,
+}
+
+impl House {
+    /// Puts the house together.
+    ///
+    /// # Errors
+    /// Something in the config cannot be used; all such problems are told at once.
+    pub(crate) fn build(loaded: &Loaded) -> anyhow::Result<Self> {
+        let (house, problems) = Self::try_build(loaded);
+        match house {
+            Some(house) if problems.is_empty() => Ok(house),
+            _ => Err(anyhow!(problems.join("\n       "))),
+        }
+    }
+
+    /// Puts together what can be, and tells what cannot.
+    pub(crate) fn try_build(loaded: &Loaded) -> (Option<Self>, Vec<String>) {
+        let mut problems = Vec::new();
+        if loaded.settings.executor.max_concurrent == 0 {
+            let place = loaded.place_of_section("executor");
+            problems.push(format!("{place}: `executor.max_concurrent`: nothing could run with 0"));
+        }
+        let policy = match rules(loaded) {
+            Ok(policy) => policy,
+            Err(problem) => {
+                problems.push(problem);
+                return (None, problems);
+            }
+        };
+        let config = loaded.settings.executor.clone();
+        let executor = ToolExecutor::builder().config(config).policy(policy).build();
+        let house = Self { executor, handlers: Handlers::new() };
+        house.add_own_tools(loaded, &mut problems);
+        house.add_defined_tools(loaded, &mut problems);
+        (Some(house), problems)
+    }
+
+    /// Adds the built-in tools and the runtime's own, as tools and as handlers for defined ones.
+    fn add_own_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
+        let builtins = builtins::all(&loaded.settings.builtins);
+        builtins::register(&builtins, &self.handlers);
+        let services = services::all(&self.executor);
+        for service in &services {
+            self.handlers.register_tool(HandlerKind::Internal, service.clone());
+        }
+        for tool in builtins.into_iter().chain(services) {
+            if let Err(error) = self.executor.tools().add_shared(tool) {
+                problems.push(error.to_string());
+            }
+        }
+    }
+
+    fn add_defined_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
+        for (index, definition) in loaded.settings.tools.iter().enumerate() {
+            let added = match definition.clone().into_tool(&self.handlers) {
+                Ok(tool) => self.executor.tools().add_shared(tool).map_err(|e| e.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(problem) = added {
+                problems.push(format!("{}: {problem}", loaded.place_of_tool(index)));
+            }
+        }
+    }
+}
+
+/// The rules of `[policy]`.
+pub(crate) fn rules(loaded: &Loaded) -> Result<RulePolicy, String> {
+    RulePolicy::new(loaded.settings.policy.clone())
+        .map_err(|error| format!("{}: [policy]: {error}", loaded.place_of_section("policy")))
+}

@@ -1,0 +1,84 @@
+//! Logs, always on stderr: stdout carries only results (SPEC EX-5, EX-6).
+
+use std::io::{self, Write};
+
+use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
+
+use crate::{
+    cli::{Cli, Command},
+    environment, terminal,
+};
+
+/// Starts logging at the level of `RUST_LOG`, or what suits the command.
+pub(crate) fn start(cli: &Cli) {
+    let default = match cli.command {
+        Command::Serve => "info",
+        Command::Tools(_) | Command::Call(_) | Command::Doctor(_) | Command::Completions(_) => {
+            "warn"
+        }
+    };
+    let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
+    let filter = asked.as_deref().map(EnvFilter::try_new).transpose();
+    let problem = filter.as_ref().err().map(ToString::to_string);
+    let filter = filter.ok().flatten().unwrap_or_else(|| EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(terminal::colours(cli.color, &io::stderr()))
+        .with_writer(Lines)
+        .init();
+    if let Some(problem) = problem {
+        tracing::warn!("RUST_LOG is not understood ({problem}); the level is {default}");
+    }
+    // A tool's panic is its call's error; what is left to say of it belongs in the log.
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+}
+
+/// Writes each event as one line, whatever text it quotes, so that each line shows its level.
+struct Lines;
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        Self
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let mut stderr = io::stderr().lock();
+        stderr.write_all(terminal::spinner::clear())?;
+        stderr.write_all(&one_line(event))?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+fn one_line(event: &[u8]) -> Vec<u8> {
+    let event = event.strip_suffix(b"\n").unwrap_or(event);
+    let mut line = Vec::with_capacity(event.len() + 1);
+    for byte in event {
+        match byte {
+            b'\n' => line.extend(b"\\n"),
+            b'\r' => line.extend(b"\\r"),
+            other => line.push(*other),
+        }
+    }
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line() {
+        // EX-5
+        assert_eq!(one_line(b"WARN a\nINFO forged\n"), b"WARN a\\nINFO forged\n");
+        assert_eq!(one_line(b"plain\n"), b"plain\n");
+    }
+}

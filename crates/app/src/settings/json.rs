@@ -1,0 +1,98 @@
+//! JSON → nodes.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    node::{Content, Key, Lines, Node},
+    problem::Problem,
+};
+use crate::excerpt::{self, Position};
+
+/// Whether a text is meant to be JSON: no TOML begins with `{`, or with a `[` that opens a list.
+pub(super) fn looks_like_it(text: &str) -> bool {
+    let text = text.trim_start();
+    let in_list = text.strip_prefix('[').map(str::trim_start);
+    text.starts_with('{') || in_list.is_some_and(|text| text.starts_with(['{', ']']))
+}
+
+/// Parses a JSON document.
+pub(super) fn parse(text: &str) -> Result<Node, Problem> {
+    let syntax = |error: serde_json::Error| {
+        Problem::syntax(text, Position::of(text, &error), &excerpt::reason(&error))
+    };
+    // Finds what is wrong, depth included, before the tree is built.
+    serde_json::from_str::<Value>(text).map_err(syntax)?;
+    let root: &RawValue = serde_json::from_str(text).map_err(syntax)?;
+    Tree { text, lines: Lines::of(text) }.node(root).map_err(syntax)
+}
+
+struct Tree<'a> {
+    text: &'a str,
+    lines: Lines,
+}
+
+impl Tree<'_> {
+    fn node(&self, raw: &RawValue) -> serde_json::Result<Node> {
+        let text = raw.get();
+        let content = match text.as_bytes().first() {
+            Some(b'{') => {
+                let Entries(entries) = serde_json::from_str(text)?;
+                let entries = entries.into_iter().map(|(name, value)| {
+                    let key =
+                        Key { name: serde_json::from_str(name.get())?, line: self.line(name) };
+                    Ok((key, self.node(value)?))
+                });
+                Content::Table(entries.collect::<serde_json::Result<_>>()?)
+            }
+            Some(b'[') => {
+                let items: Vec<&RawValue> = serde_json::from_str(text)?;
+                let items = items.into_iter().map(|item| self.node(item));
+                Content::List(items.collect::<serde_json::Result<_>>()?)
+            }
+            _ => match serde_json::from_str(text)? {
+                Value::Bool(value) => Content::Bool(value),
+                Value::Number(number) => Content::Number(number),
+                Value::String(text) => Content::Text(text),
+                _ => Content::Null,
+            },
+        };
+        Ok(Node::new(self.line(raw), content))
+    }
+
+    /// Raw values are pieces of the text; where a piece begins says on which line it is.
+    fn line(&self, raw: &RawValue) -> usize {
+        let offset = raw.get().as_ptr().addr().saturating_sub(self.text.as_ptr().addr());
+        self.lines.at(offset)
+    }
+}
+
+/// The entries of an object, in order.
+struct Entries<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}

@@ -1,0 +1,203 @@
+//! What is wrong with a config, and where.
+
+use std::fmt::{self, Display};
+
+use serde::de::{self, Expected, Unexpected};
+use switchboard_runtime::lookup::close_names;
+
+use super::node::Node;
+use crate::excerpt::{Position, excerpt};
+
+/// What is wrong, on which line and at which key. Displays from the line on: `:12: …` follows the file's name.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    what: What,
+    line: Option<usize>,
+    /// From the top of the config.
+    path: Vec<Step>,
+}
+
+#[derive(Debug)]
+enum What {
+    UnknownKey { key: String, way_out: String },
+    Syntax { column: usize, reason: String, excerpt: String },
+    Other(String),
+}
+
+/// One step from the top of a config to a value.
+#[derive(Debug)]
+pub(super) enum Step {
+    Key(String),
+    /// An item of a list, with the name that it gives itself.
+    Item(usize, Option<String>),
+}
+
+impl Step {
+    pub(super) fn key(name: &str) -> Self {
+        Self::Key(name.to_owned())
+    }
+
+    pub(super) fn item(index: usize, node: &Node) -> Self {
+        Self::Item(index, node.own_name().map(str::to_owned))
+    }
+}
+
+impl Problem {
+    pub(super) fn new(what: impl Display) -> Self {
+        Self { what: What::Other(what.to_string()), line: None, path: Vec::new() }
+    }
+
+    pub(super) fn syntax(text: &str, position: Position, reason: &str) -> Self {
+        let Position { line, column } = position;
+        let excerpt = excerpt(text, position);
+        let what = What::Syntax { column, reason: reason.to_owned(), excerpt };
+        Self { what, line: Some(line), path: Vec::new() }
+    }
+
+    pub(super) fn unknown_key(key: &str, known: &[&str]) -> Self {
+        let way_out = match close_names(key, known.iter().copied()).first() {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known are {}", quoted(known)),
+        };
+        let what = What::UnknownKey { key: key.to_owned(), way_out };
+        Self { what, line: None, path: Vec::new() }
+    }
+
+    /// Sets the line, unless a narrower one is known.
+    pub(super) fn at(mut self, line: usize) -> Self {
+        self.line.get_or_insert(line);
+        self
+    }
+
+    /// Tells that the problem lies behind this step.
+    pub(super) fn inside(mut self, step: Step) -> Self {
+        self.path.insert(0, step);
+        self
+    }
+
+    /// The tool that the path leads to, and the rest of the path as people write it.
+    fn place(&self) -> (Option<String>, String) {
+        let (tool, rest) = match &self.path[..] {
+            [Step::Key(tools), Step::Item(index, name), rest @ ..] if tools == "tools" => {
+                let tool = match name {
+                    Some(name) => format!("tool `{name}`"),
+                    None => format!("tool number {}", index + 1),
+                };
+                (Some(tool), rest)
+            }
+            whole => (None, whole),
+        };
+        let mut keys = String::new();
+        for step in rest {
+            match step {
+                Step::Key(key) if keys.is_empty() => keys.push_str(key),
+                Step::Key(key) => keys = format!("{keys}.{key}"),
+                Step::Item(index, _) => keys = format!("{keys}[{index}]"),
+            }
+        }
+        (tool, keys)
+    }
+}
+
+impl Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        let (tool, keys) = self.place();
+        match &self.what {
+            What::Syntax { column, reason, excerpt } => write!(f, ":{column}: {reason}\n{excerpt}"),
+            What::UnknownKey { key, way_out } => {
+                write!(f, ": unknown key `{key}` ")?;
+                match (tool, keys.as_str()) {
+                    (Some(tool), "") => write!(f, "in {tool}")?,
+                    (Some(tool), keys) => write!(f, "in `{keys}` of {tool}")?,
+                    (None, "") => f.write_str("at the top level")?,
+                    (None, keys) => write!(f, "in [{keys}]")?,
+                }
+                write!(f, "; {way_out}")
+            }
+            What::Other(what) => {
+                f.write_str(": ")?;
+                if let Some(tool) = tool {
+                    write!(f, "{tool}: ")?;
+                }
+                if !keys.is_empty() {
+                    write!(f, "`{keys}`: ")?;
+                }
+                f.write_str(what)
+            }
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl de::Error for Problem {
+    fn custom<T: Display>(what: T) -> Self {
+        Self::new(what)
+    }
+
+    fn invalid_type(got: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(format_args!("expected {}, got {}", plain(expected), kind(got)))
+    }
+
+    fn invalid_value(got: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(got, expected)
+    }
+
+    fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
+        Self::unknown_key(key, known)
+    }
+
+    fn unknown_variant(value: &str, known: &'static [&'static str]) -> Self {
+        let near = close_names(value, known.iter().copied());
+        let near = near.first().map(|near| format!("; did you mean \"{near}\"?"));
+        let known = quoted(known);
+        Self::new(format_args!(
+            "expected one of {known}, got `{value}`{}",
+            near.unwrap_or_default()
+        ))
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Self::new(format_args!("`{key}` is missing"))
+    }
+
+    fn duplicate_field(key: &'static str) -> Self {
+        Self::new(format_args!("`{key}` is given twice"))
+    }
+}
+
+fn quoted(names: &[&str]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// What serde expects, in words for people who do not write Rust.
+fn plain(expected: &dyn Expected) -> String {
+    match expected.to_string().as_str() {
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, 0 or more".to_owned(),
+        "a nonzero usize" => "a whole number, 1 or more".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table".to_owned(),
+        text if text.starts_with("struct ") => "a table".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// What was found; strings are not repeated, for they may be secrets.
+fn kind(got: Unexpected<'_>) -> String {
+    match got {
+        Unexpected::Bool(value) => value.to_string(),
+        Unexpected::Unsigned(value) => format!("the number {value}"),
+        Unexpected::Signed(value) => format!("the number {value}"),
+        Unexpected::Float(value) => format!("the number {value:?}"),
+        Unexpected::Str(_) => "a string".to_owned(),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a table".to_owned(),
+        Unexpected::Unit => "null".to_owned(),
+        other => other.to_string(),
+    }
+}

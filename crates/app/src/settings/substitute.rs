@@ -1,0 +1,122 @@
+//! `${VAR}` from the environment, in the strings of a config.
+
+use std::env::VarError;
+
+use super::{
+    node::{Content, Node},
+    problem::{Problem, Step},
+};
+
+/// What a tool definition says in these is taken as it is: it speaks to models, not to us.
+const TAKEN_AS_THEY_ARE: [&str; 2] = ["parameters", "mock_response"];
+
+type Variable<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;
+
+/// Fills in the variables; `$${` stands for a plain `${`.
+pub(super) fn variables(root: &mut Node, variable: Variable<'_>) -> Result<(), Problem> {
+    within(root, variable, false)
+}
+
+fn within(node: &mut Node, variable: Variable<'_>, in_tools: bool) -> Result<(), Problem> {
+    match &mut node.content {
+        Content::Text(text) if text.contains("${") => {
+            *text = fill(text, variable).map_err(|what| Problem::new(what).at(node.line))?;
+        }
+        Content::List(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                let step = Step::item(index, item);
+                within(item, variable, in_tools).map_err(|problem| problem.inside(step))?;
+            }
+        }
+        Content::Table(entries) => {
+            for (key, value) in entries {
+                if in_tools && TAKEN_AS_THEY_ARE.contains(&key.name.as_str()) {
+                    continue;
+                }
+                let in_tools = in_tools || key.name == "tools";
+                within(value, variable, in_tools)
+                    .map_err(|problem| problem.inside(Step::key(&key.name)))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn fill(text: &str, variable: Variable<'_>) -> Result<String, String> {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let (before, from) = rest.split_at(start);
+        if let Some(before) = before.strip_suffix('$') {
+            filled.push_str(before);
+            filled.push_str("${");
+            rest = &from[2..];
+            continue;
+        }
+        filled.push_str(before);
+        let end = from.find('}').ok_or("`${` has no `}`; write `$${` for a plain `${`")?;
+        filled.push_str(&value_of(&from[2..end], variable)?);
+        rest = &from[end + 1..];
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+/// The value of `NAME`, or of `NAME:-default`.
+fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, String> {
+    let (name, default) = match asked.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (asked, None),
+    };
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_name {
+        return Err(format!(
+            "`${{{asked}}}` does not name a variable; write `$${{` for a plain `${{`"
+        ));
+    }
+    match (variable(name), default) {
+        (Ok(value), None) => Ok(value),
+        (Ok(value), Some(_)) if !value.is_empty() => Ok(value),
+        (_, Some(default)) => Ok(default.to_owned()),
+        (Err(VarError::NotPresent), None) => {
+            Err(format!("the environment variable `{name}` is not set"))
+        }
+        (Err(VarError::NotUnicode(_)), None) => {
+            Err(format!("the environment variable `{name}` is not valid Unicode"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<String, String> {
+        fill(text, &|name| match name {
+            "HOST" => Ok("example.org".to_owned()),
+            "EMPTY" => Ok(String::new()),
+            _ => Err(VarError::NotPresent),
+        })
+    }
+
+    #[test]
+    fn variables_are_filled_in() {
+        assert_eq!(check("https://${HOST}/${EMPTY}x"), Ok("https://example.org/x".to_owned()));
+        assert_eq!(check("$${HOST} costs $5 {}"), Ok("${HOST} costs $5 {}".to_owned()));
+        assert_eq!(check("$${${HOST}}"), Ok("${example.org}".to_owned()));
+        assert_eq!(check("${NOBODY:-a b}${EMPTY:-c}"), Ok("a bc".to_owned()));
+    }
+
+    #[test]
+    fn what_cannot_be_filled_in_is_named() {
+        assert_eq!(
+            check("x ${NOBODY}"),
+            Err("the environment variable `NOBODY` is not set".to_owned())
+        );
+        for wrong in ["${", "${HOST", "${}", "${a b}", "${input:x}"] {
+            let error = check(wrong).unwrap_err();
+            assert!(error.contains("`$${`"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What people see: colours, widths, and stdout that may go away at any time.
+
+pub(crate) mod json;
+pub(crate) mod spinner;
+pub(crate) mod text;
+
+use std::{
+    error::Error,
+    fmt,
+    io::{self, ErrorKind, IsTerminal, Write},
+    process::ExitCode,
+};
+
+use clap::ColorChoice;
+use terminal_size::{Width, terminal_size};
+
+use crate::environment;
+
+/// Whether to use colours on `stream`.
+pub(crate) fn colours(choice: ColorChoice, stream: &impl IsTerminal) -> bool {
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            let is_dumb = environment::variable("TERM").is_ok_and(|kind| kind == "dumb");
+            stream.is_terminal() && !is_dumb && !environment::is_set("NO_COLOR")
+        }
+    }
+}
+
+/// How many columns there are to fill.
+pub(crate) fn width() -> usize {
+    terminal_size().map_or(80, |(Width(columns), _)| usize::from(columns))
+}
+
+/// Writes a result and a line's end to stdout.
+///
+/// # Errors
+/// Stdout takes no more; but a reader that has seen enough, as `head` has, is no error.
+pub(crate) fn print(text: &str) -> Result<(), WriteError> {
+    let mut stdout = io::stdout().lock();
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(end.as_bytes()));
+    match written.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(WriteError(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Tells people something on stderr; nobody is left to tell where that is closed too.
+pub(crate) fn tell(text: &str) {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let _ = io::stderr().write_all(format!("{text}{end}").as_bytes());
+}
+
+/// Stdout takes no more: neither wrong usage nor a wrong config.
+#[derive(Debug)]
+pub(crate) struct WriteError(io::Error);
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("failed to write to stdout")
+    }
+}
+
+impl Error for WriteError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Says on stderr what went wrong, with its causes, and gives the exit status.
+pub(crate) fn report(error: &anyhow::Error, color: ColorChoice) -> ExitCode {
+    let paint = Paint(colours(color, &io::stderr()));
+    tell(&format!("{} {error:#}", paint.bold_red("error:")));
+    ExitCode::from(if error.is::<WriteError>() { 1 } else { 2 })
+}
+
+/// Colours text, or leaves it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint(pub(crate) bool);
+
+impl Paint {
+    /// For stdout, as the user wants it.
+    pub(crate) fn stdout(choice: ColorChoice) -> Self {
+        Self(colours(choice, &io::stdout()))
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.with("31", text)
+    }
+
+    pub(crate) fn bold_red(self, text: &str) -> String {
+        self.with("1;31", text)
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.with("33", text)
+    }
+
+    pub(crate) fn blue(self, text: &str) -> String {
+        self.with("34", text)
+    }
+
+    pub(crate) fn cyan(self, text: &str) -> String {
+        self.with("36", text)
+    }
+
+    fn with(self, code: &str, text: &str) -> String {
+        match self.0 {
+            true => format!("\x1b[{code}m{text}\x1b[0m"),
+            false => text.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Which config is used, and what is said of one that is wrong.
+
+use crate::place::Place;
+
+/// A config whose mock says who it is.
+fn saying(who: &str) -> String {
+    format!(
+        "[[tools]]\nname = \"who\"\ndescription = \"Which config\"\n\
+         implementation = {{ type = \"mock\", mock_response = \"{who}\" }}\n"
+    )
+}
+
+#[test]
+fn the_narrowest_config_wins() {
+    let place = Place::new()
+        .file("flag.toml", saying("flag"))
+        .file("variable.toml", saying("variable"))
+        .file("switchboard.toml", saying("here"))
+        .file("xdg/switchboard/switchboard.toml", saying("xdg"))
+        .file("home/.config/switchboard/switchboard.toml", saying("home"));
+    let root = place.path().to_owned();
+    let path = |name: &str| root.join(name).display().to_string();
+    let place = place.variable("HOME", &path("home"));
+    assert_eq!(place.call(&["who"])["result"], "here");
+    std::fs::remove_file(root.join("switchboard.toml")).unwrap();
+    assert_eq!(place.call(&["who"])["result"], "home");
+    let place = place.variable("XDG_CONFIG_HOME", &path("xdg"));
+    assert_eq!(place.call(&["who"])["result"], "xdg");
+    std::fs::write(root.join("switchboard.toml"), saying("here")).unwrap();
+    let place = place.variable("SWITCHBOARD_CONFIG", &path("variable.toml"));
+    assert_eq!(place.call(&["who"])["result"], "variable");
+    assert_eq!(place.call(&["who", "--config", "flag.toml"])["result"], "flag");
+    let before = place.run(&["--config", "flag.toml", "call", "who"]);
+    assert_eq!(before.json()["result"], "flag");
+}
+
+#[test]
+fn without_a_config_there_are_the_built_ins() {
+    let place = Place::new().variable("XDG_CONFIG_HOME", "relative/is/ignored");
+    assert_eq!(place.call(&["echo"])["success"], true);
+    assert_eq!(place.variable("SWITCHBOARD_CONFIG", "").call(&["echo"])["success"], true);
+}
+
+#[test]
+fn a_config_that_is_named_must_be_there() {
+    let place = Place::new();
+    let says = place.refusal(&["tools", "--config", "gone.toml"]);
+    assert!(says.contains("`gone.toml`, which --config names"), "{says}");
+    let says = place.variable("SWITCHBOARD_CONFIG", "gone.toml").refusal(&["tools"]);
+    assert!(says.contains("`gone.toml`, which $SWITCHBOARD_CONFIG names"), "{says}");
+    let place = Place::new().file("folder/x", "");
+    assert!(
+        place.refusal(&["tools", "--config", "folder"]).contains("failed to read config `folder`")
+    );
+    let place = Place::new().file("switchboard.toml", b"a = 1\nb = \"\xff\"");
+    assert!(place.refusal(&["tools"]).contains("switchboard.toml:2: the config must be UTF-8"));
+}
+
+#[test]
+fn wrong_configs_are_told_with_file_line_and_way_out() {
+    for (config, says) in [
+        (
+            "\n[executor]\ntimeot = \"5s\"",
+            "switchboard.toml:3: unknown key `timeot` in [executor]; did you mean `timeout`?",
+        ),
+        ("[servrs.x]", "switchboard.toml:1: unknown key `servrs` at the top level; "),
+        ("[executor]\ntimeout = 5", "switchboard.toml:2: `executor.timeout`: expected a duration"),
+        ("[executor]\nmax_concurrent = 0", "switchboard.toml:1: `executor.max_concurrent`: "),
+        ("[policy]\ndeny = [\"a[\"]", "switchboard.toml:1: [policy]: error parsing glob 'a['"),
+        ("a = \n", "switchboard.toml:1:"),
+        (
+            "[builtins.search_web]\nprovider = \"gogle\"",
+            "switchboard.toml:2: `builtins.search_web.provider`: expected one of",
+        ),
+        (
+            "[builtins.search_web]\nprovider = \"brave\"\napi_key = \"${NO_KEY}\"",
+            "switchboard.toml:3: `builtins.search_web.api_key`: the environment variable `NO_KEY` is not set",
+        ),
+    ] {
+        let refusal = Place::with_config(config).refusal(&["call", "echo"]);
+        assert!(refusal.contains(says), "{config}\n{refusal}");
+    }
+}
+
+#[test]
+fn variables_come_from_the_environment() {
+    let config = "[policy]\ndeny = [\"${DENIED}\", \"$${x}\"]\n\
+                  [[tools]]\nname = \"as_it_is\"\ndescription = \"Mock\"\n\
+                  implementation = { type = \"mock\", mock_response = \"${DENIED} ${UNSET}\" }\n";
+    let place = Place::with_config(config).variable("DENIED", "echo");
+    assert_eq!(place.call(&["echo"])["error_kind"], "denied");
+    assert_eq!(place.call(&["as_it_is"])["result"], "${DENIED} ${UNSET}");
+}
+
+#[test]
+fn the_executors_settings_are_heeded() {
+    let config = "[executor]\nmax_output = \"1k\"\nstrict = true\n";
+    let place = Place::with_config(config);
+    let long = format!("text={}", "x".repeat(3000));
+    assert_eq!(place.call(&["echo", &long])["truncated"], true);
+}
+
+#[test]
+fn the_examples_of_the_manual_load() {
+    let manual = include_str!("../../../../docs/config.md");
+    let blocks = manual.split("```").skip(1).step_by(2);
+    let mut examples = 0;
+    for block in blocks {
+        let (format, text) = block.split_once('\n').unwrap();
+        if !matches!(format, "toml" | "json") {
+            continue;
+        }
+        let name = format!("example.{format}");
+        let place = Place::new().file(&name, text).variable("BRAVE_API_KEY", "key");
+        let envelope = place.call(&["weather", "city=Berlin", "--config", &name]);
+        assert_eq!(envelope["success"], true, "{text}\n{envelope}");
+        examples += 1;
+    }
+    assert_eq!(examples, 3);
+}

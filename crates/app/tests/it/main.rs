@@ -1,0 +1,15 @@
+//! The real binary, run as people run it: in a folder of its own, with an empty environment.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
+
+mod place;
+mod call;
+mod arguments;
+mod config;
+mod definitions;
+mod tools;
+mod doctor;
+mod streams;
+mod usage;
+#[cfg(feature = "real-parts")]
+mod on_a_terminal;

@@ -1,0 +1,107 @@
+//! A folder to run the binary in.
+
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with files, and the variables that the binary sees.
+pub(crate) struct Place {
+    folder: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+/// How a run ended and what it wrote.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() }
+    }
+
+    pub(crate) fn with_config(text: &str) -> Self {
+        Self::new().file("switchboard.toml", text)
+    }
+
+    pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
+        command.args(words).current_dir(self.path()).env_clear();
+        command.env("PATH", "/usr/bin:/bin").envs(self.variables.iter().cloned());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(self.command(words).output().unwrap())
+    }
+
+    pub(crate) fn run_with_stdin(&self, words: &[&str], stdin: &[u8]) -> Ran {
+        let mut child = self.command(words).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(stdin).unwrap();
+        Ran::of(child.wait_with_output().unwrap())
+    }
+
+    /// The envelope of a call, which must be all that stdout has, with the exit status that it stands for.
+    pub(crate) fn call(&self, words: &[&str]) -> Value {
+        let ran = self.run(&[&["call"], words].concat());
+        let envelope = ran.json();
+        let status = if envelope["success"] == true { 0 } else { 1 };
+        assert_eq!(ran.status, status, "{ran:?}");
+        assert!(envelope["execution_time_ms"].as_f64().is_some(), "{ran:?}"); // EX-7
+        envelope
+    }
+
+    /// The `error` of a call that must fail.
+    pub(crate) fn error(&self, words: &[&str]) -> String {
+        self.call(words)["error"].as_str().unwrap().to_owned()
+    }
+
+    /// The message of a run that must end as wrong usage or config.
+    pub(crate) fn refusal(&self, words: &[&str]) -> String {
+        let ran = self.run(words);
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{ran:?}");
+        ran.stderr
+    }
+}
+
+impl Ran {
+    pub(crate) fn of(output: std::process::Output) -> Self {
+        Self {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Stdout, which must be one line of JSON.
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.stdout.trim_end().lines().count(), 1, "{self:?}");
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}

@@ -1,0 +1,91 @@
+//! `tools`: the list, the filter, one tool.
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+const OWN: [&str; 9] = [
+    "get_current_datetime",
+    "search_web",
+    "control_speaker_volume",
+    "math_eval",
+    "echo",
+    "read_result",
+    "tool_search",
+    "call_history",
+    "server_status",
+];
+
+const TWO_MOCKS: &str = "[[tools]]\nname = \"zeta\"\ndescription = \"Last letter\"\n\
+    annotations = { destructive = true }\n\
+    implementation = { type = \"mock\", mock_response = 1 }\n\
+    [[tools]]\nname = \"alpha\"\ndescription = \"First letter\"\n\
+    implementation = { type = \"mock\", mock_response = 1 }\n";
+
+fn names(place: &Place, words: &[&str]) -> Vec<String> {
+    let ran = place.run(&[&["tools", "--json"], words].concat());
+    let Value::Array(tools) = ran.json() else { panic!("{ran:?}") };
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_order_is_that_of_the_config() {
+    // TL-5
+    assert_eq!(names(&Place::new(), &[]), OWN);
+    let place = Place::with_config(TWO_MOCKS);
+    assert_eq!(names(&place, &[]), [&OWN[..], &["zeta", "alpha"]].concat());
+}
+
+#[test]
+fn programs_get_the_whole_of_each_tool() {
+    let tools = Place::with_config(TWO_MOCKS).run(&["tools", "--json"]).json();
+    for tool in tools.as_array().unwrap() {
+        let keys: Vec<_> = tool.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["name", "description", "parameters", "annotations"]);
+        assert!(tool["parameters"].is_object() && tool["annotations"].is_object());
+    }
+    assert_eq!(tools[9]["annotations"]["destructive"], true);
+    assert_eq!(tools[4]["annotations"]["read_only"], true);
+}
+
+#[test]
+fn a_filter_is_a_name_a_glob_or_a_text() {
+    let place = Place::with_config(TWO_MOCKS);
+    assert_eq!(names(&place, &["echo"]), ["echo"]);
+    assert_eq!(
+        names(&place, &["*e*_*t*"]),
+        ["get_current_datetime", "read_result", "server_status"]
+    );
+    assert_eq!(names(&place, &["LETTER"]), ["zeta", "alpha"]);
+    let none = place.run(&["tools", "ecko"]);
+    assert_eq!((none.status, none.stdout.as_str()), (1, ""), "{none:?}");
+    assert!(none.stderr.contains("no tool matches `ecko`; did you mean echo?"), "{none:?}");
+    let none = place.run(&["tools", "--json", "nobody_has_this"]);
+    assert_eq!((none.status, none.stdout.as_str()), (1, "[]\n"), "{none:?}");
+    assert!(place.refusal(&["tools", "[a"]).contains("`[a` is not a glob"));
+}
+
+#[test]
+fn a_pipe_gets_whole_texts_between_tabs() {
+    let config = format!("{TWO_MOCKS}[policy]\ndeny = [\"alpha\"]\n");
+    let ran = Place::with_config(&config).run(&["tools"]);
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert_eq!(lines[9], "zeta\tLast letter\tdestructive");
+    assert_eq!(lines[10], "alpha\tFirst letter\tdenied");
+    assert_eq!(lines.len(), 11);
+    assert!(!ran.stdout.contains('\x1b'), "{ran:?}");
+}
+
+#[test]
+fn one_tool_is_shown_with_its_parameters() {
+    let ran = Place::new().run(&["tools", "control_speaker_volume"]);
+    for part in [
+        "control_speaker_volume\n  Reads or changes",
+        "get | set | up | down | mute | unmute | max",
+        "(required)",
+        "switchboard call control_speaker_volume action=get",
+        "\nSchema\n  {\n    \"type\": \"object\"",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+}
