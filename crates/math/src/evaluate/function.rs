@@ -1,0 +1,229 @@
+//! Functions as values, and calling them.
+
+use std::rc::Rc;
+
+use super::{Context, chain, in_frame};
+use crate::{
+    error::{Result, fail},
+    format::{self, Style},
+    functions,
+    syntax::{Index, Node, Operator},
+    value::Value,
+};
+
+/// A function that comes with the language.
+#[derive(Debug)]
+pub(crate) struct Builtin {
+    pub(crate) name: &'static str,
+    pub(crate) fewest: usize,
+    pub(crate) most: usize,
+    pub(crate) run: fn(&[Value], &mut Context) -> Result<Value>,
+}
+
+/// Something that can be called.
+#[derive(Debug)]
+pub(crate) enum Function {
+    Builtin(&'static Builtin),
+    Defined { name: Rc<str>, parameters: Vec<Rc<str>>, body: Rc<Node>, outer: Option<Rc<Frame>> },
+}
+
+/// The arguments of a call, and of the calls its function was defined in.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    arguments: Vec<(Rc<str>, Value)>,
+    outer: Option<Rc<Frame>>,
+}
+
+impl Frame {
+    pub(super) fn get(&self, name: &str) -> Option<Value> {
+        let mut frame = Some(self);
+        while let Some(current) = frame {
+            if let Some((_, value)) =
+                current.arguments.iter().find(|(argument, _)| &**argument == name)
+            {
+                return Some(value.clone());
+            }
+            frame = current.outer.as_deref();
+        }
+        None
+    }
+}
+
+impl Function {
+    /// The function as text, `f(x, y)`.
+    pub(crate) fn signature(&self) -> String {
+        match self {
+            Self::Builtin(builtin) => builtin.name.to_owned(),
+            Self::Defined { name, parameters, .. } => format!("{name}({})", parameters.join(", ")),
+        }
+    }
+
+    /// The values the function has captured where it was defined.
+    pub(super) fn captured(&self) -> Vec<&Value> {
+        let mut values = Vec::new();
+        let mut frame = match self {
+            Self::Builtin(_) => None,
+            Self::Defined { outer, .. } => outer.as_deref(),
+        };
+        while let Some(current) = frame {
+            values.extend(current.arguments.iter().map(|(_, value)| value));
+            frame = current.outer.as_deref();
+        }
+        values
+    }
+
+    /// How many arguments the function takes at most.
+    pub(crate) fn most_arguments(&self) -> usize {
+        match self {
+            Self::Builtin(builtin) => builtin.most,
+            Self::Defined { parameters, .. } => parameters.len(),
+        }
+    }
+}
+
+/// Calls `function`.
+pub(crate) fn call(
+    function: &Function,
+    arguments: &[Value],
+    context: &mut Context,
+) -> Result<Value> {
+    context.spend(1)?;
+    match function {
+        Function::Builtin(builtin) => {
+            check_count(builtin.name, builtin.fewest, builtin.most, arguments.len())?;
+            context.deeper(|context| (builtin.run)(arguments, context))
+        }
+        Function::Defined { name, parameters, body, outer } => {
+            check_count(name, parameters.len(), parameters.len(), arguments.len())?;
+            let arguments = parameters.iter().cloned().zip(arguments.iter().cloned()).collect();
+            let frame = Some(Rc::new(Frame { arguments, outer: outer.clone() }));
+            // What `end` means where the call stands is not what it means in the function.
+            context.with_end(None, |context| in_frame(body, &frame, context))
+        }
+    }
+}
+
+fn check_count(name: &str, fewest: usize, most: usize, actual: usize) -> Result<()> {
+    if actual < fewest {
+        return fail(format!(
+            "Too few arguments in function {name} (expected: any, index: {actual})"
+        ));
+    }
+    if actual > most {
+        return fail(format!(
+            "Too many arguments in function {name} (expected: {most}, actual: {actual})"
+        ));
+    }
+    Ok(())
+}
+
+/// Evaluates the call of what `function` names.
+pub(super) fn evaluate_call(
+    function: &Rc<Node>,
+    arguments: &[Rc<Node>],
+    optional: bool,
+    frame: &Option<Rc<Frame>>,
+    context: &mut Context,
+) -> Result<Value> {
+    let callee = match &**function {
+        Node::Symbol(name) => named(name, frame, context)?,
+        other => in_frame(other, frame, context)?,
+    };
+    if optional && matches!(callee, Value::Undefined | Value::Null) {
+        return Ok(Value::Undefined);
+    }
+    let Value::Function(callee) = callee else { return not_a_function(function, &callee, context) };
+    if let Function::Builtin(builtin) = &*callee
+        && let Some(value) = lazily(builtin.name, arguments, frame, context)
+    {
+        return value;
+    }
+    let arguments: Result<Vec<_>> =
+        arguments.iter().map(|argument| in_frame(argument, frame, context)).collect();
+    call(&callee, &arguments?, context)
+}
+
+fn named(name: &Rc<str>, frame: &Option<Rc<Frame>>, context: &mut Context) -> Result<Value> {
+    let local = frame.as_ref().and_then(|frame| frame.get(name)).or_else(|| context.variable(name));
+    if let Some(value) = local {
+        return Ok(value);
+    }
+    functions::named(name, context).unwrap_or_else(|| fail(format!("Undefined function {name}")))
+}
+
+fn not_a_function(node: &Node, value: &Value, context: &mut Context) -> Result<Value> {
+    let name = match node {
+        Node::Symbol(name) | Node::Access { index: Index::Property(name), .. } => name,
+        _ => "value",
+    };
+    let value = format::value(value, &Style::default(), context)?;
+    fail(format!("'{name}' is not a function; its value is:\n  {value}"))
+}
+
+/// Functions that see their arguments unevaluated, so that they may leave some of them alone.
+fn lazily(
+    name: &str,
+    arguments: &[Rc<Node>],
+    frame: &Option<Rc<Frame>>,
+    context: &mut Context,
+) -> Option<Result<Value>> {
+    let [first, second] = arguments else { return None };
+    let operator = match name {
+        "filter" | "map" | "forEach" => {
+            return with_inline_body(name, first, second, frame, context);
+        }
+        "and" => Operator::And,
+        "or" => Operator::Or,
+        "bitAnd" => Operator::BitAnd,
+        "bitOr" => Operator::BitOr,
+        "nullish" => Operator::Nullish,
+        _ => return None,
+    };
+    Some(chain(first, &[(operator, second.clone())], frame, context))
+}
+
+/// A formula with an unknown name may stand for a function of it, as in `map([1, 2], x^2)`.
+fn with_inline_body(
+    name: &str,
+    items: &Rc<Node>,
+    body: &Rc<Node>,
+    frame: &Option<Rc<Frame>>,
+    context: &mut Context,
+) -> Option<Result<Value>> {
+    if matches!(**body, Node::Symbol(_) | Node::AssignFunction { .. }) {
+        return None;
+    }
+    let parameter = free_symbol(body, frame, context)?;
+    let builtin = functions::builtin(name)?;
+    let function = Function::Defined {
+        name: "x".into(),
+        parameters: vec![parameter],
+        body: body.clone(),
+        outer: frame.clone(),
+    };
+    let items = match in_frame(items, frame, context) {
+        Ok(items) => items,
+        Err(error) => return Some(Err(error)),
+    };
+    let arguments = [items, Value::Function(Rc::new(function))];
+    Some(call(&Function::Builtin(builtin), &arguments, context))
+}
+
+/// The first name in `node` that means nothing yet.
+fn free_symbol(node: &Node, frame: &Option<Rc<Frame>>, context: &mut Context) -> Option<Rc<str>> {
+    let mut free = |node: &Rc<Node>| free_symbol(node, frame, context);
+    match node {
+        Node::Symbol(name) => named(name, frame, context).is_err().then(|| name.clone()),
+        Node::Parenthesis(inner) | Node::Unary(_, inner) | Node::Percent(inner) => free(inner),
+        Node::Chain(first, rest) => {
+            let first = free(first);
+            first.or_else(|| rest.iter().find_map(|(_, node)| free(node)))
+        }
+        Node::Relational(first, rest) => {
+            let first = free(first);
+            first.or_else(|| rest.iter().find_map(|(_, node)| free(node)))
+        }
+        Node::Call { arguments, .. } => arguments.iter().find_map(free),
+        _ => None,
+    }
+}

@@ -1,0 +1,176 @@
+//! Walks a parsed expression and finds out what it is worth.
+//!
+//! `context` carries variables and budgets, `function` what a call needs, `access` indices and
+//! properties, `build` ranges, arrays and objects.
+
+mod context;
+mod function;
+mod access;
+mod assign;
+mod build;
+
+use std::rc::Rc;
+
+pub(crate) use access::{subset, zero_based};
+pub(crate) use assign::{replace_subset, resized};
+pub(crate) use build::range;
+pub(crate) use context::Context;
+pub(crate) use function::{Builtin, Function, call};
+
+use crate::{
+    error::{Result, fail},
+    functions, operators,
+    syntax::{Comparison, Node, Operator, Unary},
+    units,
+    value::Value,
+};
+use function::Frame;
+
+/// What `node` is worth.
+pub(crate) fn evaluate(node: &Node, context: &mut Context) -> Result<Value> {
+    in_frame(node, &None, context)
+}
+
+/// What `node` is worth inside a call, whose parameters `frame` holds.
+fn in_frame(node: &Node, frame: &Option<Rc<Frame>>, context: &mut Context) -> Result<Value> {
+    context.spend(1)?;
+    context.deeper(|context| match node {
+        Node::Constant(value) => Ok(value.clone()),
+        Node::Symbol(name) => symbol(name, frame, context),
+        Node::Parenthesis(inner) => in_frame(inner, frame, context),
+        Node::Unary(operator, operand) => {
+            let operand = in_frame(operand, frame, context)?;
+            unary(*operator, &operand, context)
+        }
+        Node::Percent(operand) => {
+            let operand = in_frame(operand, frame, context)?;
+            operators::divide(&operand, &Value::Number(100.0), context)
+        }
+        Node::Chain(first, rest) => chain(first, rest, frame, context),
+        Node::Relational(first, rest) => relational(first, rest, frame, context),
+        Node::Conditional(condition, then, otherwise) => {
+            let condition = in_frame(condition, frame, context)?;
+            in_frame(if is_true(&condition)? { then } else { otherwise }, frame, context)
+        }
+        Node::Range { .. } | Node::Array(_) | Node::Object(_) => build::build(node, frame, context),
+        Node::Call { function, arguments, optional } => {
+            function::evaluate_call(function, arguments, *optional, frame, context)
+        }
+        Node::Access { object, index, optional } => {
+            access::evaluate_access(object, index, *optional, frame, context)
+        }
+        Node::Assign(..) | Node::AssignIndex { .. } | Node::AssignFunction { .. } => {
+            assign::assign(node, frame, context)
+        }
+        Node::Block(statements) => block(statements, frame, context),
+    })
+}
+
+fn symbol(name: &Rc<str>, frame: &Option<Rc<Frame>>, context: &mut Context) -> Result<Value> {
+    if let Some(value) = frame.as_ref().and_then(|frame| frame.get(name)) {
+        return Ok(value);
+    }
+    if &**name == "end"
+        && let Some(end) = context.end()
+    {
+        return Ok(Value::Number(end));
+    }
+    if let Some(value) = context.variable(name) {
+        return Ok(value);
+    }
+    if let Some(value) = functions::named(name, context) {
+        return value;
+    }
+    context.spend(20)?; // the units are many
+    if units::is_unit(name) {
+        return Ok(units::find(name, context.units_mut())?.into());
+    }
+    fail(format!("Undefined symbol {name}"))
+}
+
+fn unary(operator: Unary, operand: &Value, context: &mut Context) -> Result<Value> {
+    match operator {
+        Unary::Minus => operators::unary_minus(operand, context),
+        Unary::Plus => operators::unary_plus(operand, context),
+        Unary::BitNot => operators::bit_not(operand, context),
+        Unary::Not => operators::not(operand, context),
+        Unary::Factorial => functions::factorial(operand, context),
+        Unary::Transpose => functions::conjugate_transpose(operand, context),
+    }
+}
+
+fn chain(
+    first: &Node,
+    rest: &[(Operator, Rc<Node>)],
+    frame: &Option<Rc<Frame>>,
+    context: &mut Context,
+) -> Result<Value> {
+    let mut value = in_frame(first, frame, context)?;
+    for (operator, operand) in rest {
+        context.spend(1)?;
+        if let Some(decided) = operators::decided_by_left(*operator, &value)? {
+            value = decided;
+            continue;
+        }
+        let mut right = in_frame(operand, frame, context)?;
+        // `100 + 10%` adds ten percent of a hundred.
+        if matches!(operator, Operator::Add | Operator::Subtract)
+            && matches!(**operand, Node::Percent(_))
+        {
+            right = operators::multiply(&value, &right, context)?;
+        }
+        value = operators::apply(*operator, &value, &right, context)?;
+    }
+    Ok(value)
+}
+
+/// A comparison, or a chain of them that all have to hold.
+fn relational(
+    first: &Node,
+    rest: &[(Comparison, Rc<Node>)],
+    frame: &Option<Rc<Frame>>,
+    context: &mut Context,
+) -> Result<Value> {
+    let mut left = in_frame(first, frame, context)?;
+    if let [(comparison, operand)] = rest {
+        let right = in_frame(operand, frame, context)?;
+        return operators::compare_with(*comparison, &left, &right, context);
+    }
+    for (comparison, operand) in rest {
+        let right = in_frame(operand, frame, context)?;
+        let holds = operators::compare_with(*comparison, &left, &right, context)?;
+        if matches!(holds, Value::Boolean(false)) {
+            return Ok(Value::Boolean(false));
+        }
+        left = right;
+    }
+    Ok(Value::Boolean(true))
+}
+
+/// Whether a condition holds.
+fn is_true(value: &Value) -> Result<bool> {
+    match value {
+        Value::Undefined | Value::Null => Ok(false),
+        Value::Boolean(flag) => Ok(*flag),
+        Value::Number(number) => Ok(*number != 0.0 && !number.is_nan()),
+        Value::Text(text) => Ok(!text.is_empty()),
+        Value::Complex(number) => Ok(number.re != 0.0 || number.im != 0.0),
+        Value::Unit(unit) => Ok(unit.value.is_some_and(|value| value.abs() != 0.0)),
+        other => fail(format!("Unsupported type of condition \"{}\"", other.type_name())),
+    }
+}
+
+fn block(
+    statements: &[(Rc<Node>, bool)],
+    frame: &Option<Rc<Frame>>,
+    context: &mut Context,
+) -> Result<Value> {
+    let mut results = Vec::new();
+    for (statement, visible) in statements {
+        let value = in_frame(statement, frame, context)?;
+        if *visible {
+            results.push(value);
+        }
+    }
+    Ok(Value::Results(Rc::new(results)))
+}

@@ -1,0 +1,5 @@
+//! What the engine answers, and that nothing brings it down.
+
+mod hostile;
+mod random;
+mod table;
