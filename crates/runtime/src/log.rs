@@ -20,7 +20,7 @@ pub(crate) fn ended(
     result: Option<&ToolResult>,
 ) {
     let (tool, arguments) = (&*start.tool, start.arguments.as_str());
-    let duration_ms = duration.as_secs_f64() * 1000.0;
+    let duration_ms = duration.as_nanos() as f64 / 1e6;
     if duration > slow {
         warn!(tool, duration_ms, "slow call: '{tool}' took {duration_ms:.0} ms");
     }

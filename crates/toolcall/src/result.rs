@@ -96,7 +96,8 @@ impl ToolResult {
 
     /// The duration in the unit of the contract.
     pub fn execution_time_ms(&self) -> f64 {
-        self.elapsed.as_secs_f64() * 1000.0
+        // Whole nanoseconds divided once: the shortest decimal, without the noise of a product.
+        self.elapsed.as_nanos() as f64 / 1e6
     }
 
     /// The value that the envelope calls `result`, if the call succeeded.

@@ -59,6 +59,6 @@ fn show(call: &RecordedCall) -> Value {
         "server": call.server.as_deref(),
         "arguments": arguments,
         "outcome": outcome,
-        "duration_ms": call.end.map(|(_, duration)| duration.as_secs_f64() * 1000.0),
+        "duration_ms": call.end.map(|(_, duration)| duration.as_nanos() as f64 / 1e6),
     })
 }
