@@ -34,6 +34,15 @@ pub(crate) fn read(
     }
 }
 
+/// Whether the words are `key=value` pairs, which a schema gives their types.
+pub(crate) fn are_pairs(words: &[String]) -> bool {
+    match words {
+        [] => false,
+        [word] => word != "-" && !is_json(word) && word.contains('='),
+        words => !words.iter().any(|word| word == "-" || is_json(word)),
+    }
+}
+
 /// Whether a word is meant as JSON rather than as a pair.
 fn is_json(word: &str) -> bool {
     word.trim_start().starts_with(['{', '[', '"'])

@@ -18,6 +18,9 @@ use switchboard_toolcall::HumanDuration;
   switchboard tools
   switchboard call math_eval '{\"expression\":\"2+2\"}'
   switchboard call math_eval expression=2+2
+  switchboard call time__get_current_time timezone=Europe/Berlin
+  switchboard import claude
+  switchboard tools --config ~/.cursor/mcp.json
   switchboard doctor
 
 Exit status: 0 success, 1 the tool failed, 2 wrong usage or config."
@@ -43,8 +46,14 @@ pub(crate) enum Command {
     Tools(Tools),
     /// Call a tool and print what came of it
     Call(Call),
-    /// Check the config, the tools and what they need
+    /// List the resources of the servers, or read one
+    Resources(Resources),
+    /// List the prompts of the servers, or get one
+    Prompts(Prompts),
+    /// Check the config, the tools, the servers and what they need
     Doctor(Doctor),
+    /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
+    Import(Import),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Serve the tools to MCP clients and programs (comes with a later version)
@@ -103,9 +112,76 @@ pub(crate) struct Call {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 all is well, 1 something is broken.")]
+#[command(after_help = "Examples:
+  switchboard resources                              what all servers have
+  switchboard resources file:///notes/today.md       the text of one
+  switchboard resources demo://logo --output logo.png
+  switchboard resources --json                       for programs
+
+Exit status: 0 success, 1 there is no such resource or it cannot be read, 2 wrong usage or config.")]
+pub(crate) struct Resources {
+    /// The address of a resource to read
+    pub(crate) uri: Option<String>,
+
+    /// Only this server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+
+    /// Write what the resource holds to a file, as it is
+    #[arg(long, short, value_name = "FILE", requires = "uri", conflicts_with = "json")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Print {resources, templates}, each with its server; of one resource, {server, contents}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard prompts                                what all servers have
+  switchboard prompts review language=rust           the messages of one
+  switchboard prompts git__review language=rust      the one of this server
+
+Exit status: 0 success, 1 there is no such prompt or its server refuses, 2 wrong usage or config.")]
+pub(crate) struct Prompts {
+    /// A prompt's name, bare or as server__name
+    pub(crate) name: Option<String>,
+
+    /// Its arguments: key=value pairs, a JSON object, or - for stdin
+    #[arg(value_name = "JSON|-|KEY=VALUE")]
+    pub(crate) arguments: Vec<String>,
+
+    /// Print an array of prompts, each with its server; of one prompt, {server, messages}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Starts every server and waits until each is connected or given up.
+
+Exit status: 0 all is well, 1 something is broken.")]
 pub(crate) struct Doctor {
-    /// Print {ok, checks: [{name, status, message}]}
+    /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard import claude                          Claude Desktop's servers → ./switchboard.toml
+  switchboard import cursor --config home.toml       Cursor's servers → home.toml
+  switchboard import .vscode/mcp.json                those of a file
+
+Comments and formatting of the config stay. A server that is there already is asked about on a terminal, and
+left as it is otherwise.
+
+Exit status: 0 success, also where servers were left or skipped; 2 wrong usage or config.")]
+pub(crate) struct Import {
+    /// claude, cursor, vscode, or a file with their kind of config
+    #[arg(value_name = "claude|cursor|vscode|FILE")]
+    pub(crate) source: PathBuf,
+
+    /// Print {source, config, servers: [{name, action, reason?, notes}]}
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -2,7 +2,11 @@
 
 mod tools;
 mod call;
+mod resources;
+mod prompts;
+mod lists;
 mod doctor;
+mod import;
 mod completions;
 mod serve;
 
@@ -18,7 +22,10 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Tools(tools) => tools::run(tools, cli),
         Command::Call(call) => call::run(call, cli),
+        Command::Resources(resources) => resources::run(resources, cli),
+        Command::Prompts(prompts) => prompts::run(prompts, cli),
         Command::Doctor(doctor) => doctor::run(doctor, cli),
+        Command::Import(import) => import::run(import, cli),
         Command::Completions(completions) => completions::run(completions),
         Command::Serve => Ok(serve::run()),
     }

@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use switchboard_local::{HandlerKind, Handlers, builtins};
+use switchboard_mcp::client::ServerConfig;
 use switchboard_runtime::{RulePolicy, ToolExecutor, services};
 
 use crate::settings::Loaded;
@@ -33,6 +34,7 @@ impl House {
             let place = loaded.place_of_section("executor");
             problems.push(format!("{place}: `executor.max_concurrent`: nothing could run with 0"));
         }
+        problems.extend(servers(loaded));
         let policy = match rules(loaded) {
             Ok(policy) => policy,
             Err(problem) => {
@@ -74,6 +76,41 @@ impl House {
             }
         }
     }
+}
+
+/// What is wrong with the settings of `[mcp]` and the servers.
+fn servers(loaded: &Loaded) -> Vec<String> {
+    let mut problems = Vec::new();
+    if loaded.settings.mcp.retry_attempts == 0 {
+        let place = loaded.place_of_section("mcp");
+        problems.push(format!("{place}: `mcp.retry_attempts`: nothing is tried with 0"));
+    }
+    let separator = &loaded.settings.executor.separator;
+    for (name, config) in loaded.enabled_servers() {
+        let problem = server_problem(name, config, separator);
+        problems.extend(problem.map(|problem| {
+            format!("{}: server `{name}`: {problem}", loaded.place_of_server(name))
+        }));
+    }
+    problems
+}
+
+fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<String> {
+    let has_space = |text: &str| text.chars().any(|c| c.is_whitespace() || c.is_control());
+    let prefix = config.prefix.as_deref().unwrap_or_default();
+    if name.is_empty() || name.contains(separator) || has_space(name) {
+        return Some(format!(
+            "its name must not be empty, nor have white space or `{separator}` in it"
+        ));
+    }
+    if prefix.contains(separator) || has_space(prefix) {
+        return Some(format!("its prefix must not have white space or `{separator}` in it"));
+    }
+    let tools = config.tools.values().map(|tool| tool.max_concurrent);
+    if tools.chain([config.max_concurrent]).any(|most| most == Some(0)) {
+        return Some("nothing could run with `max_concurrent = 0`".to_owned());
+    }
+    config.kind().err()
 }
 
 /// The rules of `[policy]`.

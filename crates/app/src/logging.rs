@@ -13,9 +13,13 @@ use crate::{
 pub(crate) fn start(cli: &Cli) {
     let default = match cli.command {
         Command::Serve => "info",
-        Command::Tools(_) | Command::Call(_) | Command::Doctor(_) | Command::Completions(_) => {
-            "warn"
-        }
+        Command::Tools(_)
+        | Command::Call(_)
+        | Command::Resources(_)
+        | Command::Prompts(_)
+        | Command::Doctor(_)
+        | Command::Import(_)
+        | Command::Completions(_) => "warn",
     };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();

@@ -5,16 +5,23 @@ mod environment;
 mod logging;
 mod settings;
 mod house;
+mod connections;
 mod arguments;
 mod commands;
 mod excerpt;
 mod terminal;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use clap::Parser;
+use switchboard_mcp::guard;
 
 fn main() -> ExitCode {
+    // One guard runs beside each server, so it costs nothing that it does not need.
+    let mut words = env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == guard::ARGUMENT) {
+        return guard::run(words);
+    }
     let cli = cli::Cli::parse();
     logging::start(&cli);
     commands::run(&cli).unwrap_or_else(|error| terminal::report(&error, cli.color))

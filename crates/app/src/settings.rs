@@ -6,26 +6,33 @@
 mod find;
 mod toml;
 mod json;
+mod jsonc;
 mod node;
 mod definitions;
+mod foreign;
+pub(crate) mod import;
+pub(crate) mod inputs;
 mod substitute;
 mod deserialize;
 mod problem;
 
 use std::{
     collections::BTreeMap,
-    env::VarError,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, anyhow};
+use indexmap::IndexMap;
 use serde::Deserialize;
 use switchboard_local::{BuiltinsConfig, ToolDefinition};
+use switchboard_mcp::client::{McpConfig, ServerConfig};
 use switchboard_runtime::{Config, PolicyConfig};
 
 use crate::environment;
-use node::{Content, Node};
-use problem::Problem;
+use foreign::Workspace;
+use inputs::Input;
+use node::{Content, Key, Node};
+use problem::{Problem, Step};
 
 /// Everything that can be set; each part is read by the crate that uses it.
 #[derive(Debug, Default, Deserialize)]
@@ -39,6 +46,10 @@ pub(crate) struct Settings {
     pub(crate) builtins: BuiltinsConfig,
     /// `[[tools]]`
     pub(crate) tools: Vec<ToolDefinition>,
+    /// `[mcp]`
+    pub(crate) mcp: McpConfig,
+    /// `[servers.*]`, in the order of the file.
+    pub(crate) servers: IndexMap<String, ServerConfig>,
 }
 
 /// Settings, and where they came from.
@@ -51,6 +62,10 @@ pub(crate) struct Loaded {
     sections: BTreeMap<String, usize>,
     /// The lines of the tool definitions, in order.
     tools: Vec<usize>,
+    /// The lines of the servers, by name.
+    servers: BTreeMap<String, usize>,
+    /// What `${input:…}` in the servers are, where the config is VS Code's.
+    pub(crate) inputs: Vec<Input>,
 }
 
 impl Loaded {
@@ -62,6 +77,16 @@ impl Loaded {
     /// `file:line` of a tool definition, for messages.
     pub(crate) fn place_of_tool(&self, index: usize) -> String {
         self.place(self.tools.get(index))
+    }
+
+    /// `file:line` of a server, for messages.
+    pub(crate) fn place_of_server(&self, name: &str) -> String {
+        self.place(self.servers.get(name))
+    }
+
+    /// The servers that are to be used, in order.
+    pub(crate) fn enabled_servers(&self) -> impl Iterator<Item = (&String, &ServerConfig)> {
+        self.settings.servers.iter().filter(|(_, config)| config.is_enabled())
     }
 
     fn place(&self, line: Option<&usize>) -> String {
@@ -79,37 +104,106 @@ pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<Loaded> {
         return Ok(Loaded::default());
     };
     let shown = file.display();
-    let bytes = std::fs::read(&file).with_context(|| format!("failed to read config `{shown}`"))?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        anyhow!("{shown}:{line}: the config must be UTF-8 text")
-    })?;
-    let text = text.trim_start_matches('\u{feff}');
-    let is_json = file.extension().is_some_and(|extension| extension == "json");
-    let loaded =
-        if is_json || json::looks_like_it(text) { json::parse(text) } else { toml::parse(text) };
-    let loaded = loaded.and_then(|root| read(root, &environment::variable));
+    let text = text_of(&file)?;
+    let loaded = parse(&text, &file).and_then(|root| read(root, &file, &environment::variable));
     let loaded = loaded.map_err(|problem| anyhow!("{shown}{problem}"))?;
     Ok(Loaded { file: Some(file), ..loaded })
 }
 
-fn read(
-    root: Node,
-    variable: &dyn Fn(&str) -> Result<String, VarError>,
-) -> Result<Loaded, Problem> {
-    let mut root = definitions::one_shape(root)?;
-    substitute::variables(&mut root, variable)?;
-    let mut loaded = Loaded::default();
+fn text_of(file: &Path) -> anyhow::Result<String> {
+    let shown = file.display();
+    let bytes = std::fs::read(file).with_context(|| format!("failed to read config `{shown}`"))?;
+    let text = std::str::from_utf8(&bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        anyhow!("{shown}:{line}: the config must be UTF-8 text")
+    })?;
+    Ok(text.trim_start_matches('\u{feff}').to_owned())
+}
+
+/// A config before it is read: ours, or that of another program.
+enum Parsed {
+    Ours(Node),
+    Foreign(foreign::Foreign),
+}
+
+fn parse(text: &str, file: &Path) -> Result<Parsed, Problem> {
+    let is_json = file.extension().is_some_and(|end| end == "json" || end == "jsonc");
+    if !is_json && !json::looks_like_it(text) {
+        return toml::parse(text).map(Parsed::Ours);
+    }
+    let root = json::parse(text)?;
+    match foreign::recognise(&root, file) {
+        Some(dialect) => {
+            let separator = Config::default().separator;
+            foreign::adopt(&root, dialect, &separator).map(Parsed::Foreign)
+        }
+        None => Ok(Parsed::Ours(root)),
+    }
+}
+
+type Variable<'a> = substitute::Variable<'a>;
+
+fn read(config: Parsed, file: &Path, variable: Variable<'_>) -> Result<Loaded, Problem> {
+    let (root, inputs) = match config {
+        Parsed::Ours(root) => {
+            let mut root = definitions::one_shape(root)?;
+            let meaning = |asked: &str| substitute::value_of(asked, variable).map(Some);
+            substitute::variables(&mut root, &meaning)?;
+            (root, Vec::new())
+        }
+        Parsed::Foreign(config) => adopted(config, file, variable)?,
+    };
+    let mut loaded = Loaded { inputs, ..Loaded::default() };
     if let Content::Table(entries) = &root.content {
         for (key, node) in entries {
             loaded.sections.insert(key.name.clone(), key.line);
-            if let ("tools", Content::List(tools)) = (key.name.as_str(), &node.content) {
-                loaded.tools = tools.iter().map(|tool| tool.line).collect();
+            match (key.name.as_str(), &node.content) {
+                ("tools", Content::List(tools)) => {
+                    loaded.tools = tools.iter().map(|tool| tool.line).collect();
+                }
+                ("servers", Content::Table(servers)) => loaded.servers = lines_of(servers)?,
+                _ => {}
             }
         }
     }
     loaded.settings = Settings::deserialize(root)?;
     Ok(loaded)
+}
+
+/// The servers of another program's config as a config of ours.
+fn adopted(
+    config: foreign::Foreign,
+    file: &Path,
+    variable: Variable<'_>,
+) -> Result<(Node, Vec<Input>), Problem> {
+    let workspace = Workspace::of(file);
+    let meaning = |asked: &str| foreign::for_use(asked, &workspace, variable);
+    let mut servers = Vec::with_capacity(config.servers.len());
+    for mut server in config.servers {
+        server.fill(&meaning, &workspace)?;
+        if server.given != server.key.name {
+            let (given, name) = (&server.given, &server.key.name);
+            tracing::warn!(
+                "server '{given}' is called '{name}' here, so that tool names stay plain"
+            );
+        }
+        servers.push((server.key, server.node));
+    }
+    let key = Key { name: "servers".to_owned(), line: 1 };
+    let root = Content::Table(vec![(key, Node::new(1, Content::Table(servers)))]);
+    Ok((Node::new(1, root), config.inputs))
+}
+
+/// The lines of the servers. JSON can name one twice, and a map would keep the last without a word.
+fn lines_of(servers: &[(Key, Node)]) -> Result<BTreeMap<String, usize>, Problem> {
+    let mut lines = BTreeMap::new();
+    for (key, _) in servers {
+        if lines.insert(key.name.clone(), key.line).is_some() {
+            let what = format!("`{}` is given twice", key.name);
+            return Err(Problem::new(what).at(key.line).inside(Step::key("servers")));
+        }
+    }
+    Ok(lines)
 }
 
 #[cfg(test)]

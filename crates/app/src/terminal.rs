@@ -1,5 +1,6 @@
 //! What people see: colours, widths, and stdout that may go away at any time.
 
+pub(crate) mod ask;
 pub(crate) mod json;
 pub(crate) mod spinner;
 pub(crate) mod text;
@@ -14,7 +15,7 @@ use std::{
 use clap::ColorChoice;
 use terminal_size::{Width, terminal_size};
 
-use crate::environment;
+use crate::{connections::Interrupted, environment};
 
 /// Whether to use colours on `stream`.
 pub(crate) fn colours(choice: ColorChoice, stream: &impl IsTerminal) -> bool {
@@ -50,7 +51,9 @@ pub(crate) fn print(text: &str) -> Result<(), WriteError> {
 /// Tells people something on stderr; nobody is left to tell where that is closed too.
 pub(crate) fn tell(text: &str) {
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    let _ = io::stderr().write_all(format!("{text}{end}").as_bytes());
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(spinner::clear());
+    let _ = stderr.write_all(format!("{text}{end}").as_bytes());
 }
 
 /// Stdout takes no more: neither wrong usage nor a wrong config.
@@ -69,11 +72,24 @@ impl Error for WriteError {
     }
 }
 
+/// The answer failed, through nobody's wrong usage or config.
+#[derive(Debug)]
+pub(crate) struct Failed(pub(crate) String);
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Failed {}
+
 /// Says on stderr what went wrong, with its causes, and gives the exit status.
 pub(crate) fn report(error: &anyhow::Error, color: ColorChoice) -> ExitCode {
     let paint = Paint(colours(color, &io::stderr()));
     tell(&format!("{} {error:#}", paint.bold_red("error:")));
-    ExitCode::from(if error.is::<WriteError>() { 1 } else { 2 })
+    let failed = error.is::<WriteError>() || error.is::<Failed>() || error.is::<Interrupted>();
+    ExitCode::from(if failed { 1 } else { 2 })
 }
 
 /// Colours text, or leaves it.

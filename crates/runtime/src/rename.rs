@@ -48,6 +48,12 @@ pub fn for_server(spec: &ToolSpec, args: Map<String, Value>) -> Map<String, Valu
     renamed
 }
 
+/// The names that a map knows for the tool: the config's, then the built-in ones.
+pub fn mapped_names<'a>(spec: &'a ToolSpec, tool: &'a str) -> impl Iterator<Item = &'a str> {
+    let built_in = BUILT_IN.iter().filter(move |(of, _, _)| *of == tool);
+    spec.settings.rename.keys().map(String::as_str).chain(built_in.map(|(_, given, _)| *given))
+}
+
 /// What `key` is called at the server, where that differs.
 pub fn new_name(spec: &ToolSpec, tool: &str, key: &str) -> Option<String> {
     let settings = &spec.settings;

@@ -5,43 +5,100 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::Context;
 use serde_json::{Map, Value};
-use switchboard_toolcall::{CallContext, CancellationToken, ToolCall, ToolResult};
-use tokio::runtime;
+use switchboard_toolcall::{
+    CallContext, CancellationToken, ErrorKind, HumanDuration, ToolCall, ToolError, ToolResult,
+};
+use tokio::time::sleep;
 
 use crate::{
     arguments,
     cli::{Call, Cli},
+    connections::{Connections, Needs, is_watched, with_servers},
     house::House,
     settings,
     terminal::{self, Paint, spinner},
 };
 
 pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let house = House::build(&settings::load(cli.config.as_deref())?)?;
-    let tool = house.executor.tools().lookup(&call.name).ok();
-    let schema = tool.as_ref().map(|tool| &tool.spec().parameters);
-    let args = arguments::read(&call.arguments, schema, &mut io::stdin().lock())?;
+    let loaded = settings::load(cli.config.as_deref())?;
+    let house = House::build(&loaded)?;
+    let needs = Needs::of_tool(&call.name, house.executor.tools(), &loaded);
+    // Wrong JSON is told before anything is started; only pairs need the schema of a tool that is elsewhere.
+    let is_early = needs == Needs::Nothing || !arguments::are_pairs(&call.arguments);
+    let args = is_early.then(|| read_arguments(call, &house)).transpose()?;
+    let limit = call.timeout.unwrap_or(loaded.settings.executor.timeout);
 
-    // A worker beside the tool's, so that one that blocks cannot hold up its deadline.
-    let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.context("failed to start the runtime")?;
-    let result = runtime.block_on(execute(&house, call, args));
-    // A tool that goes on after its deadline must not keep us.
-    runtime.shutdown_background();
-
-    print(&result, call, cli)?;
-    Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    with_servers(&house, &loaded, needs, async |connections| {
+        let calling = Calling { house: &house, call, needs, limit, connections };
+        let work = calling.execute(args);
+        let result = match is_watched(call.json) {
+            true => spinner::watch(|| call.name.clone(), work).await?,
+            false => work.await?,
+        };
+        print(&result, call, cli)?;
+        Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
 }
 
-async fn execute(house: &House, call: &Call, args: Map<String, Value>) -> ToolResult {
-    let mut cx = CallContext::for_caller("command line");
-    cx.timeout = call.timeout.map(|timeout| timeout.0);
-    tokio::spawn(cancel_on_interrupt(cx.cancel.clone()));
-    let work = house.executor.execute(ToolCall::new(&call.name, args), &cx);
-    let is_watched = !call.json && io::stdout().is_terminal() && io::stderr().is_terminal();
-    if is_watched { spinner::watch(&call.name, work).await } else { work.await }
+fn read_arguments(call: &Call, house: &House) -> anyhow::Result<Map<String, Value>> {
+    // What is to be said about the name, the executor says.
+    let silent = tracing::subscriber::NoSubscriber::default();
+    let lookup = || house.executor.tools().lookup(&call.name).ok();
+    let tool = tracing::subscriber::with_default(silent, lookup);
+    let schema = tool.as_ref().map(|tool| &tool.spec().parameters);
+    arguments::read(&call.arguments, schema, &mut io::stdin().lock())
+}
+
+struct Calling<'a> {
+    house: &'a House,
+    call: &'a Call,
+    needs: Needs<'a>,
+    limit: HumanDuration,
+    connections: &'a Connections,
+}
+
+impl Calling<'_> {
+    /// Runs the call; its arguments are read as soon as the tool's schema is known.
+    async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<ToolResult> {
+        let (executor, name) = (&self.house.executor, &self.call.name);
+        let mut cx = CallContext::for_caller("command line");
+        cx.timeout = self.call.timeout.map(|timeout| timeout.0);
+        tokio::spawn(cancel_on_interrupt(cx.cancel.clone()));
+        if let Err(error) = self.servers_ready(args.is_none(), &cx.cancel).await {
+            let call = ToolCall::new(name, args.unwrap_or_default());
+            return Ok(executor.refuse(call, error, &cx).await);
+        }
+        let args = args.map_or_else(|| read_arguments(self.call, self.house), Ok)?;
+        Ok(executor.execute(ToolCall::new(name, args), &cx).await)
+    }
+
+    /// Waits for what the executor does not wait for itself: all servers for a bare name (TL-6), or a schema.
+    async fn servers_ready(
+        &self,
+        schema: bool,
+        cancel: &CancellationToken,
+    ) -> Result<(), ToolError> {
+        let name = &self.call.name;
+        let work = async {
+            match self.needs {
+                Needs::All => self.connections.settled(false).await,
+                Needs::One(_) if schema => _ = self.house.executor.tools().find(name).await,
+                Needs::One(_) | Needs::Nothing => {}
+            }
+        };
+        tokio::select! {
+            biased;
+            () = work => Ok(()),
+            () = cancel.cancelled() => {
+                Err(ToolError::new(ErrorKind::Cancelled, format!("Tool '{name}' was cancelled")))
+            }
+            () = sleep(self.limit.0) => {
+                let text = format!("Tool '{name}' timed out after {}", self.limit);
+                Err(ToolError::new(ErrorKind::Timeout, text))
+            }
+        }
+    }
 }
 
 /// The first Ctrl-C cancels the call; the second one does not wait for that.

@@ -1,21 +1,26 @@
 //! `switchboard doctor`: what works, what does not, and what to do about it.
 
 mod checks;
+mod servers;
 
-use std::process::ExitCode;
+use std::{borrow::Cow, process::ExitCode};
 
 use serde::Serialize;
 use serde_json::json;
 
+use self::servers::ServerReport;
 use crate::{
     cli::{Cli, Doctor},
+    connections::{Connections, Interrupted, Needs, is_watched, unless_interrupted, with_servers},
+    house::House,
+    settings::{self, Loaded},
     terminal::{self, Paint, text},
 };
 
 /// What came of one check.
 #[derive(Debug, PartialEq, Serialize)]
 struct Check {
-    name: &'static str,
+    name: Cow<'static, str>,
     status: Status,
     message: String,
 }
@@ -31,19 +36,84 @@ enum Status {
     Broken,
 }
 
+impl Check {
+    fn new(name: impl Into<Cow<'static, str>>, status: Status, message: impl Into<String>) -> Self {
+        Self { name: name.into(), status, message: message.into() }
+    }
+}
+
+/// Everything that was found.
+#[derive(Default)]
+struct Findings {
+    checks: Vec<Check>,
+    servers: Vec<ServerReport>,
+}
+
 pub(super) fn run(doctor: &Doctor, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let checks = checks::all(cli.config.as_deref());
+    let Findings { checks, servers } = examine(doctor, cli)?;
     let is_well = checks.iter().all(|check| check.status != Status::Broken);
     if doctor.json {
-        terminal::print(&json!({"ok": is_well, "checks": checks}).to_string())?;
+        let found = json!({"ok": is_well, "checks": checks, "servers": servers});
+        terminal::print(&found.to_string())?;
     } else {
         terminal::print(&report(&checks, Paint::stdout(cli.color)))?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Makes every check that the config allows.
+fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
+    let broken = |problem: String| Check::new("config", Status::Broken, problem);
+    let mut found = Findings::default();
+    let loaded = match settings::load(cli.config.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            found.checks.push(broken(format!("{error:#}")));
+            return Ok(found);
+        }
+    };
+    found.checks.push(checks::config_file(&loaded));
+    let (house, problems) = House::try_build(&loaded);
+    let is_sound = problems.is_empty();
+    found.checks.extend(problems.into_iter().map(broken));
+    if let Some(house) = house {
+        // With settings that make no sense, nothing is started.
+        if is_sound && loaded.enabled_servers().next().is_some() {
+            let probed = with_servers(&house, &loaded, Needs::All, async |connections| {
+                unless_interrupted(probe(doctor, &house, &loaded, connections)).await
+            });
+            match probed {
+                Err(error) if error.is::<Interrupted>() => return Err(error),
+                Err(error) => found.checks.push(broken(format!("{error:#}"))),
+                Ok(probed) => {
+                    found.checks.extend(probed.checks);
+                    found.servers = probed.servers;
+                }
+            }
+        } else {
+            found.checks.extend(checks::of_tools(&loaded, &house));
+        }
+    }
+    found.checks.extend(servers::switched_off(&loaded));
+    found.checks.extend(checks::of_surroundings(&loaded));
+    Ok(found)
+}
+
+/// Checks the tools while the servers are connected, for theirs count too.
+async fn probe(
+    doctor: &Doctor,
+    house: &House,
+    loaded: &Loaded,
+    connections: &Connections,
+) -> anyhow::Result<Findings> {
+    let servers = servers::probe(house, connections, is_watched(doctor.json)).await;
+    let mut checks = checks::of_tools(loaded, house);
+    checks.extend(servers.iter().map(ServerReport::check));
+    Ok(Findings { checks, servers })
+}
+
 fn report(checks: &[Check], paint: Paint) -> String {
-    let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let widest = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
     let lines = checks.iter().map(|Check { name, status, message }| {
         let mark = match status {
             Status::Ok => paint.green("✓"),

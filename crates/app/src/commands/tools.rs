@@ -16,6 +16,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{
     cli::{Cli, Tools},
+    connections::{Needs, is_watched, unless_interrupted, with_servers},
     house::{self, House},
     settings,
     terminal::{self, Paint, text},
@@ -28,6 +29,19 @@ pub(super) fn run(tools: &Tools, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(cli.config.as_deref())?;
     let house = House::build(&loaded)?;
     let rules = house::rules(&loaded).map_err(anyhow::Error::msg)?;
+    if loaded.enabled_servers().next().is_none() {
+        return show(tools, cli, &house, &rules);
+    }
+    with_servers(&house, &loaded, Needs::All, async |connections| {
+        let work = async {
+            connections.settled(is_watched(tools.json)).await;
+            show(tools, cli, &house, &rules)
+        };
+        unless_interrupted(work).await
+    })
+}
+
+fn show(tools: &Tools, cli: &Cli, house: &House, rules: &RulePolicy) -> anyhow::Result<ExitCode> {
     let all = house.executor.tools().all();
     let found = filtered(&all, tools.filter.as_deref())?;
     if tools.json {
@@ -38,9 +52,9 @@ pub(super) fn run(tools: &Tools, cli: &Cli) -> anyhow::Result<ExitCode> {
         match &found[..] {
             [] => {}
             [tool] if tools.filter.as_deref() == Some(&**tool.name()) => {
-                terminal::print(&details::of(tool, &notes(tool, &rules), paint))?;
+                terminal::print(&details::of(tool, &notes(tool, rules), paint))?;
             }
-            found => terminal::print(&table(found, &rules, paint))?,
+            found => terminal::print(&table(found, rules, paint))?,
         }
     }
     match (&found[..], &tools.filter) {
@@ -107,31 +121,75 @@ fn notes(tool: &RegisteredTool, rules: &RulePolicy) -> Vec<&'static str> {
     notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
 }
 
-/// Columns on a terminal; in a pipe whole texts between tabs, for `cut` and its kin.
+/// Columns on a terminal, each server's tools under its name; in a pipe whole texts between tabs, for `cut` and
+/// its kin.
 fn table(tools: &[Arc<RegisteredTool>], rules: &RulePolicy, paint: Paint) -> String {
-    let rows = tools.iter().map(|tool| {
-        [
-            tool.name().to_string(),
-            text::one_line(&tool.spec().description),
-            notes(tool, rules).join(", "),
-        ]
+    let server = |tool: &RegisteredTool| tool.spec().server().map(ToString::to_string);
+    let rows = tools.iter().map(|tool| Row {
+        name: tool.name().to_string(),
+        description: text::one_line(&tool.spec().description),
+        notes: notes(tool, rules).join(", "),
+        server: server(tool),
     });
-    let rows: Vec<[String; 3]> = rows.collect();
+    let rows: Vec<Row> = rows.collect();
     if !io::stdout().is_terminal() {
-        let lines: Vec<_> = rows.iter().map(|row| row.join("\t")).collect();
-        return lines.join("\n");
+        return rows.iter().map(Row::between_tabs).collect::<Vec<_>>().join("\n");
     }
-    let widest = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
-    let (name, width) = (widest(0), terminal::width());
-    // What a tool does comes before what it is; where there is no room for both, the notes go.
-    let room = |notes: usize| width.saturating_sub(name + notes + 4);
-    let notes = Some(widest(2)).filter(|notes| room(*notes) >= LEAST_DESCRIPTION);
-    let description = room(notes.unwrap_or(0)).max(LEAST_DESCRIPTION);
-    let lines = rows.iter().map(|[named, described, noted]| {
-        let described = text::pad(&text::shorten(described, description), description);
-        let line = format!("{}  {described}  ", paint.bold(&text::pad(named, name)));
-        let noted = notes.map(|_| paint.dim(noted)).unwrap_or_default();
-        format!("{line}{noted}").trim_end().to_owned()
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    let columns = Columns::for_rows(&rows, terminal::width());
+    let mut lines = Vec::with_capacity(rows.len());
+    let mut group = None;
+    for row in &rows {
+        if row.server != group {
+            group.clone_from(&row.server);
+            let name = row.server.as_deref().unwrap_or("local");
+            lines.push(format!("\n{}", paint.cyan(&format!("server {name}"))));
+        }
+        lines.push(columns.line(row, paint));
+    }
+    lines.join("\n")
+}
+
+/// One tool in the list.
+struct Row {
+    name: String,
+    description: String,
+    notes: String,
+    server: Option<String>,
+}
+
+impl Row {
+    fn between_tabs(&self) -> String {
+        let Self { name, description, notes, server } = self;
+        let line = format!("{name}\t{description}\t{notes}");
+        server.as_ref().map(|server| format!("{line}\t{server}")).unwrap_or(line)
+    }
+}
+
+/// How wide the columns are; notes have none where there is no room for them.
+struct Columns {
+    name: usize,
+    description: usize,
+    has_notes: bool,
+}
+
+impl Columns {
+    fn for_rows(rows: &[Row], width: usize) -> Self {
+        let widest = |text: &dyn Fn(&Row) -> usize| rows.iter().map(text).max().unwrap_or(0);
+        let name = widest(&|row| row.name.width());
+        let notes = widest(&|row| row.notes.width());
+        // What a tool does comes before what it is; where there is no room for both, the notes go.
+        let room = |notes: usize| width.saturating_sub(name + notes + 4);
+        let has_notes = room(notes) >= LEAST_DESCRIPTION;
+        let description = room(if has_notes { notes } else { 0 }).max(LEAST_DESCRIPTION);
+        Self { name, description, has_notes }
+    }
+
+    fn line(&self, row: &Row, paint: Paint) -> String {
+        let described = text::shorten(&row.description, self.description);
+        let described = text::pad(&described, self.description);
+        let noted = if self.has_notes { paint.dim(&row.notes) } else { String::new() };
+        let line =
+            format!("{}  {described}  {noted}", paint.bold(&text::pad(&row.name, self.name)));
+        line.trim_end().to_owned()
+    }
 }

@@ -9,6 +9,7 @@ use serde::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
+    jsonc,
     node::{Content, Key, Lines, Node},
     problem::Problem,
 };
@@ -21,15 +22,16 @@ pub(super) fn looks_like_it(text: &str) -> bool {
     text.starts_with('{') || in_list.is_some_and(|text| text.starts_with(['{', ']']))
 }
 
-/// Parses a JSON document.
+/// Parses a JSON document; comments and trailing commas are allowed.
 pub(super) fn parse(text: &str) -> Result<Node, Problem> {
     let syntax = |error: serde_json::Error| {
         Problem::syntax(text, Position::of(text, &error), &excerpt::reason(&error))
     };
+    let plain = jsonc::plain(text);
     // Finds what is wrong, depth included, before the tree is built.
-    serde_json::from_str::<Value>(text).map_err(syntax)?;
-    let root: &RawValue = serde_json::from_str(text).map_err(syntax)?;
-    Tree { text, lines: Lines::of(text) }.node(root).map_err(syntax)
+    serde_json::from_str::<Value>(&plain).map_err(syntax)?;
+    let root: &RawValue = serde_json::from_str(&plain).map_err(syntax)?;
+    Tree { text: &plain, lines: Lines::of(&plain) }.node(root).map_err(syntax)
 }
 
 struct Tree<'a> {

@@ -10,31 +10,42 @@ use super::{
 /// What a tool definition says in these is taken as it is: it speaks to models, not to us.
 const TAKEN_AS_THEY_ARE: [&str; 2] = ["parameters", "mock_response"];
 
-type Variable<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;
+/// Reads an environment variable.
+pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;
+
+/// Says what stands for the text between `${` and `}`; nothing where that is to be left as it is.
+pub(super) type Meaning<'a> = &'a dyn Fn(&str) -> Result<Option<String>, String>;
 
 /// Fills in the variables; `$${` stands for a plain `${`.
-pub(super) fn variables(root: &mut Node, variable: Variable<'_>) -> Result<(), Problem> {
-    within(root, variable, false)
+pub(super) fn variables(root: &mut Node, meaning: Meaning<'_>) -> Result<(), Problem> {
+    within(root, meaning, false)
 }
 
-fn within(node: &mut Node, variable: Variable<'_>, in_tools: bool) -> Result<(), Problem> {
+fn within(node: &mut Node, meaning: Meaning<'_>, in_tools: bool) -> Result<(), Problem> {
     match &mut node.content {
         Content::Text(text) if text.contains("${") => {
-            *text = fill(text, variable).map_err(|what| Problem::new(what).at(node.line))?;
+            *text = fill(text, meaning).map_err(|what| Problem::new(what).at(node.line))?;
         }
         Content::List(items) => {
             for (index, item) in items.iter_mut().enumerate() {
                 let step = Step::item(index, item);
-                within(item, variable, in_tools).map_err(|problem| problem.inside(step))?;
+                within(item, meaning, in_tools).map_err(|problem| problem.inside(step))?;
             }
         }
         Content::Table(entries) => {
+            // A server that is not used needs no variables: often it is off because they are missing.
+            if entries
+                .iter()
+                .any(|(key, value)| key.name == "enabled" && value.content == Content::Bool(false))
+            {
+                return Ok(());
+            }
             for (key, value) in entries {
                 if in_tools && TAKEN_AS_THEY_ARE.contains(&key.name.as_str()) {
                     continue;
                 }
                 let in_tools = in_tools || key.name == "tools";
-                within(value, variable, in_tools)
+                within(value, meaning, in_tools)
                     .map_err(|problem| problem.inside(Step::key(&key.name)))?;
             }
         }
@@ -43,7 +54,8 @@ fn within(node: &mut Node, variable: Variable<'_>, in_tools: bool) -> Result<(),
     Ok(())
 }
 
-fn fill(text: &str, variable: Variable<'_>) -> Result<String, String> {
+/// The text with its variables filled in.
+pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -56,7 +68,10 @@ fn fill(text: &str, variable: Variable<'_>) -> Result<String, String> {
         }
         filled.push_str(before);
         let end = from.find('}').ok_or("`${` has no `}`; write `$${` for a plain `${`")?;
-        filled.push_str(&value_of(&from[2..end], variable)?);
+        match meaning(&from[2..end])? {
+            Some(value) => filled.push_str(&value),
+            None => filled.push_str(&from[..=end]),
+        }
         rest = &from[end + 1..];
     }
     filled.push_str(rest);
@@ -64,13 +79,12 @@ fn fill(text: &str, variable: Variable<'_>) -> Result<String, String> {
 }
 
 /// The value of `NAME`, or of `NAME:-default`.
-fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, String> {
+pub(super) fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, String> {
     let (name, default) = match asked.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (asked, None),
     };
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !is_name {
+    if !is_name(name) {
         return Err(format!(
             "`${{{asked}}}` does not name a variable; write `$${{` for a plain `${{`"
         ));
@@ -88,16 +102,22 @@ fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, String> {
     }
 }
 
+/// Whether environment variables are called so.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn check(text: &str) -> Result<String, String> {
-        fill(text, &|name| match name {
+        let variable = |name: &str| match name {
             "HOST" => Ok("example.org".to_owned()),
             "EMPTY" => Ok(String::new()),
             _ => Err(VarError::NotPresent),
-        })
+        };
+        fill(text, &|asked| value_of(asked, &variable).map(Some))
     }
 
     #[test]

@@ -1,3 +1,5 @@
+use std::env::VarError;
+
 use super::*;
 
 fn toml_of(text: &str) -> Result<Loaded, String> {
@@ -13,7 +15,8 @@ fn check(root: Result<Node, Problem>) -> Result<Loaded, String> {
         "HOST" => Ok("example.org".to_owned()),
         _ => Err(VarError::NotPresent),
     };
-    root.and_then(|root| read(root, &variable)).map_err(|problem| problem.to_string())
+    let file = Path::new("switchboard");
+    root.and_then(|root| read(Parsed::Ours(root), file, &variable)).map_err(|e| e.to_string())
 }
 
 fn names(loaded: Result<Loaded, String>) -> Vec<String> {

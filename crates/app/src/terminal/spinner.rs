@@ -21,8 +21,8 @@ pub(crate) fn clear() -> &'static [u8] {
     if IS_SHOWN.load(Ordering::Relaxed) { CLEAR_LINE.as_bytes() } else { b"" }
 }
 
-/// Waits for `work`, with the spinner on stderr.
-pub(crate) async fn watch<F: Future>(name: &str, work: F) -> F::Output {
+/// Waits for `work`, with the spinner and what `label` says of it on stderr.
+pub(crate) async fn watch<F: Future>(label: impl Fn() -> String, work: F) -> F::Output {
     let started = Instant::now();
     let mut steps = interval_at(started + PATIENCE, STEP);
     let mut frames = FRAMES.iter().cycle();
@@ -38,7 +38,7 @@ pub(crate) async fn watch<F: Future>(name: &str, work: F) -> F::Output {
             now = steps.tick() => {
                 let seconds = (now - started).as_secs_f32();
                 let frame = frames.next().unwrap_or(&"…");
-                draw(&format!("{CLEAR_LINE}{frame} {name} {seconds:.1}s"));
+                draw(&format!("{CLEAR_LINE}{frame} {} {seconds:.1}s", label()));
                 IS_SHOWN.store(true, Ordering::Relaxed);
             }
         }

@@ -101,20 +101,26 @@ fn the_executors_settings_are_heeded() {
 }
 
 #[test]
-fn the_examples_of_the_manual_load() {
-    let manual = include_str!("../../../../docs/config.md");
-    let blocks = manual.split("```").skip(1).step_by(2);
-    let mut examples = 0;
-    for block in blocks {
-        let (format, text) = block.split_once('\n').unwrap();
-        if !matches!(format, "toml" | "json") {
-            continue;
+fn the_examples_of_the_manuals_load() {
+    let config = include_str!("../../../../docs/config.md");
+    let servers = include_str!("../../../../docs/servers.md");
+    for (manual, expected) in [(config, 4), (servers, 4)] {
+        let mut examples = 0;
+        for block in manual.split("```").skip(1).step_by(2) {
+            let (format, text) = block.split_once('\n').unwrap();
+            if !matches!(format, "toml" | "json") {
+                continue;
+            }
+            let name = format!("example.{format}");
+            let mut place = Place::new().file(&name, text);
+            for variable in ["BRAVE_API_KEY", "DOCS_TOKEN", "GITHUB_TOKEN"] {
+                place = place.variable(variable, "key");
+            }
+            let tool = if text.contains("\"weather\"") { "weather" } else { "echo" };
+            let envelope = place.call(&[tool, "city=Berlin", "--config", &name]);
+            assert_eq!(envelope["success"], true, "{text}\n{envelope}");
+            examples += 1;
         }
-        let name = format!("example.{format}");
-        let place = Place::new().file(&name, text).variable("BRAVE_API_KEY", "key");
-        let envelope = place.call(&["weather", "city=Berlin", "--config", &name]);
-        assert_eq!(envelope["success"], true, "{text}\n{envelope}");
-        examples += 1;
+        assert_eq!(examples, expected);
     }
-    assert_eq!(examples, 3);
 }

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::{
+    fixture::{NO_DELAY, library, section},
+    place::Place,
+};
 
 /// The checks of one name, as `status: message`.
 fn check(place: &Place, name: &str) -> (i32, Vec<String>) {
@@ -73,4 +76,62 @@ fn a_broken_config_is_a_finding() {
     let (status, config) = check(&place, "config");
     assert_eq!((status, config.len()), (1, 2), "{config:?}");
     assert!(config[1].contains("tool `x`: a mock needs `mock_response`"), "{config:?}");
+}
+
+#[test]
+fn servers_are_probed() {
+    // MC-4, TL-6
+    let long = format!("[servers.{}]\n", "x".repeat(70));
+    let config = [
+        NO_DELAY.to_owned(),
+        section("good", "refuses-snake-case,bad-tools,stderr-lines=2,slow-start=300"),
+        section("modern", "modern"),
+        section("dead", "dies-at-start"),
+        section("ignored", "").replace("[servers.ignored]\n", &long),
+        section("off", "").replace("[servers.off]\n", "[servers.off]\nenabled = false\n"),
+    ];
+    let place = Place::with_config(&config.concat());
+    let ran = place.run(&["doctor", "--json"]);
+    let report = ran.json();
+    assert_eq!((ran.status, &report["ok"]), (1, &Value::Bool(false)), "{ran:?}");
+    let [good, modern, dead, long] = &report["servers"].as_array().unwrap()[..] else {
+        panic!("{report}")
+    };
+    assert_eq!((&good["state"], &good["type"]), (&"ready".into(), &"stdio".into()), "{good}");
+    assert_eq!(
+        (&good["protocol"], &good["info"]["version"]),
+        (&"2025-11-25".into(), &"1.0.0".into())
+    );
+    assert_eq!((&good["attempts"], &good["tools"]), (&1.into(), &3.into()), "{good}");
+    assert!(good["connect_ms"].as_u64().unwrap() >= 300, "{good}");
+    assert!(!good["set_aside"].as_array().unwrap().is_empty(), "{good}");
+    assert_eq!(good["renames"]["good__set_level"]["device_name"], "deviceName", "{good}");
+    assert_eq!(modern["protocol"], "2026-07-28", "{modern}");
+    assert_eq!((&dead["state"], &dead["attempts"]), (&"given_up".into(), &3.into()), "{dead}");
+    assert!(
+        dead["error"].as_str().unwrap().starts_with("MCP connection failed after 3 attempts: ")
+    );
+    assert!(dead["stderr"].to_string().contains("the device is not there"), "{dead}");
+    assert_eq!(long["rejected_names"].as_array().unwrap().len(), 2, "{long}");
+    assert!(ran.stderr.contains("❌ Failed to initialize MCP tools"), "{ran:?}");
+    assert_eq!(check(&place, "servers").1, ["info: switched off in the config: off"]);
+    let (_, dead) = check(&place, "server dead");
+    assert!(
+        dead[0].starts_with("broken: MCP connection failed")
+            && dead[0].contains("\nstderr: fatal: "),
+        "{dead:?}"
+    );
+}
+
+#[test]
+fn healthy_servers_are_well() {
+    let place = library("books", "");
+    let text = place.run(&["doctor"]);
+    assert_eq!(text.status, 0, "{text:?}");
+    let line = "library 2.1 over stdio, protocol 2025-11-25, 0 tools, connected in 0.";
+    assert!(text.stdout.contains(line) && text.stdout.ends_with("all is well\n"), "{text:?}");
+    assert!(
+        text.stdout.contains("9 tools, 0 of them defined in the config, 0 of servers"),
+        "{text:?}"
+    );
 }

@@ -3,11 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
 
 mod place;
+mod fixture;
 mod call;
 mod arguments;
 mod config;
 mod definitions;
 mod tools;
+mod servers;
+mod foreign;
+mod import;
+mod resources;
 mod doctor;
 mod streams;
 mod usage;

@@ -1,19 +1,46 @@
 //! On a real terminal, which `script` provides: colours, columns and the spinner.
 
-use std::{net::TcpListener, process::Command};
+use std::{
+    io::Write,
+    net::TcpListener,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
-use crate::place::{Place, Ran};
+use serde_json::json;
+
+use crate::{
+    fixture::{misbehaving, section},
+    place::{Place, Ran},
+};
 
 const COLUMNS: usize = 60;
 
 /// Runs a command line on a terminal; its stdout and stderr come as one.
 fn on_a_terminal(place: &Place, variables: &[(&str, &str)], line: &str) -> Ran {
+    typing(place, variables, line, "")
+}
+
+/// As [`on_a_terminal`], while somebody types.
+fn typing(place: &Place, variables: &[(&str, &str)], line: &str, typed: &str) -> Ran {
     let binary = env!("CARGO_BIN_EXE_switchboard");
     let line = format!("stty rows 24 cols {COLUMNS}; {binary} {line}");
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(place.path()).env_clear();
     command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm").env("SHELL", "/bin/sh");
-    Ran::of(command.envs(variables.iter().copied()).output().unwrap())
+    command.envs(variables.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut keyboard = child.stdin.take().unwrap();
+    for line in typed.split_inclusive('\n') {
+        // Nobody types before the question is there; echo is switched off with it.
+        thread::sleep(Duration::from_millis(400));
+        keyboard.write_all(line.as_bytes()).unwrap();
+    }
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    drop(keyboard);
+    ran
 }
 
 #[test]
@@ -51,4 +78,53 @@ fn a_call_that_takes_long_spins() {
     assert!(!quick.stdout.contains('⠋') && !quick.stdout.contains("\x1b[2K"), "{quick:?}");
     let json = on_a_terminal(&place, &[], "call search_web query=x --timeout 400ms --json");
     assert!(!json.stdout.contains('⠋'), "{json:?}");
+}
+
+#[test]
+fn waiting_for_servers_is_shown() {
+    // TL-6
+    let config = format!("{}{}", section("slow", "slow-start=700"), section("quick", ""));
+    let place = Place::with_config(&config);
+    for line in ["tools", "doctor"] {
+        let ran = on_a_terminal(&place, &[("NO_COLOR", "1")], line);
+        assert!(ran.stdout.contains("⠋ connecting to slow… 0."), "{ran:?}");
+    }
+    let tools = on_a_terminal(&place, &[("NO_COLOR", "1")], "tools");
+    assert!(tools.stdout.contains("\r\nserver slow\r\nslow__echo  "), "{tools:?}");
+    assert!(tools.stdout.contains("\r\nserver quick\r\nquick__echo  "), "{tools:?}");
+}
+
+#[test]
+fn inputs_are_asked_for_and_passwords_not_shown() {
+    // MC-8
+    let config = json!({
+        "inputs": [{"id": "key", "type": "promptString", "description": "The key", "password": true},
+                   {"id": "mode", "type": "pickString", "options": ["env", "modern"], "default": "env"}],
+        "servers": {"s": {"command": misbehaving(), "args": ["${input:mode}"],
+                          "env": {"A": "${input:key}", "B": "${input:key}"}}},
+    });
+    let place = Place::new().file("mcp.json", config.to_string());
+    let line = "call s__environment --json --config mcp.json";
+    let ran = typing(&place, &[], line, "wrong\n\nhunter2\n");
+    assert_eq!(ran.stdout.matches("(env, modern) [env]: ").count(), 2, "{ran:?}");
+    assert_eq!(ran.stdout.matches("The key: ").count(), 1, "{ran:?}");
+    let (questions, result) = ran.stdout.split_once("{\"success\":true").unwrap();
+    assert!(!questions.contains("hunter2") && result.contains("hunter2"), "{ran:?}");
+}
+
+#[test]
+fn duplicates_are_asked_about() {
+    // MC-8
+    let theirs = json!({"mcpServers": {"a": {"command": "new"}, "b": {"command": "new"}}});
+    let ours = "# mine\n[servers.a] # first\ncommand = \"old\"\n[servers.b]\ncommand = \"old\"\n";
+    let place = Place::with_config(ours).file("c.json", theirs.to_string());
+    let ran = typing(&place, &[("NO_COLOR", "1")], "import c.json", "y\nn\n");
+    assert!(
+        ran.stdout.contains("replaced  a\r\n") && ran.stdout.contains("left      b: "),
+        "{ran:?}"
+    );
+    let written = std::fs::read_to_string(place.path().join("switchboard.toml")).unwrap();
+    let expected =
+        "# mine\n[servers.a] # first\ncommand = \"new\"\n[servers.b]\ncommand = \"old\"\n";
+    assert_eq!(written, expected);
 }

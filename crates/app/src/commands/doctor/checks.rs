@@ -1,42 +1,34 @@
 //! The checks themselves.
 
-use std::path::Path;
-
 use switchboard_runtime::{Verdict, lookup::close_names};
 
 use super::{Check, Status};
 use crate::{
     environment,
     house::{self, House},
-    settings::{self, Loaded},
+    settings::Loaded,
 };
 
-/// Makes every check that the config allows.
-pub(super) fn all(config: Option<&Path>) -> Vec<Check> {
-    let loaded = match settings::load(config) {
-        Ok(loaded) => loaded,
-        Err(error) => return vec![check("config", Status::Broken, format!("{error:#}"))],
-    };
-    let mut checks = vec![config_file(&loaded)];
-    let (house, problems) = House::try_build(&loaded);
-    checks.extend(problems.into_iter().map(|problem| check("config", Status::Broken, problem)));
-    if let Some(house) = house {
-        checks.push(tools(&loaded, &house));
-        checks.extend(handlers(&loaded, &house));
-        checks.extend(policy(&loaded, &house));
-    }
-    checks.push(search(&loaded));
-    checks.push(mixers());
-    let note = "calls are recorded in memory, and forgotten when the process ends";
-    checks.push(check("records", Status::Info, note));
+/// Checks the tools that there are.
+pub(super) fn of_tools(loaded: &Loaded, house: &House) -> Vec<Check> {
+    let mut checks = vec![tools(loaded, house)];
+    checks.extend(handlers(loaded, house));
+    checks.extend(policy(loaded, house));
     checks
 }
 
-fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
-    Check { name, status, message: message.into() }
+/// Checks what tools need on this machine.
+pub(super) fn of_surroundings(loaded: &Loaded) -> Vec<Check> {
+    let note = "calls are recorded in memory, and forgotten when the process ends";
+    vec![search(loaded), mixers(), check("records", Status::Info, note)]
 }
 
-fn config_file(loaded: &Loaded) -> Check {
+fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
+    Check::new(name, status, message)
+}
+
+/// Which config was read.
+pub(super) fn config_file(loaded: &Loaded) -> Check {
     match &loaded.file {
         Some(file) => check("config", Status::Ok, format!("{} was read", file.display())),
         None => {
@@ -47,8 +39,13 @@ fn config_file(loaded: &Loaded) -> Check {
 }
 
 fn tools(loaded: &Loaded, house: &House) -> Check {
-    let (all, defined) = (house.executor.tools().all().len(), loaded.settings.tools.len());
-    check("tools", Status::Ok, format!("{all} tools, {defined} of them defined in the config"))
+    let (all, defined) = (house.executor.tools().all(), loaded.settings.tools.len());
+    let of_servers = all.iter().filter(|tool| tool.spec().server().is_some()).count();
+    let mut message = format!("{} tools, {defined} of them defined in the config", all.len());
+    if loaded.enabled_servers().next().is_some() {
+        message = format!("{message}, {of_servers} of servers");
+    }
+    check("tools", Status::Ok, message)
 }
 
 /// A handler that does not exist is the call's error, so only this tells before the call (SPEC LT-2).

@@ -16,6 +16,9 @@ pub(super) fn of(tool: &RegisteredTool, notes: &[&str], paint: Paint) -> String 
     let spec = tool.spec();
     let width = terminal::width().min(100);
     let mut page = paint.bold(tool.name());
+    if let Some(server) = spec.server() {
+        page.push_str(&paint.cyan(&format!("  server {server}")));
+    }
     if !notes.is_empty() {
         page.push_str(&paint.dim(&format!("  {}", notes.join(", "))));
     }

@@ -1,0 +1,159 @@
+//! `switchboard import`: the servers of another program's config become ours.
+
+mod places;
+mod target;
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use switchboard_runtime::redact;
+
+use self::target::Target;
+use crate::{
+    cli::{Cli, Import},
+    settings::import::{self, Found},
+    terminal::{self, Paint, ask, text},
+};
+
+/// What was done with a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Added,
+    Replaced,
+    /// It is there already.
+    Left,
+    /// It cannot be used.
+    Skipped,
+}
+
+/// What was done with a server, and what to know about it.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    name: String,
+    action: Action,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    notes: Vec<String>,
+}
+
+pub(super) fn run(import: &Import, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let source = places::find(&import.source)?;
+    let mut target = Target::open(cli.config.as_deref())?;
+    let servers = import::servers_of(&source, target.separator())?;
+    let outcomes: Vec<_> =
+        servers.into_iter().map(|server| take(server, &mut target)).collect::<Result<_, _>>()?;
+    if outcomes.iter().any(|outcome| matches!(outcome.action, Action::Added | Action::Replaced)) {
+        target.save()?;
+    }
+    let (source, config) = (source.display().to_string(), target.file().display().to_string());
+    let text = match import.json {
+        true => json!({"source": source, "config": config, "servers": outcomes}).to_string(),
+        false => report(&source, &config, &outcomes, Paint::stdout(cli.color)),
+    };
+    terminal::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts a server into the config, unless it cannot be used or is there already.
+fn take(server: Found, target: &mut Target) -> anyhow::Result<Outcome> {
+    let outcome = |action, reason: Option<&str>, notes| Outcome {
+        name: server.name.clone(),
+        action,
+        reason: reason.map(str::to_owned),
+        notes,
+    };
+    if let Some(problem) = &server.problem {
+        return Ok(outcome(Action::Skipped, Some(problem), Vec::new()));
+    }
+    let settings = without_plain_type(server.settings.clone());
+    let there = target.get(&server.name);
+    if there.as_ref() == Some(&Value::Object(settings.clone())) {
+        return Ok(outcome(Action::Left, Some("it is there already, and the same"), Vec::new()));
+    }
+    if there.is_some() && !may_replace(&server.name, target) {
+        let reason = "it is there already, and differs; remove one of them to import it";
+        return Ok(outcome(Action::Left, Some(reason), Vec::new()));
+    }
+    target.set(&server.name, &settings)?;
+    let action = if there.is_some() { Action::Replaced } else { Action::Added };
+    Ok(outcome(action, None, notes(&server, &settings)))
+}
+
+/// `type` is needed only where `command` or `url` does not say it.
+fn without_plain_type(mut settings: Map<String, Value>) -> Map<String, Value> {
+    let kind = settings.get("type").and_then(Value::as_str).unwrap_or_default();
+    if matches!((kind, settings.contains_key("url")), ("stdio", false) | ("http", true)) {
+        settings.shift_remove("type");
+    }
+    settings
+}
+
+fn may_replace(name: &str, target: &Target) -> bool {
+    let config = target.file().display();
+    let question =
+        format!("server `{name}` is in {config} already, and differs. Replace it? [y/N] ");
+    // Who does not answer has not said yes.
+    ask::is_possible()
+        && ask::line(&question).is_ok_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn notes(server: &Found, settings: &Map<String, Value>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if server.given != server.name {
+        notes.push(format!("called `{}` there; tool names need a plainer one", server.given));
+    }
+    for variable in &server.variables {
+        notes.push(format!("set the environment variable `{variable}`: it was asked for there"));
+    }
+    for section in ["env", "headers"] {
+        let entries = settings.get(section).and_then(Value::as_object).into_iter().flatten();
+        let secrets = entries.filter(|(name, value)| is_plain_secret(name, value));
+        notes.extend(secrets.map(|(name, value)| {
+            let variable = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+            // `Bearer …` keeps its first word.
+            let scheme = value.as_str().and_then(|text| text.split_once(' '));
+            let scheme = match scheme {
+                Some((scheme @ ("Bearer" | "Basic"), _)) => format!("{scheme} "),
+                _ => String::new(),
+            };
+            format!(
+                "{section}.{name} looks like a secret; better write `{scheme}${{{variable}}}` and set that"
+            )
+        }));
+    }
+    notes
+}
+
+/// Whether the value is a secret that stands there for everybody to read.
+fn is_plain_secret(name: &str, value: &Value) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    let entry = Map::from_iter([(name.to_owned(), value.clone())]);
+    // Names end in KEY more often here than in what tools are given.
+    let is_key = name.to_lowercase().ends_with("key");
+    !text.is_empty()
+        && !text.contains("${")
+        && (is_key || redact::object(&entry).contains(redact::REDACTED))
+}
+
+fn report(source: &str, config: &str, outcomes: &[Outcome], paint: Paint) -> String {
+    let mut lines = Vec::new();
+    for Outcome { name, action, reason, notes } in outcomes {
+        let word = match action {
+            Action::Added => paint.green("added   "),
+            Action::Replaced => paint.yellow("replaced"),
+            Action::Left => paint.blue("left    "),
+            Action::Skipped => paint.red("skipped "),
+        };
+        let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        lines.push(format!("{word}  {}{}", paint.bold(name), text::one_line(&reason)));
+        lines.extend(notes.iter().map(|note| format!("          {}", text::one_line(note))));
+    }
+    let count = |wanted: Action| outcomes.iter().filter(|outcome| outcome.action == wanted).count();
+    let changed = count(Action::Added) + count(Action::Replaced);
+    let servers = if outcomes.len() == 1 { "server" } else { "servers" };
+    lines
+        .push(format!("{changed} of {} {servers} of {source} written to {config}", outcomes.len()));
+    lines.join("\n")
+}

@@ -1,0 +1,106 @@
+//! What servers have beside tools: lists gathered from all of them, and rows for people.
+
+use std::{
+    future::Future,
+    io::{self, IsTerminal},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::anyhow;
+use futures_util::future::join_all;
+use serde_json::{Map, Value};
+use switchboard_mcp::client::{Session, State, discover::List, transport::Failure};
+use switchboard_toolcall::HumanDuration;
+use tokio::time::timeout;
+use unicode_width::UnicodeWidthStr;
+
+use crate::{
+    connections::Connections,
+    terminal::{self, Failed, Paint, text},
+};
+
+/// An entry of a server's list.
+pub(super) struct Entry {
+    pub(super) server: Arc<str>,
+    pub(super) session: Arc<Session>,
+    pub(super) value: Value,
+}
+
+impl Entry {
+    /// What the entry says under `key`.
+    pub(super) fn text(&self, key: &str) -> &str {
+        self.value[key].as_str().unwrap_or_default()
+    }
+
+    /// The entry as programs read it.
+    pub(super) fn described(&self) -> Value {
+        with_server(&self.server, &self.value)
+    }
+}
+
+/// An object of a server's, which says whose it is.
+pub(super) fn with_server(server: &str, value: &Value) -> Value {
+    let mut described = Map::from_iter([("server".to_owned(), Value::from(server))]);
+    described.extend(value.as_object().cloned().unwrap_or_default());
+    Value::Object(described)
+}
+
+/// The servers that are connected.
+pub(super) fn connected(connections: &Connections) -> Vec<(Arc<str>, Arc<Session>)> {
+    let ready = connections.all().filter_map(|server| match server.state() {
+        State::Ready(session) => Some((server.name().clone(), session)),
+        _ => None,
+    });
+    ready.collect()
+}
+
+/// Reads a list from all servers at once; a server that does not give it is told, and the others count.
+pub(super) async fn gather(connections: &Connections, list: List, limit: Duration) -> Vec<Entry> {
+    let lists = connected(connections).into_iter().map(|(server, session)| async move {
+        let listed = within(limit, &server, session.list(list)).await;
+        let entries = listed.map(|listed| listed.entries).unwrap_or_else(|error| {
+            terminal::tell(&format!("{error:#}"));
+            Vec::new()
+        });
+        let entry = |value| Entry { server: server.clone(), session: session.clone(), value };
+        entries.into_iter().map(entry).collect::<Vec<_>>()
+    });
+    join_all(lists).await.into_iter().flatten().collect()
+}
+
+/// Waits for a server's answer, but not for ever.
+///
+/// # Errors
+/// The server says no, or nothing.
+pub(super) async fn within<T>(
+    limit: Duration,
+    server: &str,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> anyhow::Result<T> {
+    let failed = |text: String| anyhow!(Failed(format!("server `{server}`: {text}")));
+    match timeout(limit, work).await {
+        Ok(answer) => answer.map_err(|failure| failed(failure.to_string())),
+        Err(_) => Err(failed(format!("no answer within {}", HumanDuration(limit)))),
+    }
+}
+
+/// Rows as columns on a terminal, the last one cut to fit; in a pipe whole texts between tabs.
+pub(super) fn table<const N: usize>(rows: &[[String; N]], paint: Paint) -> String {
+    if !io::stdout().is_terminal() {
+        return rows.iter().map(|row| row.join("\t")).collect::<Vec<_>>().join("\n");
+    }
+    let widths: Vec<usize> = (0..N)
+        .map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0))
+        .collect();
+    let lines = rows.iter().map(|row| {
+        let mut room = terminal::width();
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            let shown = text::pad(&text::shorten(cell, room.max(8)), (*width).min(room));
+            room = room.saturating_sub(width + 2);
+            if column == 0 { paint.bold(&shown) } else { shown }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,152 @@
+//! `switchboard prompts`: which prompts servers have, and getting one.
+
+use std::{io, process::ExitCode, time::Duration};
+
+use serde_json::{Map, Value, json};
+use switchboard_mcp::client::discover::List;
+use switchboard_runtime::lookup::close_names;
+
+use super::lists::{Entry, gather, table, with_server, within};
+use crate::{
+    arguments,
+    cli::{Cli, Prompts},
+    connections::{Needs, is_watched, unless_interrupted, with_servers},
+    house::House,
+    settings,
+    terminal::{self, Failed, Paint, text},
+};
+
+pub(super) fn run(prompts: &Prompts, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = settings::load(cli.config.as_deref())?;
+    let house = House::build(&loaded)?;
+    let separator = house.executor.tools().separator();
+    let needs = match &prompts.name {
+        Some(name) => match Needs::of_name(name, separator, &loaded) {
+            // An unknown prefix may be part of a prompt's own name.
+            Needs::Nothing => Needs::All,
+            needs => needs,
+        },
+        None => Needs::All,
+    };
+    let limit = loaded.settings.executor.timeout.0;
+    with_servers(&house, &loaded, needs, async |connections| {
+        let work = async {
+            connections.settled(is_watched(prompts.json)).await;
+            let all = gather(connections, List::Prompts, limit).await;
+            match &prompts.name {
+                Some(name) => get(name, separator, &all, prompts, limit).await,
+                None => list(&all, prompts, cli),
+            }
+        };
+        unless_interrupted(work).await
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(all: &[Entry], prompts: &Prompts, cli: &Cli) -> anyhow::Result<()> {
+    if prompts.json {
+        let all: Value = all.iter().map(Entry::described).collect();
+        return Ok(terminal::print(&all.to_string())?);
+    }
+    let rows = all.iter().map(|entry| {
+        [
+            text::one_line(entry.text("name")),
+            entry.server.to_string(),
+            declared(entry).into_iter().map(Argument::shown).collect::<Vec<_>>().join(" "),
+            text::one_line(entry.text("description")),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    match rows.is_empty() {
+        true => terminal::tell("no server that is connected has prompts"),
+        false => terminal::print(&table(&rows, Paint::stdout(cli.color)))?,
+    }
+    Ok(())
+}
+
+/// An argument that a prompt declares.
+struct Argument<'a> {
+    name: &'a str,
+    is_required: bool,
+}
+
+impl Argument<'_> {
+    fn shown(self) -> String {
+        let Self { name, is_required } = self;
+        let name = text::one_line(name);
+        if is_required { format!("{name}=…") } else { format!("[{name}=…]") }
+    }
+}
+
+fn declared(entry: &Entry) -> Vec<Argument<'_>> {
+    let arguments = entry.value["arguments"].as_array().into_iter().flatten();
+    let arguments = arguments.map(|argument| Argument {
+        name: argument["name"].as_str().unwrap_or_default(),
+        is_required: argument["required"] == true,
+    });
+    arguments.collect()
+}
+
+async fn get(
+    name: &str,
+    separator: &str,
+    all: &[Entry],
+    prompts: &Prompts,
+    limit: Duration,
+) -> anyhow::Result<()> {
+    let full = |entry: &Entry| format!("{}{separator}{}", entry.server, entry.text("name"));
+    let by_full = all.iter().find(|entry| full(entry) == name);
+    // As for tools: where several servers have it, the last in the config wins.
+    let by_bare = || all.iter().rev().find(|entry| entry.text("name") == name);
+    let Some(entry) = by_full.or_else(by_bare) else {
+        let close = close_names(name, all.iter().map(|entry| entry.text("name")));
+        let way_out = match close.is_empty() {
+            true => "`switchboard prompts` lists them all".to_owned(),
+            false => format!("did you mean {}?", close.join(", ")),
+        };
+        return Err(Failed(format!("no server has a prompt `{name}`; {way_out}")).into());
+    };
+    let arguments = texts(&prompts.arguments, entry)?;
+    let answer = entry.session.get_prompt(entry.text("name"), arguments);
+    let answer = within(limit, &entry.server, answer).await?;
+    let text = match prompts.json {
+        true => with_server(&entry.server, &answer).to_string(),
+        false => messages(&answer),
+    };
+    Ok(terminal::print(&text)?)
+}
+
+/// The arguments, which are texts, whatever they look like.
+fn texts(words: &[String], entry: &Entry) -> anyhow::Result<Map<String, Value>> {
+    let properties = declared(entry);
+    let properties: Map<_, _> = properties
+        .iter()
+        .map(|argument| (argument.name.to_owned(), json!({"type": "string"})))
+        .collect();
+    let schema = json!({"type": "object", "properties": properties});
+    let read = arguments::read(words, Some(&schema), &mut io::stdin().lock())?;
+    let text = |value: Value| match value {
+        Value::String(text) => Value::String(text),
+        other => Value::String(other.to_string()),
+    };
+    Ok(read.into_iter().map(|(name, value)| (name, text(value))).collect())
+}
+
+/// The messages for people: who says it, then what.
+fn messages(answer: &Value) -> String {
+    let messages = answer["messages"].as_array().into_iter().flatten().map(|message| {
+        let role = message["role"].as_str().unwrap_or("?");
+        let content = &message["content"];
+        let embedded = content["resource"]["text"].as_str();
+        let said = match content["text"].as_str().or(embedded) {
+            Some(text) => text.to_owned(),
+            None => {
+                let kind = content["type"].as_str().unwrap_or("unknown");
+                let media = content["mimeType"].as_str().unwrap_or_default();
+                format!("[{kind} {media}]")
+            }
+        };
+        format!("{role}: {said}")
+    });
+    messages.collect::<Vec<_>>().join("\n\n")
+}

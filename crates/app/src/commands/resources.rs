@@ -1,0 +1,136 @@
+//! `switchboard resources`: what servers have to read, and reading it.
+
+mod content;
+
+use std::{process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::bail;
+use serde_json::{Value, json};
+use switchboard_mcp::client::{Session, discover::List};
+
+use super::lists::{Entry, connected, gather, table, with_server, within};
+use crate::{
+    cli::{Cli, Resources},
+    connections::{Connections, Needs, is_watched, unless_interrupted, with_servers},
+    house::House,
+    settings::{self, Loaded},
+    terminal::{self, Failed, Paint, text},
+};
+
+pub(super) fn run(resources: &Resources, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = settings::load(cli.config.as_deref())?;
+    let house = House::build(&loaded)?;
+    let needs = needs(resources.server.as_deref(), &loaded)?;
+    let limit = loaded.settings.executor.timeout.0;
+    with_servers(&house, &loaded, needs, async |connections| {
+        let work = async {
+            connections.settled(is_watched(resources.json)).await;
+            match &resources.uri {
+                Some(uri) => read(uri, resources, connections, limit).await,
+                None => list(resources, cli, connections, limit).await,
+            }
+        };
+        unless_interrupted(work).await
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The one server that `--server` names, or all.
+fn needs<'a>(server: Option<&str>, loaded: &'a Loaded) -> anyhow::Result<Needs<'a>> {
+    let Some(asked) = server else {
+        return Ok(Needs::All);
+    };
+    match loaded.enabled_servers().find(|(name, _)| *name == asked) {
+        Some((name, _)) => Ok(Needs::One(name)),
+        None => {
+            let known: Vec<_> = loaded.enabled_servers().map(|(name, _)| name.as_str()).collect();
+            bail!("there is no server `{asked}` in the config; there are: {}", known.join(", "))
+        }
+    }
+}
+
+async fn list(
+    resources: &Resources,
+    cli: &Cli,
+    connections: &Connections,
+    limit: Duration,
+) -> anyhow::Result<()> {
+    let plain = gather(connections, List::Resources, limit).await;
+    let templates = gather(connections, List::ResourceTemplates, limit).await;
+    if resources.json {
+        let described =
+            |entries: &[Entry]| entries.iter().map(Entry::described).collect::<Vec<_>>();
+        let lists = json!({"resources": described(&plain), "templates": described(&templates)});
+        return Ok(terminal::print(&lists.to_string())?);
+    }
+    let row = |entry: &Entry, uri: &str| {
+        let title = [entry.text("title"), entry.text("name")];
+        let title = title.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        [
+            text::one_line(entry.text(uri)),
+            entry.server.to_string(),
+            text::one_line(title),
+            text::one_line(entry.text("description")),
+        ]
+    };
+    let rows = plain.iter().map(|entry| row(entry, "uri"));
+    let rows: Vec<_> =
+        rows.chain(templates.iter().map(|entry| row(entry, "uriTemplate"))).collect();
+    match rows.is_empty() {
+        true => terminal::tell("no server that is connected has resources"),
+        false => terminal::print(&table(&rows, Paint::stdout(cli.color)))?,
+    }
+    Ok(())
+}
+
+async fn read(
+    uri: &str,
+    resources: &Resources,
+    connections: &Connections,
+    limit: Duration,
+) -> anyhow::Result<()> {
+    let mut refusal = None;
+    for (server, session) in candidates(uri, connections, limit).await {
+        match within(limit, &server, session.read_resource(uri)).await {
+            Ok(result) => return show(&server, &result, resources),
+            // Another server may have it.
+            Err(error) => refusal = Some(error),
+        }
+    }
+    Err(refusal.unwrap_or_else(|| {
+        Failed(format!("no server that is connected has resources, so none has `{uri}`")).into()
+    }))
+}
+
+/// Who may have the resource: those that list it, those with a template for it, or else all that have any.
+async fn candidates(
+    uri: &str,
+    connections: &Connections,
+    limit: Duration,
+) -> Vec<(Arc<str>, Arc<Session>)> {
+    let of = |entry: &Entry| (entry.server.clone(), entry.session.clone());
+    let listed = gather(connections, List::Resources, limit).await;
+    let listed: Vec<_> = listed.iter().filter(|entry| entry.text("uri") == uri).map(of).collect();
+    if !listed.is_empty() {
+        return listed;
+    }
+    let templates = gather(connections, List::ResourceTemplates, limit).await;
+    let fits = |entry: &&Entry| content::fits(entry.text("uriTemplate"), uri);
+    let fitting: Vec<_> = templates.iter().filter(fits).map(of).collect();
+    if !fitting.is_empty() {
+        return fitting;
+    }
+    let has_any = |session: &Session| session.capabilities().get("resources").is_some();
+    connected(connections).into_iter().filter(|(_, session)| has_any(session)).collect()
+}
+
+fn show(server: &str, result: &Value, resources: &Resources) -> anyhow::Result<()> {
+    if resources.json {
+        return Ok(terminal::print(&with_server(server, result).to_string())?);
+    }
+    let parts = result["contents"].as_array().map(Vec::as_slice).unwrap_or_default();
+    match &resources.output {
+        Some(file) => content::save(parts, file),
+        None => Ok(terminal::print(&content::shown(parts))?),
+    }
+}

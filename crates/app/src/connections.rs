@@ -1,0 +1,195 @@
+//! Connections to servers: only those that a command needs, and none of them left behind (SPEC TL-6, MC-7).
+
+mod needs;
+mod questions;
+
+use std::{
+    fmt,
+    io::{self, IsTerminal},
+    sync::Arc,
+};
+
+use anyhow::Context;
+use switchboard_mcp::{
+    client::{GivenUp, NoAnswers, Server, Servers, State, Surroundings, config::Start},
+    guard::Guard,
+};
+use switchboard_runtime::ToolManager;
+use tokio::{runtime, signal, sync::watch};
+
+use crate::{
+    house::House,
+    settings::{Loaded, inputs},
+    terminal::{self, spinner},
+};
+
+pub(crate) use needs::Needs;
+
+/// The servers of the config, of which those that are needed run.
+pub(crate) struct Connections {
+    servers: Servers,
+    /// What people have been told of servers that were given up.
+    given_up: watch::Sender<Vec<GivenUp>>,
+}
+
+impl House {
+    /// Makes all servers known and starts those that are needed. Waits for none.
+    ///
+    /// # Errors
+    /// A server's settings make no sense, or want an answer that nobody gives.
+    pub(crate) fn connect(&self, loaded: &Loaded, needs: Needs<'_>) -> anyhow::Result<Connections> {
+        let given_up = watch::Sender::default();
+        let around = self.surroundings(loaded, &given_up);
+        let mut configs = loaded.settings.servers.clone();
+        let mut answers = questions::Answers::new(&loaded.inputs);
+        for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
+            let is_needed = needs.includes(name);
+            config.start = if is_needed { Start::Eager } else { Start::OnDemand };
+            if is_needed {
+                let place = || format!("{}: server `{name}`", loaded.place_of_server(name));
+                inputs::fill(config, &mut |id| answers.to(id)).with_context(place)?;
+            }
+        }
+        let servers = Servers::start(configs, self.executor.tools(), &around)?;
+        Ok(Connections { servers, given_up })
+    }
+
+    fn surroundings(&self, loaded: &Loaded, told: &watch::Sender<Vec<GivenUp>>) -> Surroundings {
+        let tools = Arc::downgrade(self.executor.tools());
+        let (for_blocks, told) = (tools.clone(), told.clone());
+        let announce = move |given_up: &GivenUp| {
+            if let Some(tools) = for_blocks.upgrade() {
+                terminal::tell(&block(given_up, &tools));
+            }
+            told.send_modify(|told| told.push(given_up.clone()));
+        };
+        // Without a guard children still end with us, unless we are killed with -9.
+        let guard = Guard::this_program()
+            .inspect_err(|error| tracing::warn!(%error, "servers run without a guard"));
+        Surroundings {
+            tools,
+            mcp: loaded.settings.mcp.clone(),
+            answers: Arc::new(NoAnswers),
+            announce: Arc::new(announce),
+            guard: guard.ok(),
+        }
+    }
+}
+
+/// What people are told, with the tools and servers that remain (SPEC §12).
+fn block(given_up: &GivenUp, tools: &ToolManager) -> String {
+    let all = tools.all();
+    let local = all.iter().filter(|tool| tool.spec().server().is_none());
+    let local: Vec<_> = local.map(|tool| tool.name().to_string()).collect();
+    let is_up = |link: &dyn switchboard_runtime::Link| link.status()["state"] == "ready";
+    let servers = tools.servers().into_iter();
+    let servers = servers.filter(|server| server.link.as_deref().is_some_and(is_up));
+    given_up.block(&local, &servers.map(|server| server.name.to_string()).collect::<Vec<_>>())
+}
+
+impl Connections {
+    /// All servers that are used, in the order of the config.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Server>> {
+        self.servers.all()
+    }
+
+    /// What is known of a server that was given up.
+    pub(crate) fn given_up(&self, server: &str) -> Option<GivenUp> {
+        self.given_up.borrow().iter().rev().find(|given_up| given_up.server == server).cloned()
+    }
+
+    /// Waits until every server that was started is connected or given up, with the spinner where people watch.
+    pub(crate) async fn settled(&self, is_watched: bool) {
+        let work = async {
+            self.servers.settled().await;
+            self.told().await;
+        };
+        if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
+    }
+
+    /// Waits until people have read of every server that was given up: a server counts as given up a moment before.
+    async fn told(&self) {
+        for server in self.all().filter(|server| matches!(server.state(), State::GivenUp(_))) {
+            let name = &**server.name();
+            let is_told = |told: &Vec<GivenUp>| told.iter().any(|given_up| given_up.server == name);
+            // The sender is ours, so it is there.
+            let _ = self.given_up.subscribe().wait_for(is_told).await;
+        }
+    }
+
+    /// What the spinner says.
+    fn waiting(&self) -> String {
+        let away = self.all().filter(|server| matches!(server.state(), State::Connecting));
+        let away: Vec<_> = away.map(|server| &**server.name()).collect();
+        match &away[..] {
+            [one] => format!("connecting to {one}…"),
+            some => {
+                let text = format!("connecting to {} servers: {}…", some.len(), some.join(", "));
+                // A line that wraps cannot be taken away again.
+                terminal::text::shorten(&text, terminal::width().saturating_sub(12))
+            }
+        }
+    }
+
+    /// Ends all servers; a Ctrl-C leaves the rest to their guards.
+    async fn close(&self) {
+        tokio::select! {
+            () = self.servers.close() => {}
+            _ = signal::ctrl_c() => {}
+        }
+    }
+}
+
+/// Whether people watch what a command prints, so that a spinner helps.
+pub(crate) fn is_watched(json: bool) -> bool {
+    !json && io::stdout().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Does `work` while the servers it needs run, and ends them whatever comes of it.
+///
+/// # Errors
+/// As `work`; or the servers cannot be started.
+pub(crate) fn with_servers<T>(
+    house: &House,
+    loaded: &Loaded,
+    needs: Needs<'_>,
+    work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    // A worker beside the tool's, so that one that blocks cannot hold up its deadline.
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.context("failed to start the runtime")?;
+    let outcome = runtime.block_on(async {
+        let connections = house.connect(loaded, needs)?;
+        let outcome = work(&connections).await;
+        connections.close().await;
+        outcome
+    });
+    // A tool that goes on after its deadline must not keep us.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Does `work`, unless somebody presses Ctrl-C.
+///
+/// # Errors
+/// As `work`, or [`Interrupted`].
+pub(crate) async fn unless_interrupted<T>(
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    tokio::select! {
+        outcome = work => outcome,
+        _ = signal::ctrl_c() => Err(Interrupted.into()),
+    }
+}
+
+/// Somebody pressed Ctrl-C.
+#[derive(Debug)]
+pub(crate) struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}

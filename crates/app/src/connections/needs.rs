@@ -1,0 +1,52 @@
+//! Which servers a command needs (SPEC TL-6).
+
+use switchboard_runtime::ToolManager;
+
+use crate::settings::Loaded;
+
+/// Which servers are to be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs<'a> {
+    /// None: what is asked for is local, or nowhere.
+    Nothing,
+    /// This one.
+    One(&'a str),
+    /// All, for any of them may have it.
+    All,
+}
+
+impl<'a> Needs<'a> {
+    /// What a call of the tool `name` needs: nothing for a local one, its server for `server__tool`, else all.
+    pub(crate) fn of_tool(name: &str, tools: &ToolManager, loaded: &'a Loaded) -> Self {
+        if tools.lookup(name).is_ok() {
+            return Self::Nothing;
+        }
+        Self::of_name(name, tools.separator(), loaded)
+    }
+
+    /// What finding `name` on the servers needs: `server__name` its server, a bare name all.
+    pub(crate) fn of_name(name: &str, separator: &str, loaded: &'a Loaded) -> Self {
+        let mut servers = loaded.enabled_servers();
+        let Some((prefix, _)) = name.split_once(separator) else {
+            return if servers.next().is_some() { Self::All } else { Self::Nothing };
+        };
+        let is_meant = |server: &str, own: Option<&str>| server == prefix || own == Some(prefix);
+        let meant = loaded.enabled_servers();
+        let meant = meant.filter(|(server, config)| is_meant(server, config.prefix.as_deref()));
+        match meant.map(|(server, _)| server.as_str()).collect::<Vec<_>>()[..] {
+            [server] => Self::One(server),
+            // Servers that show their tools bare may have a separator in them.
+            [] if !servers.any(|(_, config)| config.prefix.as_deref() == Some("")) => Self::Nothing,
+            _ => Self::All,
+        }
+    }
+
+    /// Whether the server is to be started.
+    pub(super) fn includes(self, server: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::One(needed) => needed == server,
+            Self::All => true,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Asks for what `${input:x}` stands for, once each (SPEC MC-8).
+
+use std::collections::HashMap;
+
+use anyhow::{Context, bail};
+
+use crate::{settings::inputs::Input, terminal::ask};
+
+/// The answers so far.
+pub(super) struct Answers<'a> {
+    inputs: &'a [Input],
+    given: HashMap<String, String>,
+}
+
+impl<'a> Answers<'a> {
+    pub(super) fn new(inputs: &'a [Input]) -> Self {
+        Self { inputs, given: HashMap::new() }
+    }
+
+    /// The answer to one input.
+    ///
+    /// # Errors
+    /// There is nobody to ask.
+    pub(super) fn to(&mut self, id: &str) -> anyhow::Result<String> {
+        if let Some(answer) = self.given.get(id) {
+            return Ok(answer.clone());
+        }
+        if !ask::is_possible() {
+            bail!(
+                "`${{input:{id}}}` has to be asked for, and there is no terminal to ask on; \
+                 `switchboard import` makes an environment variable of it"
+            );
+        }
+        let unknown = Input { id: id.to_owned(), ..Input::default() };
+        let input = self.inputs.iter().find(|input| input.id == id).unwrap_or(&unknown);
+        let answer = asked(input).with_context(|| format!("no answer to `${{input:{id}}}`"))?;
+        self.given.insert(id.to_owned(), answer.clone());
+        Ok(answer)
+    }
+}
+
+fn asked(input: &Input) -> anyhow::Result<String> {
+    let Input { id, description, default, password, options } = input;
+    let mut question = description.clone().unwrap_or_else(|| id.clone());
+    if !options.is_empty() {
+        question = format!("{question} ({})", options.join(", "));
+    }
+    if let Some(default) = default.as_ref().filter(|_| !password) {
+        question = format!("{question} [{default}]");
+    }
+    question.push_str(": ");
+    loop {
+        let answer = if *password { ask::secret(&question)? } else { ask::line(&question)? };
+        let answer = match (answer.is_empty(), default) {
+            (true, Some(default)) => default.clone(),
+            _ => answer,
+        };
+        if options.is_empty() || options.contains(&answer) {
+            return Ok(answer);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Configs of Claude Desktop, Cursor, VS Code and their kin, taken as they are (SPEC MC-8).
+//!
+//! Their servers become entries of `[servers]`: keys that we know are kept, under our names; all others are theirs
+//! and ignored. `${input:x}` stays for whoever starts the server, for only then is it worth asking.
+
+mod entry;
+mod env_file;
+mod names;
+mod variables;
+
+use std::{collections::HashSet, path::Path};
+
+use super::{
+    inputs::{self, Input},
+    node::{Content, Key, Node},
+    problem::{Problem, Step},
+    substitute::{self, Meaning},
+};
+
+pub(super) use variables::{Workspace, environment_name, for_import, for_use};
+
+/// Whose shape a config has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// `mcpServers`: Claude Desktop, Claude Code, Cursor, Windsurf and many more.
+    McpServers,
+    /// `servers` and `inputs`: VS Code's `mcp.json`.
+    Servers,
+    /// `mcp.servers` and `mcp.inputs`: VS Code's old `settings.json`.
+    Settings,
+}
+
+/// The servers of a foreign config.
+#[derive(Debug)]
+pub(super) struct Foreign {
+    pub(super) servers: Vec<Adopted>,
+    /// What its `${input:…}` are.
+    pub(super) inputs: Vec<Input>,
+}
+
+/// A foreign server as an entry of `[servers]`.
+#[derive(Debug)]
+pub(super) struct Adopted {
+    /// The name that it has with us.
+    pub(super) key: Key,
+    /// The name that it has there.
+    pub(super) given: String,
+    pub(super) node: Node,
+    /// A file with more of its environment.
+    env_file: Option<Node>,
+}
+
+/// Whose config a JSON document is; nobody's but ours, if this finds none.
+pub(super) fn recognise(root: &Node, file: &Path) -> Option<Dialect> {
+    let Content::Table(entries) = &root.content else {
+        return None;
+    };
+    let is_table = |node: Option<&Node>| matches!(node, Some(node) if matches!(node.content, Content::Table(_)));
+    let is_named_so = file.file_name().is_some_and(|name| name == "mcp.json");
+    let has_only_theirs =
+        entries.iter().all(|(key, _)| matches!(key.name.as_str(), "servers" | "inputs"));
+    if is_table(root.get("mcpServers")) {
+        Some(Dialect::McpServers)
+    } else if is_table(root.get("servers")) && (is_named_so || has_only_theirs) {
+        Some(Dialect::Servers)
+    } else if is_table(root.get("mcp").and_then(|mcp| mcp.get("servers"))) {
+        Some(Dialect::Settings)
+    } else {
+        None
+    }
+}
+
+/// Takes the servers out of a foreign config.
+///
+/// # Errors
+/// Two servers have the same name.
+pub(super) fn adopt(root: &Node, dialect: Dialect, separator: &str) -> Result<Foreign, Problem> {
+    let (parent, servers) = match dialect {
+        Dialect::McpServers => (Some(root), "mcpServers"),
+        Dialect::Servers => (Some(root), "servers"),
+        Dialect::Settings => (root.get("mcp"), "servers"),
+    };
+    let inputs =
+        parent.and_then(|parent| parent.get("inputs")).map(inputs::read).unwrap_or_default();
+    let entries = match parent.and_then(|parent| parent.get(servers)).map(|node| &node.content) {
+        Some(Content::Table(entries)) => entries.clone(),
+        _ => Vec::new(),
+    };
+    let mut taken = HashSet::new();
+    let mut adopted = Vec::with_capacity(entries.len());
+    for (key, node) in entries {
+        let name = names::usable(&key.name, separator);
+        if !taken.insert(name.clone()) {
+            let what = format!("two servers are called `{name}`; rename one of them");
+            return Err(Problem::new(what).at(key.line).inside(Step::key(servers)));
+        }
+        let (node, env_file) = entry::ours(node, dialect);
+        let (key, given) = (Key { name, line: key.line }, key.name);
+        adopted.push(Adopted { key, given, node, env_file });
+    }
+    Ok(Foreign { servers: adopted, inputs })
+}
+
+impl Adopted {
+    /// Fills in what stands for something, and reads the file with more of its environment.
+    ///
+    /// # Errors
+    /// A variable means nothing, or the file cannot be read.
+    pub(super) fn fill(
+        &mut self,
+        meaning: Meaning<'_>,
+        workspace: &Workspace,
+    ) -> Result<(), Problem> {
+        let mut env_file = self.env_file.take().filter(|_| !entry::is_off(&self.node));
+        let step = |name: &str| Step::key(name);
+        substitute::variables(&mut self.node, meaning)
+            .and_then(|()| match &mut env_file {
+                Some(file) => {
+                    substitute::variables(file, meaning).map_err(|p| p.inside(step("envFile")))
+                }
+                None => Ok(()),
+            })
+            .and_then(|()| match env_file {
+                Some(file) => env_file::add(&mut self.node, &file, workspace)
+                    .map_err(|problem| problem.inside(step("envFile"))),
+                None => Ok(()),
+            })
+            .map_err(|problem| problem.inside(step(&self.key.name)).inside(step("servers")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

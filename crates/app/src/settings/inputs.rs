@@ -1,0 +1,106 @@
+//! `${input:x}` of VS Code's configs: what each one is, and where they stand.
+
+use switchboard_mcp::client::ServerConfig;
+
+use super::node::{Content, Node};
+
+/// Something that a config wants to be asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Input {
+    /// What `${input:…}` calls it.
+    pub(crate) id: String,
+    /// What people are asked.
+    pub(crate) description: Option<String>,
+    /// What an empty answer means.
+    pub(crate) default: Option<String>,
+    /// Whether the answer must not be seen.
+    pub(crate) password: bool,
+    /// The only answers, where there are any.
+    pub(crate) options: Vec<String>,
+}
+
+/// Reads the list of inputs; what has no id cannot be meant by anything.
+pub(super) fn read(list: &Node) -> Vec<Input> {
+    let Content::List(items) = &list.content else {
+        return Vec::new();
+    };
+    let text = |node: Option<&Node>| match node.map(|node| &node.content) {
+        Some(Content::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let options = |node: Option<&Node>| match node.map(|node| &node.content) {
+        Some(Content::List(items)) => items
+            .iter()
+            .filter_map(|item| text(Some(item)).or_else(|| text(item.get("value"))))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let inputs = items.iter().filter_map(|item| {
+        Some(Input {
+            id: text(item.get("id"))?,
+            description: text(item.get("description")),
+            default: text(item.get("default")),
+            password: item.get("password").is_some_and(|node| node.content == Content::Bool(true)),
+            options: options(item.get("options")),
+        })
+    });
+    inputs.collect()
+}
+
+/// Puts the answers in the place of a server's `${input:…}`.
+///
+/// # Errors
+/// As `answer` has none.
+pub(crate) fn fill(
+    config: &mut ServerConfig,
+    answer: &mut dyn FnMut(&str) -> anyhow::Result<String>,
+) -> anyhow::Result<()> {
+    let plain = config.command.iter_mut().chain(&mut config.args).chain(&mut config.url);
+    for text in plain.chain(config.env.values_mut()).chain(config.headers.values_mut()) {
+        if text.contains("${input:") {
+            *text = filled(text, answer)?;
+        }
+    }
+    if let Some(cwd) = config.cwd.as_ref().and_then(|cwd| cwd.to_str()) {
+        config.cwd = Some(filled(cwd, answer)?.into());
+    }
+    Ok(())
+}
+
+fn filled(
+    text: &str,
+    answer: &mut dyn FnMut(&str) -> anyhow::Result<String>,
+) -> anyhow::Result<String> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, from)) = rest.split_once("${input:") {
+        let Some((id, after)) = from.split_once('}') else { break };
+        filled.push_str(before);
+        filled.push_str(&answer(id)?);
+        rest = after;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // MC-8
+    #[test]
+    fn answers_stand_wherever_they_are_asked_for() {
+        let mut config = ServerConfig {
+            command: Some("${input:a}".to_owned()),
+            args: vec!["--x=${input:b}${input:a}".to_owned(), "${input:".to_owned()],
+            cwd: Some("/${input:b}".into()),
+            ..ServerConfig::default()
+        };
+        config.env.insert("T".to_owned(), "<${input:a}>".to_owned());
+        fill(&mut config, &mut |id| Ok(id.to_uppercase())).unwrap();
+        assert_eq!(config.command.as_deref(), Some("A"));
+        assert_eq!(config.args, ["--x=BA", "${input:"]);
+        assert_eq!(config.env["T"], "<A>");
+        assert_eq!(config.cwd, Some("/B".into()));
+    }
+}

@@ -1,0 +1,57 @@
+//! Asks people, where there are any: questions on stderr, answers from stdin.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+/// Whether there is somebody to ask.
+pub(crate) fn is_possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks and returns the answer without its line's end.
+///
+/// # Errors
+/// Nobody answers any more.
+pub(crate) fn line(question: &str) -> io::Result<String> {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush())?;
+    let mut answer = String::new();
+    if io::stdin().lock().read_line(&mut answer)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(answer.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// As [`line()`], but nobody sees the answer.
+///
+/// # Errors
+/// As [`line()`].
+pub(crate) fn secret(question: &str) -> io::Result<String> {
+    let hidden = Hidden::new()?;
+    let answer = line(question);
+    drop(hidden);
+    // The line's end was not shown either.
+    super::tell("\n");
+    answer
+}
+
+/// The terminal shows nothing that is typed, until this is dropped.
+struct Hidden(Termios);
+
+impl Hidden {
+    fn new() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &hidden)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no restoring.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}

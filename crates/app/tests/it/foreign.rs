@@ -1,0 +1,102 @@
+//! Configs of Claude Desktop, Cursor and VS Code, used as they are (MC-8).
+
+use serde_json::{Value, json};
+
+use crate::{fixture::misbehaving, place::Place};
+
+/// The names of the tools that servers of the config have.
+fn tools(place: &Place, config: &str) -> Vec<String> {
+    let ran = place.run(&["tools", "--json", "--config", config]);
+    let Value::Array(tools) = ran.json() else { panic!("{ran:?}") };
+    let of_servers = tools.iter().filter(|tool| tool["server"].is_string());
+    of_servers.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn claude_desktops() {
+    let config = json!({
+        "globalShortcut": "Ctrl+Space",
+        "mcpServers": {
+            "plain": {"command": misbehaving(), "args": ["env"], "env": {"KEY": "${CLAUDE_KEY}"}},
+            "My Files": {"command": misbehaving(), "alwaysAllow": ["echo"], "timeout": 5},
+            "off": {"command": "/no/such/thing", "env": {"X": "${UNSET}"}, "disabled": true},
+        }
+    });
+    let place = Place::new()
+        .file("claude_desktop_config.json", config.to_string())
+        .variable("CLAUDE_KEY", "from outside");
+    let file = "claude_desktop_config.json";
+    let expected =
+        ["plain__echo", "plain__add", "plain__environment", "My_Files__echo", "My_Files__add"];
+    assert_eq!(tools(&place, file), expected);
+    let environment = place.call(&["plain__environment", "--config", file]);
+    assert!(environment.to_string().contains("from outside"), "{environment}");
+}
+
+#[test]
+fn cursors() {
+    let config = format!(
+        "{{\"mcpServers\": {{ // commented\n \"c\": {{\"type\": \"stdio\", \"command\": \"${{workspaceFolder}}/run.sh\",\n\
+         \"env\": {{\"P\": \"{}\"}},}},\n \"h\": {{\"url\": \"http://127.0.0.1:9/mcp\", \"disabled\": true}} }} }}",
+        misbehaving()
+    );
+    let place =
+        Place::new().file(".cursor/mcp.json", config).file("run.sh", "#!/bin/sh\nexec $P\n");
+    let script = place.path().join("run.sh");
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(tools(&place, ".cursor/mcp.json"), ["c__echo", "c__add"]);
+}
+
+#[test]
+fn vs_codes() {
+    let config = json!({
+        "inputs": [{"type": "promptString", "id": "api-key", "description": "Key", "password": true}],
+        "servers": {
+            "v": {"type": "stdio", "command": misbehaving(), "args": ["env"], "envFile": "${workspaceFolder}/.env",
+                  "env": {"B": "${env:OUTSIDE}"}, "dev": {"watch": "src/**"}},
+        }
+    });
+    let place = Place::new()
+        .file(".vscode/mcp.json", config.to_string())
+        .file(".env", "# secrets\nA=\"from the file\"\nB=not this\n")
+        .variable("OUTSIDE", "from outside");
+    let shown = place.call(&["v__environment", "--config", ".vscode/mcp.json"]).to_string();
+    assert!(shown.contains("from the file") && shown.contains("from outside"), "{shown}");
+    assert!(!shown.contains("not this"), "{shown}");
+}
+
+#[test]
+fn an_input_is_asked_for_only_where_it_is_needed() {
+    let config = json!({
+        "inputs": [],
+        "servers": {
+            "asks": {"command": misbehaving(), "args": ["${input:api-key}"]},
+            "plain": {"command": misbehaving()},
+        }
+    });
+    let place = Place::new().file("mcp.json", config.to_string());
+    let config = ["--config", "mcp.json"];
+    assert_eq!(place.call(&[&["echo"], &config[..]].concat())["success"], true);
+    assert_eq!(place.call(&[&["plain__echo", "text=x"], &config[..]].concat())["success"], true);
+    for words in [&["tools"][..], &["call", "asks__echo"], &["call", "add"]] {
+        let says = place.refusal(&[words, &config].concat());
+        assert!(
+            says.contains("mcp.json:1: server `asks`: `${input:api-key}` has to be asked for"),
+            "{says}"
+        );
+    }
+    let ran = place.run(&["doctor", "--json", "--config", "mcp.json"]);
+    assert!(ran.status == 1 && ran.stdout.contains("${input:api-key}"), "{ran:?}");
+}
+
+#[test]
+fn what_is_unset_is_named() {
+    let config = "{\"mcpServers\":{\"a\":{\"command\":\"x\",\n\"env\":{\"T\":\"${NOT_SET}\"}}}}";
+    let place = Place::new().file("claude.json", config);
+    let says = place.refusal(&["call", "echo", "--config", "claude.json"]);
+    assert!(
+        says.contains("claude.json:2: `servers.a.env.T`: the environment variable `NOT_SET`"),
+        "{says}"
+    );
+}
