@@ -76,7 +76,7 @@ fn one_thread() -> Runtime {
 }
 
 /// One validated call of a trivial tool through the whole path, recorded in memory.
-#[divan::bench(args = [20, 10_000])]
+#[divan::bench(args = [20, 10_000], sample_count = 50, sample_size = 1000)]
 fn whole_path(bencher: Bencher<'_, '_>, tools: usize) {
     let (runtime, executor, cx) = (one_thread(), executor(tools), CallContext::default());
     // What a caller brings (the arguments and the name) is made outside.

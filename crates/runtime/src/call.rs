@@ -1,6 +1,6 @@
 //! The life of a tool call, on one screen.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
@@ -37,9 +37,8 @@ impl ToolExecutor {
     pub async fn execute(&self, call: ToolCall, cx: &CallContext) -> ToolResult {
         let (mut record, args) = self.open(call, cx).await; // written down before we act
         // Tools run in a task of their own; this catches what a schema, a policy or we ourselves do.
-        let outcome = AssertUnwindSafe(self.run(&mut record, args, cx)).catch_unwind();
-        let outcome =
-            outcome.await.unwrap_or_else(|panic| Err(dispatch::crashed(record.name(), panic)));
+        let outcome = AssertUnwindSafe(pin!(self.run(&mut record, args, cx))).catch_unwind().await;
+        let outcome = outcome.unwrap_or_else(|panic| Err(dispatch::crashed(record.name(), panic)));
         self.end(record, outcome).await
     }
 
@@ -50,7 +49,7 @@ impl ToolExecutor {
         args: Map<String, Value>,
         cx: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let tool = dispatch::within(self.tools.find(record.name()), cx, record).await?;
+        let tool = self.tools.find(record, cx).await?;
         record.found(&tool);
         let args = rename::for_server(tool.spec(), args);
         let args = validate::args(&tool, args)?;

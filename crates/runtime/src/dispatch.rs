@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     future::Future,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -40,27 +41,28 @@ pub(crate) async fn run(
     slots: &Slots,
 ) -> Result<ToolOutput, ToolError> {
     let limit = record.timeout(cx);
-    let alive = Arc::new(Notify::new());
+    let extends = tool.spec().settings.progress_extends_timeout;
+    let alive = extends.then(|| Arc::new(Notify::new()));
     let own = CallContext {
         // The caller's token is watched by `within`: a child of it would only cost a lock.
         cancel: CancellationToken::new(),
         deadline: Some(deadline(record.started(), limit)),
         call_id: Some(record.id()),
-        progress: match tool.spec().settings.progress_extends_timeout {
-            true => heard_too(&cx.progress, &alive),
-            false => cx.progress.clone(),
+        progress: match &alive {
+            Some(alive) => heard_too(&cx.progress, alive),
+            None => cx.progress.clone(),
         },
         ..cx.clone()
     };
     // On every way out but the ordinary one this tells the tool; its future is dropped with `work`.
     let told = own.cancel.clone().drop_guard();
-    let work = async {
+    let work = pin!(async {
         let permits = slots.take(&tool).await?;
         let outcome = spawn(tool.clone(), args, own, permits).answer(&tool).await;
         told.disarm();
         outcome
-    };
-    until_done(work, &alive, cx, record).await
+    });
+    until_done(work, alive.as_deref(), cx, record).await
 }
 
 /// Does `work` until it is done, the deadline passes or the caller cancels.
@@ -69,19 +71,18 @@ pub(crate) async fn within<T>(
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<T, ToolError> {
-    until_done(work, &Notify::new(), cx, record).await
+    until_done(pin!(work), None, cx, record).await
 }
 
 /// As [`within`], but each sign of life gives the work its time anew.
 async fn until_done<T>(
-    work: impl Future<Output = Result<T, ToolError>>,
-    alive: &Notify,
+    mut work: Pin<&mut impl Future<Output = Result<T, ToolError>>>,
+    alive: Option<&Notify>,
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<T, ToolError> {
     let limit = record.timeout(cx);
-    let timer = sleep_until(deadline(record.started(), limit));
-    tokio::pin!(work, timer);
+    let mut timer = pin!(sleep_until(deadline(record.started(), limit)));
     loop {
         tokio::select! {
             biased;
@@ -89,12 +90,19 @@ async fn until_done<T>(
             () = cx.cancel.cancelled() => {
                 return Err(cut_short(record, ErrorKind::Cancelled, "was cancelled"));
             }
-            () = alive.notified() => timer.as_mut().reset(deadline(Instant::now(), limit)),
+            () = sign_of_life(alive) => timer.as_mut().reset(deadline(Instant::now(), limit)),
             () = &mut timer => {
                 let after = format!("timed out after {}", HumanDuration(limit));
                 return Err(cut_short(record, ErrorKind::Timeout, &after));
             }
         }
+    }
+}
+
+async fn sign_of_life(alive: Option<&Notify>) {
+    match alive {
+        Some(alive) => alive.notified().await,
+        None => std::future::pending().await,
     }
 }
 

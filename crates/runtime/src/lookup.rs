@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use switchboard_toolcall::{ErrorKind, ToolError};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolError};
 use tracing::warn;
 
-use crate::tools::{RegisteredTool, ToolManager};
+use crate::{
+    dispatch,
+    record::CallRecord,
+    tools::{RegisteredTool, ToolManager},
+};
 
 /// How many close names are suggested.
 const SUGGESTIONS: usize = 3;
@@ -41,11 +45,13 @@ impl ToolManager {
     }
 
     /// As [`lookup`](Self::lookup), but where the name is of a server whose tools are not known yet, waits for
-    /// that server, and for no other.
-    ///
-    /// # Errors
-    /// As [`lookup`](Self::lookup), or the server was given up.
-    pub async fn find(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
+    /// that server, and for no other, within the call's deadline.
+    pub(crate) async fn find(
+        &self,
+        record: &CallRecord,
+        cx: &CallContext,
+    ) -> Result<Arc<RegisteredTool>, ToolError> {
+        let name = record.name();
         let unknown = match self.lookup(name) {
             Ok(tool) => return Ok(tool),
             Err(error) => error,
@@ -53,7 +59,10 @@ impl ToolManager {
         let link = name.split_once(&self.separator);
         let link = link.and_then(|(prefix, _)| self.read().link(prefix).cloned());
         match link {
-            Some(link) => link.ready().await.and_then(|()| self.lookup(name)),
+            Some(link) => {
+                dispatch::within(link.ready(), cx, record).await?;
+                self.lookup(name)
+            }
             None => Err(unknown),
         }
     }

@@ -150,3 +150,22 @@ impl fmt::Display for ErrorKind {
         f.write_str(self.code())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // RS-2
+    #[test]
+    fn the_kinds_are_the_contracts_list() {
+        let codes: Vec<_> = ErrorKind::ALL.iter().map(|kind| kind.code()).collect();
+        let expected = "not_found, unknown_server, invalid_parameters, denied, timeout, cancelled, unavailable, \
+                        overloaded, tool_error, internal, outcome_unknown";
+        assert_eq!(codes.join(", "), expected);
+        for kind in ErrorKind::ALL {
+            assert_eq!(kind.code().parse::<ErrorKind>().as_ref(), Ok(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.code());
+        }
+        assert!("nonsense".parse::<ErrorKind>().is_err());
+    }
+}
