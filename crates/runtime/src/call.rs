@@ -49,7 +49,7 @@ impl ToolExecutor {
         args: Map<String, Value>,
         cx: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
-        let tool = self.tools.find(record, cx).await?;
+        let tool = self.tools.find_for(record, cx).await?;
         record.found(&tool);
         let args = rename::for_server(tool.spec(), args);
         let args = validate::args(&tool, args)?;

@@ -45,13 +45,11 @@ impl ToolManager {
     }
 
     /// As [`lookup`](Self::lookup), but where the name is of a server whose tools are not known yet, waits for
-    /// that server, and for no other, within the call's deadline.
-    pub(crate) async fn find(
-        &self,
-        record: &CallRecord,
-        cx: &CallContext,
-    ) -> Result<Arc<RegisteredTool>, ToolError> {
-        let name = record.name();
+    /// that server, and for no other.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup), or the server was given up.
+    pub async fn find(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
         let unknown = match self.lookup(name) {
             Ok(tool) => return Ok(tool),
             Err(error) => error,
@@ -59,11 +57,20 @@ impl ToolManager {
         let link = name.split_once(&self.separator);
         let link = link.and_then(|(prefix, _)| self.read().link(prefix).cloned());
         match link {
-            Some(link) => {
-                dispatch::within(link.ready(), cx, record).await?;
-                self.lookup(name)
-            }
+            Some(link) => link.ready().await.and_then(|()| self.lookup(name)),
             None => Err(unknown),
+        }
+    }
+
+    /// As [`find`](Self::find), within the call's deadline.
+    pub(crate) async fn find_for(
+        &self,
+        record: &CallRecord,
+        cx: &CallContext,
+    ) -> Result<Arc<RegisteredTool>, ToolError> {
+        match self.lookup(record.name()) {
+            Ok(tool) => Ok(tool),
+            Err(_) => dispatch::within(self.find(record.name()), cx, record).await,
         }
     }
 }
