@@ -10,8 +10,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("math", &[]),
     ("runtime", &["toolcall"]),
     ("local", &["math", "toolcall"]),
-    ("testkit", &["toolcall"]),
-    ("app", &["local", "runtime", "toolcall"]),
+    ("mcp", &["runtime", "toolcall"]),
+    ("models", &["toolcall"]),
+    ("testkit", &["models", "toolcall"]),
+    ("app", &["local", "mcp", "runtime", "toolcall"]),
 ];
 
 #[test]

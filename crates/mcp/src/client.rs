@@ -1,0 +1,31 @@
+//! Connects to servers, keeps them connected, and offers what they have.
+//!
+//! A [`Server`] is a task that keeps one connection alive (`supervise.rs`); each attempt (`attempt.rs`) opens a
+//! transport, finds out which era the server lives in (`negotiate.rs`) and yields a [`Session`]. Its tools
+//! become [`RemoteTool`]s, which the executor runs like any other.
+
+pub mod config;
+pub mod servers;
+pub mod server;
+pub mod supervise;
+pub mod attempt;
+pub mod given_up;
+pub mod negotiate;
+pub mod session;
+pub mod usage;
+pub mod inbox;
+pub mod discover;
+pub mod tool;
+pub mod headers;
+pub mod transport;
+pub mod stdio;
+pub mod http;
+pub mod old_sse;
+
+pub use config::{McpConfig, ServerConfig};
+pub use given_up::GivenUp;
+pub use inbox::{Answers, NoAnswers};
+pub use server::{Server, State, Surroundings};
+pub use servers::{ConfigError, Servers};
+pub use session::Session;
+pub use tool::RemoteTool;

@@ -1,0 +1,185 @@
+//! The settings of `[mcp]` and `[servers.*]`.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+use switchboard_toolcall::{HumanDuration, Normalize, Size, Strictness, ToolSettings};
+
+/// The settings of `[mcp]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpConfig {
+    /// How often a connection is tried before it is given up.
+    pub retry_attempts: u32,
+    /// How long the second attempt waits; each further one waits twice as long.
+    pub retry_base_delay: HumanDuration,
+}
+
+impl Default for McpConfig {
+    fn default() -> Self {
+        Self { retry_attempts: 3, retry_base_delay: HumanDuration(Duration::from_secs(2)) }
+    }
+}
+
+/// The settings of one server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerConfig {
+    /// How the server is reached; by default a `command` means stdio and a `url` means streamable HTTP.
+    #[serde(rename = "type")]
+    pub kind: Option<Kind>,
+    /// The program of a stdio server.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// What it finds in its environment beside the few variables that every server gets.
+    pub env: BTreeMap<String, String>,
+    /// Whether it gets all of our environment.
+    pub inherit_env: bool,
+    /// Where it runs.
+    pub cwd: Option<PathBuf>,
+    /// The address of an HTTP server.
+    pub url: Option<String>,
+    /// What each request says in its headers.
+    pub headers: BTreeMap<String, String>,
+    /// What to look at when the server cannot be reached; shown to people.
+    pub check: Option<String>,
+    /// How long a call of its tools may take.
+    pub timeout: Option<HumanDuration>,
+    /// Whether a tool that reports progress gets its time anew with each report.
+    pub progress_extends_timeout: bool,
+    /// How many characters of its results are shown.
+    pub max_output: Option<Size>,
+    /// Whether extra parameters fail where a schema forbids them.
+    pub strict: Option<bool>,
+    /// Whether arguments are validated here; `false` leaves that to the server.
+    pub validate: Option<bool>,
+    /// How argument names are fixed.
+    pub normalize: Normalize,
+    /// Argument names that are mapped, by tool: what models say → what the server expects.
+    pub rename: BTreeMap<String, BTreeMap<String, String>>,
+    /// Settings of single tools.
+    pub tools: BTreeMap<String, ToolConfig>,
+    /// Which protocol is spoken.
+    pub protocol: Protocol,
+    /// What stands before its tools' names; empty shows them bare.
+    pub prefix: Option<String>,
+    /// When it is started.
+    pub start: Start,
+    /// When a server that was started on demand is stopped again; never, if unset.
+    pub idle_stop: Option<HumanDuration>,
+    /// Whether all callers share it.
+    pub share: Share,
+    /// How many calls to it may run at once.
+    pub max_concurrent: Option<usize>,
+    /// Whether it is used at all.
+    pub enabled: Option<bool>,
+}
+
+/// Settings of one tool of a server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolConfig {
+    /// How long a call may take.
+    pub timeout: Option<HumanDuration>,
+    /// How many characters of its result are shown.
+    pub max_output: Option<Size>,
+    /// How many calls of it may run at once.
+    pub max_concurrent: Option<usize>,
+}
+
+/// How a server is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A child process.
+    Stdio,
+    /// Streamable HTTP.
+    #[serde(alias = "streamable-http", alias = "streamablehttp", alias = "streamableHttp")]
+    Http,
+    /// The old HTTP+SSE of 2024-11-05.
+    Sse,
+}
+
+/// Which protocol is spoken with a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Whichever the server understands, the newest first.
+    #[default]
+    Auto,
+    /// Sessions opened by `initialize`.
+    Legacy,
+    /// Stateless requests.
+    #[serde(rename = "2026-07-28")]
+    Modern,
+}
+
+/// When a server is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// With Switchboard.
+    #[default]
+    Eager,
+    /// With the first call to it.
+    OnDemand,
+}
+
+/// Who shares a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Share {
+    /// Everybody.
+    #[default]
+    All,
+    /// Nobody: each client session has its own.
+    Session,
+}
+
+impl ServerConfig {
+    /// How the server is reached.
+    ///
+    /// # Errors
+    /// The settings name no way, two ways, or one without what it needs.
+    pub fn kind(&self) -> Result<Kind, String> {
+        let needs = |kind: &str, key: &str| format!("type = \"{kind}\" needs `{key}`");
+        match (self.kind, &self.command, &self.url) {
+            (None | Some(Kind::Stdio), Some(_), None) => Ok(Kind::Stdio),
+            (None | Some(Kind::Http), None, Some(_)) => Ok(Kind::Http),
+            (Some(Kind::Sse), None, Some(_)) => Ok(Kind::Sse),
+            (Some(Kind::Stdio), None, _) => Err(needs("stdio", "command")),
+            (Some(Kind::Http), _, None) => Err(needs("http", "url")),
+            (Some(Kind::Sse), _, None) => Err(needs("sse", "url")),
+            (_, Some(_), Some(_)) => Err("it has both `command` and `url`; leave one".to_owned()),
+            (None, None, None) => {
+                Err("it has neither `command` (stdio) nor `url` (HTTP)".to_owned())
+            }
+        }
+    }
+
+    /// Whether it is used at all.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled != Some(false)
+    }
+
+    /// How the server's tool `name` is run: its own settings, else the server's.
+    pub fn tool_settings(&self, name: &str) -> ToolSettings {
+        let own = self.tools.get(name).cloned().unwrap_or_default();
+        let size = |size: Size| usize::try_from(size.0).unwrap_or(usize::MAX);
+        ToolSettings {
+            timeout: own.timeout.or(self.timeout).map(|timeout| timeout.0),
+            progress_extends_timeout: self.progress_extends_timeout,
+            max_output: own.max_output.or(self.max_output).map(size),
+            max_concurrent: own.max_concurrent,
+            strictness: match (self.validate, self.strict) {
+                (Some(false), _) => Strictness::Off,
+                (_, Some(true)) => Strictness::Strict,
+                (_, Some(false)) => Strictness::Lenient,
+                (_, None) => Strictness::Inherit,
+            },
+            normalize: self.normalize,
+            rename: self.rename.get(name).cloned().unwrap_or_default(),
+        }
+    }
+}

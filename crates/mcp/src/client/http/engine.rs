@@ -1,0 +1,104 @@
+//! Sends one HTTP request and returns the head of its answer.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header::{HOST, LOCATION},
+};
+use http_body_util::Full;
+use url::{Position, Url};
+
+use super::{
+    ConfigError,
+    connect::Connector,
+    pool::{Answer, Pool},
+};
+use crate::client::transport::Failure;
+
+/// How many times one request may be sent elsewhere.
+const REDIRECTS: usize = 3;
+
+/// Sends requests to one server.
+pub(in crate::client) struct Engine {
+    pool: Pool,
+    url: Url,
+    /// The path and what follows it; all requests go to one host.
+    uri: Uri,
+    host: HeaderValue,
+}
+
+impl Engine {
+    /// An engine for the server at `url`; opens nothing yet.
+    pub(in crate::client) fn new(url: Url, connect_timeout: Duration) -> Result<Self, ConfigError> {
+        let connector = Connector::new(&url, connect_timeout)?;
+        let unusable = || ConfigError::Url("it cannot be sent".to_owned());
+        let origin = url[..Position::BeforePath].parse().map_err(|_| unusable())?;
+        let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
+        let (uri, host) = (path(&url).ok_or_else(unusable)?, host.map_err(|_| unusable())?);
+        Ok(Self { pool: Pool::new(connector, origin), url, uri, host })
+    }
+
+    /// Where the server's address points, on its host.
+    pub(in crate::client) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    /// What `reference` means to this server; none, where that is another server's.
+    pub(in crate::client) fn resolve(&self, reference: &str) -> Option<Uri> {
+        let url = self.url.join(reference).ok()?;
+        if url.origin() == self.url.origin() { path(&url) } else { None }
+    }
+
+    /// Sends a request, and again to where the same server redirects it.
+    ///
+    /// An answer that points to another server is returned as it is: the credentials and the session in our
+    /// headers are meant for this one.
+    pub(in crate::client) async fn send(
+        &self,
+        method: Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Answer>, Failure> {
+        let mut uri = uri.clone();
+        for _ in 0..REDIRECTS {
+            let answer = self.once(&method, uri, headers, body.clone()).await?;
+            match self.redirected(&method, &answer) {
+                Some(there) => uri = there,
+                None => return Ok(answer),
+            }
+        }
+        self.once(&method, uri, headers, body).await
+    }
+
+    async fn once(
+        &self,
+        method: &Method,
+        uri: Uri,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Answer>, Failure> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers.clone();
+        request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
+        self.pool.send(request).await
+    }
+
+    fn redirected(&self, method: &Method, answer: &Response<Answer>) -> Option<Uri> {
+        let keeps_method = match answer.status() {
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
+            StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => *method == Method::GET,
+            _ => false,
+        };
+        let location = answer.headers().get(LOCATION).filter(|_| keeps_method)?;
+        self.resolve(location.to_str().ok()?)
+    }
+}
+
+fn path(url: &Url) -> Option<Uri> {
+    url[Position::BeforePath..Position::AfterQuery].parse().ok()
+}

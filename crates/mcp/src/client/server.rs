@@ -1,0 +1,217 @@
+//! One server: connected, kept connected, and told apart from its callers' troubles.
+
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicU64, Ordering},
+};
+
+use serde_json::{Value, json};
+use switchboard_runtime::{Link, ToolManager};
+use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    config::{Kind, McpConfig, Protocol, ServerConfig},
+    given_up::GivenUp,
+    inbox::Answers,
+    session::Session,
+    transport::Transport,
+};
+use crate::guard::Guard;
+
+/// What all servers share.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Where tools are offered.
+    pub tools: Weak<ToolManager>,
+    /// The settings of `[mcp]`.
+    pub mcp: McpConfig,
+    /// Who answers what servers ask.
+    pub answers: Arc<dyn Answers>,
+    /// Who is told that a server was given up.
+    pub announce: Arc<dyn Fn(&GivenUp) + Send + Sync>,
+    /// How children are guarded against being left behind.
+    pub guard: Option<Guard>,
+}
+
+/// One server of the config.
+pub struct Server {
+    name: Arc<str>,
+    kind: Kind,
+    config: ServerConfig,
+    pub(super) around: Surroundings,
+    pub(super) state: watch::Sender<State>,
+    /// Rung when somebody needs the server, or has found that it is lost.
+    pub(super) bell: Notify,
+    pub(super) stop: CancellationToken,
+    /// The era that it was met in, so that it need not be asked again.
+    pub(super) era: Mutex<Option<Protocol>>,
+    pub(super) starts: AtomicU64,
+    /// What is open, connected or still connecting; closed before the server's task ends.
+    pub(super) open: Mutex<Option<Arc<dyn Transport>>>,
+    /// Tools that are not used, with the reason.
+    pub(super) set_aside: Mutex<Vec<String>>,
+}
+
+/// How a server is.
+#[derive(Clone)]
+pub enum State {
+    /// Not started; the first call starts it.
+    Idle,
+    /// Being connected.
+    Connecting,
+    /// Connected, its tools known.
+    Ready(Arc<Session>),
+    /// Lost, or never found; tried again in the background.
+    GivenUp(Arc<str>),
+    /// Ended for good.
+    Stopped,
+}
+
+impl Server {
+    /// A server that nobody has connected to yet.
+    ///
+    /// # Errors
+    /// The settings do not say how to reach it.
+    pub fn new(
+        name: &str,
+        config: ServerConfig,
+        around: Surroundings,
+    ) -> Result<Arc<Self>, String> {
+        let kind = config.kind()?;
+        let state = match config.start {
+            super::config::Start::Eager => State::Connecting,
+            super::config::Start::OnDemand => State::Idle,
+        };
+        Ok(Arc::new(Self {
+            name: name.into(),
+            kind,
+            config,
+            around,
+            state: watch::Sender::new(state),
+            bell: Notify::new(),
+            stop: CancellationToken::new(),
+            era: Mutex::default(),
+            starts: AtomicU64::new(0),
+            open: Mutex::default(),
+            set_aside: Mutex::default(),
+        }))
+    }
+
+    /// Its name in the config.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// How it is reached.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    /// How it is now.
+    pub fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    /// The session, as soon as there is one.
+    ///
+    /// # Errors
+    /// The server was given up or stopped: that is known at once, and costs no deadline.
+    pub async fn session(&self) -> Result<Arc<Session>, ToolError> {
+        let mut state = self.state.subscribe();
+        loop {
+            match &*state.borrow_and_update() {
+                State::Ready(session) => return Ok(session.clone()),
+                State::GivenUp(reason) => {
+                    return Err(ToolError::new(ErrorKind::Unavailable, &**reason));
+                }
+                State::Stopped => return Err(self.stopped()),
+                State::Idle => self.bell.notify_one(),
+                State::Connecting => {}
+            }
+            if state.changed().await.is_err() {
+                return Err(self.stopped());
+            }
+        }
+    }
+
+    fn stopped(&self) -> ToolError {
+        let text = format!("MCP server '{}' has been stopped", self.name);
+        ToolError::new(ErrorKind::Unavailable, text)
+    }
+
+    /// Waits until it is connected, given up or asleep until needed.
+    pub async fn settled(&self) {
+        let mut state = self.state.subscribe();
+        let settled = |state: &State| !matches!(state, State::Connecting);
+        // The sender lives as long as we do.
+        _ = state.wait_for(settled).await;
+    }
+
+    /// Connects anew, unless somebody else did since this session.
+    pub(super) fn renew(&self, session: &Arc<Session>, reason: &str) {
+        let renewed = self.state.send_if_modified(|state| match state {
+            State::Ready(current) if Arc::ptr_eq(current, session) => {
+                *state = State::Connecting;
+                true
+            }
+            _ => false,
+        });
+        if renewed {
+            tracing::info!(
+                server = &*self.name,
+                reason,
+                "MCP server '{}' is connected anew",
+                self.name
+            );
+            self.bell.notify_one();
+        }
+    }
+
+    /// Ends it for good; its task closes the connection.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Closes what is open, and returns its last words when nothing of it is left.
+    pub(super) async fn close(&self) -> Vec<String> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(transport) = open else {
+            return Vec::new();
+        };
+        transport.close().await;
+        transport.stderr_tail()
+    }
+
+    /// How often it was started.
+    pub fn starts(&self) -> u64 {
+        self.starts.load(Ordering::Relaxed)
+    }
+
+    /// Its tools that are not used, with the reason.
+    pub fn set_aside(&self) -> Vec<String> {
+        self.set_aside.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Link for Server {
+    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async { self.session().await.map(|_| ()) })
+    }
+
+    fn status(&self) -> Value {
+        match self.state() {
+            State::Idle => json!({"state": "idle"}),
+            State::Connecting => json!({"state": "connecting"}),
+            State::Ready(session) => json!({"state": "ready", "protocol": session.era().version()}),
+            State::GivenUp(reason) => json!({"state": "given_up", "error": &*reason}),
+            State::Stopped => json!({"state": "stopped"}),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A server that has said how it wants to be spoken to.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::Progress;
+
+use super::{
+    inbox::{Answers, Desk},
+    transport::{Failure, Request, Transport},
+    usage::Usage,
+};
+use crate::wire::{Era, eras};
+
+/// What stands before the names of the protocol's own `_meta` keys.
+pub const META: &str = "io.modelcontextprotocol/";
+
+/// How many times a server may ask back before it answers.
+const MOST_ROUNDS: usize = 16;
+
+/// A session with a server.
+pub struct Session {
+    pub(super) transport: Arc<dyn Transport>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) answers: Arc<dyn Answers>,
+    pub(super) era: Era,
+    /// What the server says of itself: name and version.
+    pub(super) info: Value,
+    pub(super) capabilities: Value,
+    pub(super) instructions: Option<String>,
+    pub(super) ids: Arc<AtomicU64>,
+    pub(super) usage: Usage,
+}
+
+/// A request in the making: its parameters, and what goes beside them.
+pub struct Asking<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The parameters without `_meta`.
+    pub params: Map<String, Value>,
+    /// The headers of the modern era.
+    pub headers: Vec<(String, String)>,
+    /// Who hears of its progress.
+    pub progress: Progress,
+}
+
+impl<'a> Asking<'a> {
+    /// A request without anything beside it.
+    pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
+        Self { method, params, headers: Vec::new(), progress: Progress::default() }
+    }
+}
+
+impl Session {
+    /// Sends a request and returns its result, answering what the server asks back.
+    ///
+    /// # Errors
+    /// The server said no, or could not be reached.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes the request back.
+    pub async fn ask(&self, asking: Asking<'_>) -> Result<Value, Failure> {
+        let Asking { method, mut params, headers, progress } = asking;
+        for _ in 0..MOST_ROUNDS {
+            let result = self.once(method, &params, &headers, &progress).await?;
+            if result["resultType"] != "input_required" {
+                return Ok(result);
+            }
+            let responses = self.input(&result["inputRequests"]).await?;
+            params.insert("inputResponses".to_owned(), Value::Object(responses));
+            // Given back exactly, or not at all.
+            match result.get("requestState") {
+                Some(state) => _ = params.insert("requestState".to_owned(), state.clone()),
+                None => _ = params.remove("requestState"),
+            }
+        }
+        Err(Failure::Protocol(format!("the server asked back more than {MOST_ROUNDS} times")))
+    }
+
+    async fn once(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+        headers: &[(String, String)],
+        progress: &Progress,
+    ) -> Result<Value, Failure> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let listening = progress.is_watched().then(|| self.desk.listen(id, progress));
+        let token = listening.is_some().then_some(id);
+        let params = with_meta(params, self.meta(token))?;
+        let request = Request { id, method, params: Some(&params), headers, cancellable: true };
+        let raw = self.transport.request(request).await?;
+        read(&raw)
+    }
+
+    /// The `_meta` of a request: what the era demands, and the progress token.
+    fn meta(&self, token: Option<u64>) -> Map<String, Value> {
+        let mut meta = match self.era {
+            Era::Modern => modern_meta(&*self.answers),
+            Era::Legacy(_) => Map::new(),
+        };
+        if let Some(token) = token {
+            meta.insert("progressToken".to_owned(), token.into());
+        }
+        meta
+    }
+
+    /// Answers what a modern server asks back in its result.
+    async fn input(&self, requests: &Value) -> Result<Map<String, Value>, Failure> {
+        let mut responses = Map::new();
+        for (key, request) in requests.as_object().into_iter().flatten() {
+            let method = request["method"].as_str().unwrap_or("").to_owned();
+            let answer = self.answers.answer(method, request["params"].clone()).await;
+            responses.insert(key.clone(), answer.map_err(Failure::Rpc)?);
+        }
+        Ok(responses)
+    }
+
+    /// Which revision is spoken.
+    pub fn era(&self) -> &Era {
+        &self.era
+    }
+
+    /// The server's name and version, as it says.
+    pub fn info(&self) -> &Value {
+        &self.info
+    }
+
+    /// What the server can do.
+    pub fn capabilities(&self) -> &Value {
+        &self.capabilities
+    }
+
+    /// How the server wants to be used.
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+
+    /// When it was last needed.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// The way to the server.
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+}
+
+/// What every request of the modern era says of its sender.
+pub(super) fn modern_meta(answers: &dyn Answers) -> Map<String, Value> {
+    Map::from_iter([
+        (format!("{META}protocolVersion"), eras::MODERN.into()),
+        (format!("{META}clientCapabilities"), answers.capabilities()),
+        (format!("{META}clientInfo"), client_info()),
+    ])
+}
+
+/// Who we are.
+pub(super) fn client_info() -> Value {
+    json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// The parameters with their `_meta`, as they are sent.
+pub(super) fn with_meta(
+    params: &Map<String, Value>,
+    meta: Map<String, Value>,
+) -> Result<Box<RawValue>, Failure> {
+    #[derive(serde::Serialize)]
+    struct Params<'a> {
+        #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
+        meta: Map<String, Value>,
+        #[serde(flatten)]
+        params: &'a Map<String, Value>,
+    }
+    serde_json::value::to_raw_value(&Params { meta, params })
+        .map_err(|error| Failure::Protocol(error.to_string()))
+}
+
+/// The result as a value.
+pub(super) fn read(raw: &RawValue) -> Result<Value, Failure> {
+    serde_json::from_str(raw.get())
+        .map_err(|error| Failure::Protocol(format!("the answer cannot be read: {error}")))
+}

@@ -1,0 +1,291 @@
+//! The life of a server's connection: three attempts, then in the background; started again when it dies.
+
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::{Arc, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::{HumanDuration, Tool};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tracing::{debug, info, warn};
+
+use super::{
+    attempt::Trouble,
+    config::Start,
+    discover::List,
+    given_up::GivenUp,
+    inbox::Changed,
+    server::{Server, State},
+    session::{Asking, Session},
+    tool::RemoteTool,
+    transport::Failure,
+};
+use crate::wire::Era;
+
+/// How long an attempt may take, a slow start included.
+const ATTEMPT: Duration = Duration::from_secs(30);
+
+/// The longest pause between attempts in the background.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A server that lives longer than this has recovered from whatever killed it before.
+const HEALTHY: Duration = Duration::from_secs(30);
+
+/// How long changes are collected before a list is read again.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// A session that works, with the changes that it reports.
+pub(super) struct Connected {
+    pub(super) session: Arc<Session>,
+    pub(super) changes: mpsc::UnboundedReceiver<Changed>,
+    /// When the list of tools is stale, by the server's own word.
+    stale: Option<Instant>,
+}
+
+impl Server {
+    /// Keeps the server connected until it is stopped.
+    pub async fn run(self: Arc<Self>) {
+        let stop = self.stop.clone();
+        stop.run_until_cancelled(self.keep_connected()).await;
+        self.state.send_replace(State::Stopped);
+        self.close().await;
+    }
+
+    async fn keep_connected(self: &Arc<Self>) {
+        let mut deaths = 0_u32;
+        loop {
+            if self.config().start == Start::OnDemand {
+                self.state.send_replace(State::Idle);
+                self.bell.notified().await;
+            }
+            self.state.send_replace(State::Connecting);
+            if deaths > 1 {
+                sleep(self.pause(deaths - 1)).await;
+            }
+            let connected = match self.connect().await {
+                Ok(connected) => connected,
+                Err(trouble) => self.connect_in_background(trouble).await,
+            };
+            let began = Instant::now();
+            self.state.send_replace(State::Ready(connected.session.clone()));
+            let reason = self.attend(connected).await;
+            // From here on calls wait for the next session instead of failing with this one.
+            self.state.send_replace(State::Connecting);
+            self.close().await;
+            deaths = if began.elapsed() > HEALTHY { 1 } else { deaths + 1 };
+            info!(server = &**self.name(), "MCP server '{}': {reason}", self.name());
+        }
+    }
+
+    /// Tries as often as the settings say.
+    async fn connect(self: &Arc<Self>) -> Result<Connected, Trouble> {
+        let attempts = self.around.mcp.retry_attempts.max(1);
+        let mut trouble = None;
+        for attempt in 1..=attempts {
+            let delay = match attempt {
+                1 => Duration::ZERO,
+                _ => self.around.mcp.retry_base_delay.0 * 2_u32.saturating_pow(attempt - 2),
+            };
+            sleep(delay).await;
+            let (name, delay) = (self.name(), HumanDuration(delay));
+            info!("MCP connection attempt {attempt} of {attempts} to '{name}' (delay {delay})");
+            match self.try_once().await {
+                Ok(connected) => {
+                    if attempt > 1 {
+                        info!("MCP connection succeeded on attempt {attempt}");
+                    }
+                    return Ok(connected);
+                }
+                Err(failed) => {
+                    debug!(
+                        server = &**name,
+                        reason = failed.reason,
+                        "MCP connection attempt failed"
+                    );
+                    trouble = Some(failed);
+                }
+            }
+        }
+        Err(trouble.unwrap_or_default())
+    }
+
+    /// Says that the server was given up, and goes on trying: its tools appear when it is back.
+    async fn connect_in_background(self: &Arc<Self>, trouble: Trouble) -> Connected {
+        let given_up = GivenUp {
+            server: self.name().to_string(),
+            kind: self.kind(),
+            attempts: self.around.mcp.retry_attempts.max(1),
+            reason: trouble.reason,
+            stderr: trouble.stderr,
+            check: self.config().check.clone(),
+        };
+        self.offer(Vec::new());
+        warn!(server = &**self.name(), "{}", given_up.error());
+        // People are told first: who waits for the servers to settle then sees the block before the rest.
+        (self.around.announce)(&given_up);
+        self.state.send_replace(State::GivenUp(given_up.error().into()));
+        for tries in 1.. {
+            sleep(self.pause(tries + 1)).await;
+            match self.try_once().await {
+                Ok(connected) => {
+                    info!(server = &**self.name(), "MCP server '{}' is back", self.name());
+                    return connected;
+                }
+                Err(trouble) => {
+                    debug!(server = &**self.name(), reason = trouble.reason, "still away")
+                }
+            }
+        }
+        unreachable!("the attempts never end")
+    }
+
+    /// Grows with each try up to a limit, with some jitter so that many servers do not come at once.
+    fn pause(&self, tries: u32) -> Duration {
+        let base = self.around.mcp.retry_base_delay.0;
+        let pause = base.saturating_mul(2_u32.saturating_pow(tries.min(16))).min(LONGEST_PAUSE);
+        let random = RandomState::new().build_hasher().finish() % 1000;
+        #[expect(clippy::cast_precision_loss, reason = "a number below 1000")]
+        pause.mul_f64(0.75 + random as f64 / 2000.0)
+    }
+
+    /// Connects and reads what the server has.
+    async fn try_once(self: &Arc<Self>) -> Result<Connected, Trouble> {
+        self.starts.fetch_add(1, Ordering::Relaxed);
+        let work = async {
+            let (session, changes) = self.attempt().await?;
+            let mut connected = Connected { session: Arc::new(session), changes, stale: None };
+            let read = self.read_tools(&mut connected).await;
+            read.map(|()| connected).map_err(|failure| Trouble::because(&failure))
+        };
+        let late = || Trouble::because(format!("no answer within {}", HumanDuration(ATTEMPT)));
+        let connected = timeout(ATTEMPT, work).await.unwrap_or_else(|_| Err(late()));
+        match connected {
+            Ok(connected) => Ok(connected),
+            Err(trouble) => {
+                // Its last words come after its answer: let it end before they are read.
+                let stderr = self.close().await;
+                Err(Trouble { stderr, ..trouble })
+            }
+        }
+    }
+
+    /// Reads the server's tools and offers them.
+    async fn read_tools(self: &Arc<Self>, connected: &mut Connected) -> Result<(), Failure> {
+        let listed = connected.session.list(List::Tools).await?;
+        let shortest = Duration::from_secs(10);
+        let ttl = listed.ttl.filter(|ttl| !ttl.is_zero());
+        connected.stale = ttl.map(|ttl| Instant::now() + ttl.max(shortest));
+        self.offer(listed.entries);
+        Ok(())
+    }
+
+    /// Puts the tools in place of those that the server had before.
+    fn offer(self: &Arc<Self>, entries: Vec<Value>) {
+        let Some(manager) = self.around.tools.upgrade() else {
+            return;
+        };
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::with_capacity(entries.len());
+        let mut aside = Vec::new();
+        for entry in entries {
+            match RemoteTool::new(entry, self, manager.separator()) {
+                Ok(tool) => tools.push(Arc::new(tool)),
+                Err(problem) => {
+                    warn!(
+                        server = &**self.name(),
+                        "a tool of server '{}' is set aside: {problem}",
+                        self.name()
+                    );
+                    aside.push(problem);
+                }
+            }
+        }
+        let refused = manager.set_server_tools(self.name(), tools);
+        aside.extend(refused.iter().map(ToString::to_string));
+        *self.set_aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
+    }
+
+    /// Follows the server's changes until the connection ends; returns why.
+    async fn attend(self: &Arc<Self>, mut connected: Connected) -> String {
+        let session = connected.session.clone();
+        let lost = session.transport().lost();
+        tokio::pin!(lost);
+        let listening = listen(&session);
+        tokio::pin!(listening);
+        loop {
+            let idle = self.idle_end(&session);
+            tokio::select! {
+                reason = &mut lost => return reason,
+                () = self.bell.notified() => {
+                    if !self.is_current(&session) {
+                        return "the connection is renewed".to_owned();
+                    }
+                }
+                () = &mut listening => return "the connection ended".to_owned(),
+                () = idle => return "nobody needed it for a while".to_owned(),
+                changed = connected.changes.recv() => {
+                    if changed == Some(Changed::Tools) {
+                        sleep(SETTLE).await;
+                        while connected.changes.try_recv().is_ok() {}
+                        self.read_again(&mut connected).await;
+                    }
+                }
+                () = until(connected.stale) => self.read_again(&mut connected).await,
+            }
+        }
+    }
+
+    async fn read_again(self: &Arc<Self>, connected: &mut Connected) {
+        connected.stale = None;
+        if let Err(failure) = self.read_tools(connected).await {
+            warn!(server = &**self.name(), %failure, "the tools of '{}' could not be read again", self.name());
+        }
+    }
+
+    fn is_current(&self, session: &Arc<Session>) -> bool {
+        matches!(&*self.state.borrow(), State::Ready(current) if Arc::ptr_eq(current, session))
+    }
+
+    /// Resolves when a server that was started on demand has not been needed for as long as it may idle.
+    async fn idle_end(&self, session: &Arc<Session>) {
+        match (self.config().start, self.config().idle_stop) {
+            (Start::OnDemand, Some(HumanDuration(limit))) => session.usage().idle_for(limit).await,
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Follows the changes of a modern server; never returns, so that it can stand in a `select!`.
+async fn listen(session: &Session) {
+    let declares = |list: &str| session.capabilities()[list]["listChanged"] == true;
+    let wanted = json!({
+        "toolsListChanged": declares("tools"),
+        "promptsListChanged": declares("prompts"),
+        "resourcesListChanged": declares("resources"),
+    });
+    let any = wanted.as_object().is_some_and(|wanted| wanted.values().any(|value| value == true));
+    if *session.era() == Era::Modern && any {
+        loop {
+            let params = Map::from_iter([("notifications".to_owned(), wanted.clone())]);
+            match session.ask(Asking::new("subscriptions/listen", params)).await {
+                Err(Failure::Rpc(_) | Failure::Http { .. } | Failure::Protocol(_)) => break,
+                // It ended, as streams do.
+                Ok(_) | Err(Failure::Lost(_) | Failure::SessionExpired) => {
+                    sleep(Duration::from_secs(5)).await
+                }
+            }
+        }
+    }
+    std::future::pending().await
+}

@@ -1,0 +1,183 @@
+//! A server's tool as one of ours.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use switchboard_toolcall::{
+    Annotations, BoxFuture, CallContext, Content, ErrorKind, Origin, Part, Tool, ToolError,
+    ToolOutput, ToolSpec,
+};
+
+use super::{
+    config::{Kind, ServerConfig},
+    headers::{self, ParameterHeader},
+    server::Server,
+    session::{Asking, META},
+    transport::Failure,
+};
+
+/// A tool of a server's.
+pub struct RemoteTool {
+    spec: ToolSpec,
+    /// Its name at the server.
+    name: Arc<str>,
+    headers: Vec<ParameterHeader>,
+    server: Arc<Server>,
+}
+
+impl RemoteTool {
+    /// Makes a tool of an entry of `tools/list`.
+    ///
+    /// # Errors
+    /// The entry has no name or no schema, or wants headers that cannot be.
+    pub fn new(entry: Value, server: &Arc<Server>, separator: &str) -> Result<Self, String> {
+        let Value::Object(mut entry) = entry else {
+            return Err("an entry that is no object".to_owned());
+        };
+        let Some(Value::String(name)) = entry.remove("name") else {
+            return Err("a tool without a name".to_owned());
+        };
+        let parameters =
+            entry.remove("inputSchema").ok_or_else(|| format!("'{name}' has no inputSchema"))?;
+        let headers = match server.kind() {
+            Kind::Stdio => Vec::new(),
+            Kind::Http | Kind::Sse => {
+                headers::of_schema(&parameters).map_err(|problem| format!("'{name}': {problem}"))?
+            }
+        };
+        let spec = spec(&name, parameters, entry, server.name(), server.config(), separator);
+        Ok(Self { spec, name: name.into(), headers, server: server.clone() })
+    }
+
+    async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
+        // An expired session is renewed once; a second time is the server's fault.
+        for _ in 0..2 {
+            let session = self.server.session().await?;
+            let _busy = session.usage().busy();
+            let arguments = args.as_object();
+            let mut asking = Asking::new("tools/call", Map::new());
+            asking.params.insert("name".to_owned(), Value::String(self.name.to_string()));
+            asking.params.insert("arguments".to_owned(), args.clone());
+            asking.headers =
+                headers::of_call(&self.name, &self.headers, arguments.unwrap_or(&Map::new()));
+            asking.progress = cx.progress.clone();
+            return match session.ask(asking).await {
+                Ok(result) => output(result),
+                Err(Failure::SessionExpired) => {
+                    self.server.renew(&session, "the session has expired");
+                    continue;
+                }
+                Err(failure) => {
+                    if let Failure::Lost(reason) = &failure {
+                        self.server.renew(&session, reason);
+                    }
+                    Err(self.error(failure))
+                }
+            };
+        }
+        Err(self.error(Failure::SessionExpired))
+    }
+
+    /// What the caller reads: the server's own words where it has any.
+    fn error(&self, failure: Failure) -> ToolError {
+        let server = self.server.name();
+        match failure {
+            Failure::Rpc(error) | Failure::Http { error: Some(error), .. } => {
+                ToolError::new(ErrorKind::ToolError, error.message.clone()).caused_by(error)
+            }
+            lost @ (Failure::Lost(_) | Failure::SessionExpired) => {
+                let service = format!("MCP server '{server}'");
+                let error = ToolError::unreachable(&self.spec.name, service);
+                match self.spec.is_read_only() {
+                    true => error,
+                    false => error.with_hint(
+                        "The call may have been under way; side effects may have happened.",
+                    ),
+                }
+                .caused_by(lost)
+            }
+            failure @ (Failure::Http { .. } | Failure::Protocol(_)) => {
+                let text = format!("MCP server '{server}' did not answer as it should: {failure}");
+                ToolError::new(ErrorKind::ToolError, text).caused_by(failure)
+            }
+        }
+    }
+}
+
+impl Tool for RemoteTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(args, cx))
+    }
+}
+
+fn spec(
+    name: &str,
+    parameters: Value,
+    mut entry: Map<String, Value>,
+    server: &Arc<str>,
+    config: &ServerConfig,
+    separator: &str,
+) -> ToolSpec {
+    let text = |value: Option<Value>| match value {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    };
+    let annotations = entry.get("annotations").cloned().unwrap_or_default();
+    let hint = |key: &str| annotations[key].as_bool();
+    ToolSpec {
+        name: format!("{server}{separator}{name}"),
+        description: text(entry.remove("description")),
+        parameters,
+        output_schema: entry.remove("outputSchema"),
+        annotations: Annotations {
+            read_only: hint("readOnlyHint"),
+            idempotent: hint("idempotentHint"),
+            destructive: hint("destructiveHint"),
+            open_world: hint("openWorldHint"),
+        },
+        origin: Origin::Server { server: server.clone(), tool: name.into() },
+        settings: config.tool_settings(name),
+        extra: entry,
+    }
+}
+
+/// The answer of `tools/call`, with everything in it that is not the protocol's own book-keeping.
+fn output(result: Value) -> Result<ToolOutput, ToolError> {
+    let Value::Object(mut fields) = result else {
+        return Err(ToolError::failed("the server's answer is no tool result"));
+    };
+    fields.remove("resultType");
+    if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
+        meta.remove(&format!("{META}serverInfo"));
+        if meta.is_empty() {
+            fields.remove("_meta");
+        }
+    }
+    let failed = fields.remove("isError") == Some(Value::Bool(true));
+    let parts = match fields.remove("content") {
+        Some(Value::Array(parts)) => parts.into_iter().map(part).collect(),
+        None => Vec::new(),
+        Some(_) => return Err(ToolError::failed("the server's answer is no tool result")),
+    };
+    let output = ToolOutput::Content(Content { parts, fields });
+    match failed {
+        true => Err(ToolError::answered(output)),
+        false => Ok(output),
+    }
+}
+
+/// A part as it came; what is no object is shown as its text.
+fn part(value: Value) -> Part {
+    match value {
+        Value::Object(part) => Part(part),
+        other => Part::text(other.to_string()),
+    }
+}

@@ -1,0 +1,167 @@
+//! Ends a server's processes when we are gone, however we went (MC-7).
+//!
+//! Switchboard starts its own binary again, and that starts the server. The guard shares the server's pipes: when the
+//! last write end of stdin closes, because we closed it or because we were killed with -9, the server has had its end
+//! of input; what does not leave then is sent SIGTERM and after that SIGKILL, as a process group. A parent-death
+//! signal would follow the thread that started the server and would not reach its children.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Write},
+    os::unix::process::{CommandExt, ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, ExitStatus},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    process::{
+        Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+    },
+};
+
+/// The argument by which our binary knows that it is to be a guard.
+pub const ARGUMENT: &str = "__guard";
+
+/// How long processes have to leave: after the end of their input, and again after SIGTERM.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the guard exits with when the command cannot be started, as shells do.
+pub const NOT_STARTED: u8 = 127;
+
+/// Stands at the start of a line on stderr that the guard writes for us, before the number of the server's group.
+pub(crate) const STARTED: &str = "\u{1}switchboard guard: group ";
+
+/// How to start a guard: this program, with these arguments before the command and its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The program.
+    pub program: PathBuf,
+    /// What makes it be a guard.
+    pub args: Vec<OsString>,
+}
+
+impl Guard {
+    /// The running program as a guard; its `main` has to call [`run`] when its first argument is [`ARGUMENT`].
+    ///
+    /// # Errors
+    /// The system does not tell which program we are.
+    pub fn this_program() -> io::Result<Self> {
+        let mut program = std::env::current_exe()?;
+        // An upgrade may have taken our file away; Linux still has what we run.
+        let running = Path::new("/proc/self/exe");
+        if !program.exists() && running.exists() {
+            program = running.to_owned();
+        }
+        Ok(Self { program, args: vec![ARGUMENT.into()] })
+    }
+}
+
+/// Runs a command, given with its arguments, in a process group of its own, and outlives it: nothing of the group is
+/// left when this returns. Returns the command's status, 128 and the signal where it was killed.
+pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let Some(command) = args.next() else {
+        return refuse("a guard needs a command to start");
+    };
+    // The watcher is there first: a server that nobody watches must not run.
+    let (started, group) = mpsc::channel();
+    let watcher = thread::Builder::new().spawn(move || end_with_stdin(&group));
+    if let Err(error) = watcher {
+        return refuse(&cannot_start(&command, &error));
+    }
+    match Command::new(&command).args(args).process_group(0).spawn() {
+        Ok(child) => outlive(child, &started),
+        Err(error) => refuse(&cannot_start(&command, &error)),
+    }
+}
+
+/// One line that says which command could not be started and why.
+pub(crate) fn cannot_start(command: &OsStr, error: &io::Error) -> String {
+    let reason = error.to_string();
+    let reason = reason.split(" (os error").next().unwrap_or_default();
+    format!("cannot start '{}': {reason}", command.to_string_lossy())
+}
+
+fn refuse(reason: &str) -> ExitCode {
+    eprintln!("{reason}");
+    ExitCode::from(NOT_STARTED)
+}
+
+/// Waits for the command and ends what it leaves behind in its group.
+fn outlive(mut child: Child, started: &mpsc::Sender<Pid>) -> ExitCode {
+    let group = Pid::from_child(&child);
+    // The watcher waits for this before it looks at anything, so it cannot be gone.
+    let _ = started.send(group);
+    tell(group);
+    let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while waitid(WaitId::Pid(group), exited).err() == Some(Errno::INTR) {}
+    // Not yet reaped, the command keeps its number: the signal cannot reach a stranger's group.
+    let _ = kill_process_group(group, Signal::TERM);
+    let status = child.wait();
+    if !left(group, PATIENCE) {
+        let _ = kill_process_group(group, Signal::KILL);
+        // Being killed takes a moment too.
+        left(group, PATIENCE);
+    }
+    ExitCode::from(status.map_or(1, code))
+}
+
+/// Tells Switchboard which group to end should the guard itself be killed, and lets go of stdout, so that Switchboard
+/// sees the server close it.
+fn tell(group: Pid) {
+    // In one write, and on a line of its own whatever the server has written by now; a line that it is in the middle
+    // of shows as two.
+    let line = format!("\n{STARTED}{}\n", group.as_raw_nonzero());
+    let _ = io::stderr().write_all(line.as_bytes());
+    if let Ok(nothing) = File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(nothing);
+    }
+}
+
+/// Ends the group once nobody is left who could write to our stdin.
+fn end_with_stdin(started: &mpsc::Receiver<Pid>) {
+    // Nothing comes where the command could not be started.
+    let Ok(group) = started.recv() else { return };
+    wait_for_hangup();
+    thread::sleep(PATIENCE);
+    let _ = kill_process_group(group, Signal::TERM);
+    thread::sleep(PATIENCE);
+    let _ = kill_process_group(group, Signal::KILL);
+}
+
+/// Returns when the other end of our stdin is closed; what is still unread in it does not matter.
+fn wait_for_hangup() {
+    let stdin = rustix::stdio::stdin();
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    // No events are asked for: a hang-up is always reported, and data is none of our business.
+    let mut watched = [PollFd::new(&stdin, PollFlags::empty())];
+    loop {
+        match poll(&mut watched, None) {
+            Ok(_) if watched[0].revents().intersects(gone) => return,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Whether everybody leaves the group within the time.
+fn left(group: Pid, patience: Duration) -> bool {
+    let step = Duration::from_millis(10);
+    for _ in 0..patience.as_millis() / step.as_millis() {
+        if test_kill_process_group(group).is_err() {
+            return true;
+        }
+        thread::sleep(step);
+    }
+    false
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

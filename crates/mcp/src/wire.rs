@@ -1,0 +1,9 @@
+//! JSON-RPC as MCP speaks it: a thin envelope, its payload left as it came.
+
+pub mod eras;
+pub mod message;
+pub mod lines;
+pub mod sse;
+
+pub use eras::Era;
+pub use message::{Incoming, NotJsonRpc, Outgoing, RpcError, parse};

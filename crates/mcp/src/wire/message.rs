@@ -1,0 +1,256 @@
+//! One message: told apart by its fields, its payload kept raw.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A message from the other side.
+#[derive(Debug)]
+pub enum Incoming {
+    /// The answer to a request of ours.
+    Response {
+        /// Our id; none where the other side could not read it.
+        id: Option<u64>,
+        /// The result, or why there is none.
+        outcome: Result<Box<RawValue>, RpcError>,
+    },
+    /// A request of theirs.
+    Request {
+        /// Their id, given back as it came.
+        id: Box<RawValue>,
+        /// What they want.
+        method: String,
+        /// With which parameters.
+        params: Option<Box<RawValue>>,
+    },
+    /// Something they tell us.
+    Notification {
+        /// What it is about.
+        method: String,
+        /// The details.
+        params: Option<Box<RawValue>>,
+    },
+}
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct RpcError {
+    /// The code.
+    #[serde(default)]
+    pub code: i64,
+    /// What went wrong, in words.
+    #[serde(default)]
+    pub message: String,
+    /// More about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Box<serde_json::Value>>,
+}
+
+impl RpcError {
+    /// The method is not known.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// The parameters do not fit.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The revision is not spoken (2026-07-28).
+    pub const UNSUPPORTED_VERSION: i64 = -32022;
+
+    /// An error of ours.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+}
+
+/// Bytes that are no JSON-RPC message, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("not JSON-RPC: {0}")]
+pub struct NotJsonRpc(pub String);
+
+/// All fields that a message can have.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Reads one message.
+///
+/// # Errors
+/// The bytes are not JSON, or JSON of another kind.
+pub fn parse(bytes: &[u8]) -> Result<Incoming, NotJsonRpc> {
+    let fields: Fields<'_> =
+        serde_json::from_slice(bytes).map_err(|error| NotJsonRpc(error.to_string()))?;
+    fields.message()
+}
+
+/// Reads the first message of the bytes, and returns how many of them it took.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_prefix(bytes: &[u8]) -> Result<(Incoming, usize), NotJsonRpc> {
+    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Fields<'_>>();
+    match stream.next() {
+        Some(Ok(fields)) => Ok((fields.message()?, stream.byte_offset())),
+        Some(Err(error)) => Err(NotJsonRpc(error.to_string())),
+        None => Err(NotJsonRpc("nothing there".to_owned())),
+    }
+}
+
+impl Fields<'_> {
+    fn message(self) -> Result<Incoming, NotJsonRpc> {
+        if self.jsonrpc.as_deref() != Some("2.0") {
+            return Err(NotJsonRpc("no \"jsonrpc\":\"2.0\"".to_owned()));
+        }
+        let owned = |raw: &RawValue| raw.to_owned();
+        // `"id": null` is as good as none.
+        let id = self.id.filter(|id| id.get() != "null");
+        match (self.method, id) {
+            (Some(method), Some(id)) => Ok(Incoming::Request {
+                id: id.to_owned(),
+                method: method.into_owned(),
+                params: self.params.map(owned),
+            }),
+            (Some(method), None) => Ok(Incoming::Notification {
+                method: method.into_owned(),
+                params: self.params.map(owned),
+            }),
+            (None, id) => {
+                let outcome = match (self.result, self.error) {
+                    (_, Some(error)) if error.get() != "null" => Err(read_error(error)),
+                    (Some(result), _) => Ok(result.to_owned()),
+                    _ => return Err(NotJsonRpc("no method, result or error".to_owned())),
+                };
+                Ok(Incoming::Response { id: id.and_then(our_id), outcome })
+            }
+        }
+    }
+}
+
+/// Some servers give our number back as a string.
+fn our_id(id: &RawValue) -> Option<u64> {
+    id.get().trim_matches('"').parse().ok()
+}
+
+fn read_error(error: &RawValue) -> RpcError {
+    serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError {
+        code: 0,
+        message: format!("an error that is none: {}", error.get()),
+        data: None,
+    })
+}
+
+/// A message of ours.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Outgoing<'a> {
+    /// A request.
+    Request {
+        /// Always "2.0".
+        jsonrpc: Version,
+        /// Our id.
+        id: u64,
+        /// What we want.
+        method: &'a str,
+        /// With which parameters.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a RawValue>,
+    },
+    /// A notification.
+    Notification {
+        /// Always "2.0".
+        jsonrpc: Version,
+        /// What it is about.
+        method: &'a str,
+        /// The details.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a RawValue>,
+    },
+    /// A good answer.
+    Result {
+        /// Always "2.0".
+        jsonrpc: Version,
+        /// Their id.
+        id: &'a RawValue,
+        /// What they get.
+        result: &'a RawValue,
+    },
+    /// A bad answer.
+    Error {
+        /// Always "2.0".
+        jsonrpc: Version,
+        /// Their id.
+        id: &'a RawValue,
+        /// What went wrong.
+        error: &'a RpcError,
+    },
+}
+
+impl<'a> Outgoing<'a> {
+    /// A request of ours.
+    pub fn request(id: u64, method: &'a str, params: Option<&'a RawValue>) -> Self {
+        Self::Request { jsonrpc: Version, id, method, params }
+    }
+
+    /// Something we tell.
+    pub fn notification(method: &'a str, params: Option<&'a RawValue>) -> Self {
+        Self::Notification { jsonrpc: Version, method, params }
+    }
+
+    /// The answer to a request of theirs.
+    pub fn response(id: &'a RawValue, outcome: &'a Result<Box<RawValue>, RpcError>) -> Self {
+        match outcome {
+            Ok(result) => Self::Result { jsonrpc: Version, id, result },
+            Err(error) => Self::Error { jsonrpc: Version, id, error },
+        }
+    }
+
+    /// The message as JSON on one line, without its end.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Serializing strings, numbers and raw JSON into memory cannot fail.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Appends the message as one line, with its end.
+    pub fn write_line(&self, buffer: &mut Vec<u8>) {
+        let start = buffer.len();
+        // As above.
+        if serde_json::to_writer(&mut *buffer, self).is_err() {
+            buffer.truncate(start);
+            return;
+        }
+        // Raw JSON may have been laid out on several lines; within its strings a line end is always escaped.
+        for byte in &mut buffer[start..] {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        buffer.push(b'\n');
+    }
+}
+
+/// Writes `"2.0"`.
+#[derive(Clone, Copy, Debug)]
+pub struct Version;
+
+impl Serialize for Version {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("2.0")
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("2.0")
+    }
+}

@@ -1,0 +1,83 @@
+//! The MCP conformance suite, against our client: both revisions, every scored scenario outside `auth/*`.
+//!
+//! The suite starts `examples/conformance_client.rs` once per scenario. What is known to fail is in
+//! `expected-failures.yml`; a failure that is not there fails the run, and so does one there that passes.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
+
+// MC-1
+#[test]
+fn revision_2025_11_25() {
+    let scenarios = [
+        "initialize",
+        "tools_call",
+        "elicitation-sep1034-client-defaults",
+        "sse-retry",
+        "json-schema-2020-12-preservation",
+    ];
+    passes("2025-11-25", &scenarios);
+}
+
+// MC-1
+#[test]
+fn revision_2026_07_28() {
+    let scenarios = [
+        "tools_call",
+        "request-metadata",
+        "sep-2322-client-request-state",
+        "http-standard-headers",
+        "http-custom-headers",
+        "http-invalid-tool-headers",
+        "json-schema-ref-no-deref",
+        "json-schema-2020-12-preservation",
+    ];
+    passes("2026-07-28", &scenarios);
+}
+
+/// Runs what the revision requires, and looks at what became of each scenario.
+fn passes(revision: &str, scenarios: &[&str]) {
+    let output = Command::new(part("mcp-node/node_modules/.bin/node"))
+        .arg(part("mcp-node/node_modules/.bin/conformance"))
+        .args(["client", "--requirements", revision, "--expected-failures"])
+        .arg(Path::new(PACKAGE).join("tests/conformance/expected-failures.yml"))
+        .arg("--command")
+        .arg(client())
+        .output()
+        .unwrap();
+    let (told, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{told}\n{errors}");
+    for scenario in scenarios {
+        assert!(told.contains(&format!("✓ {scenario}: ")), "{scenario}: {told}\n{errors}");
+    }
+    let failed = told.lines().filter_map(|line| line.trim_start().strip_prefix("✗ "));
+    let unexpected: Vec<_> = failed.filter(|scenario| !scenario.starts_with("auth/")).collect();
+    assert!(unexpected.is_empty(), "{unexpected:?}\n{errors}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A file among the parts that `cargo xtask parts` installs.
+fn part(path: &str) -> PathBuf {
+    let parts = std::env::var_os("SWITCHBOARD_PARTS").map(PathBuf::from);
+    let path = parts.expect("SWITCHBOARD_PARTS is not set: run `cargo xtask test`").join(path);
+    assert!(path.exists(), "no `{}`: run `cargo xtask parts`", path.display());
+    path
+}
+
+/// The driver, which cargo builds with the tests.
+fn client() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    let path = folder.join("examples/conformance_client");
+    assert!(path.exists(), "no `{}`: run `cargo build --examples`", path.display());
+    path
+}

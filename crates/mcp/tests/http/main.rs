@@ -1,0 +1,12 @@
+//! The HTTP transports against a server whose every byte the test decides.
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod server;
+mod client;
+mod modern;
+mod legacy;
+mod streams;
+mod connections;
+mod failures;
+mod old_sse;
+mod life;
