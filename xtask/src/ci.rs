@@ -9,15 +9,9 @@ use crate::{spec, test};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
-    command(
-        "formatting",
-        Run::new("cargo").arguments(["fmt", "--all", "--check"]),
-    )?;
+    command("formatting", Run::new("cargo").arguments(["fmt", "--all", "--check"]))?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
-    command(
-        "lints",
-        Run::cargo(clippy).arguments(["--", "-D", "warnings"]),
-    )?;
+    command("lints", Run::cargo(clippy).arguments(["--", "-D", "warnings"]))?;
     let docs = Run::cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
     command("docs", docs.environment("RUSTDOCFLAGS", "-D warnings"))?;
     step("spec ids", "cargo xtask spec", spec::check)?;

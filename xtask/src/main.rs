@@ -14,11 +14,7 @@ use clap::{Parser, Subcommand};
 
 /// The tasks of the people who work on Switchboard, and of CI.
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    arg_required_else_help = true
-)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     task: Task,

@@ -55,11 +55,7 @@ fn parts_under(declared: &Path, installed: &Path) -> Result<Vec<Part>> {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            parts.push(Part {
-                declared: entry.path(),
-                installed: installed.join(&name),
-                name,
-            });
+            parts.push(Part { declared: entry.path(), installed: installed.join(&name), name });
         }
     }
     parts.sort_by(|one, other| one.name.cmp(&other.name));

@@ -29,10 +29,7 @@ impl Run {
                 command.env_remove(&name);
             }
         }
-        Self {
-            command,
-            shown_environment: Vec::new(),
-        }
+        Self { command, shown_environment: Vec::new() }
     }
 
     /// A `cargo` subcommand that resolves dependencies; in CI a stale `Cargo.lock` is an error instead of being mended.
@@ -58,17 +55,13 @@ impl Run {
 
     pub(crate) fn environment(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
-        self.shown_environment
-            .push((name.to_owned(), value.to_owned()));
+        self.shown_environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Runs to the end, with output going where ours goes.
     pub(crate) fn stream(&mut self) -> Result<()> {
-        let status = self
-            .command
-            .status()
-            .with_context(|| self.failed_to_start())?;
+        let status = self.command.status().with_context(|| self.failed_to_start())?;
         if !status.success() {
             bail!("`{self}` failed ({status})");
         }
@@ -94,16 +87,12 @@ impl Run {
             let reason = String::from_utf8_lossy(&output.stderr);
             bail!("`{self}` failed ({}): {}", output.status, reason.trim());
         }
-        Ok(String::from_utf8_lossy(&output.stdout)
-            .trim_end()
-            .to_owned())
+        Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     }
 
     /// Runs to the end; whatever the exit status, it is the caller's to judge.
     pub(crate) fn output(&mut self) -> Result<Output> {
-        self.command
-            .output()
-            .with_context(|| self.failed_to_start())
+        self.command.output().with_context(|| self.failed_to_start())
     }
 
     /// Whether it can be started and succeeds.
@@ -123,11 +112,7 @@ impl fmt::Display for Run {
         for (name, value) in &self.shown_environment {
             write!(formatter, "{name}={} ", quoted(value))?;
         }
-        write!(
-            formatter,
-            "{}",
-            self.command.get_program().to_string_lossy()
-        )?;
+        write!(formatter, "{}", self.command.get_program().to_string_lossy())?;
         for argument in self.command.get_args() {
             write!(formatter, " {}", quoted(&argument.to_string_lossy()))?;
         }
@@ -149,9 +134,7 @@ pub(crate) fn root() -> PathBuf {
     // Cargo tells at run time; the path at build time serves when the binary is started by hand.
     let manifest =
         std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    Path::new(&manifest)
-        .parent()
-        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    Path::new(&manifest).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 /// Whether this is CI's run, which mends nothing.
@@ -161,10 +144,7 @@ pub(crate) fn in_ci() -> bool {
 
 /// Runs `work` and tells how long it took.
 pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "xtask is not async: there is no clock to pause"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "xtask is not async: there is no clock to pause")]
     let start = Instant::now();
     let value = work()?;
     Ok((value, start.elapsed()))
@@ -183,11 +163,7 @@ pub(crate) fn red(text: &str) -> String {
 /// Wraps `text` in an ANSI style where a person will see it.
 pub(crate) fn paint(style: &str, text: &str, on_terminal: bool) -> String {
     let wanted = on_terminal && std::env::var_os("NO_COLOR").is_none();
-    if wanted {
-        format!("\u{1b}[{style}m{text}\u{1b}[0m")
-    } else {
-        text.to_owned()
-    }
+    if wanted { format!("\u{1b}[{style}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 #[cfg(test)]
@@ -199,10 +175,7 @@ mod tests {
         let run = Run::new("cargo")
             .arguments(["doc", "it's", ""])
             .environment("RUSTDOCFLAGS", "-D warnings");
-        assert_eq!(
-            run.to_string(),
-            r"RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s' ''"
-        );
+        assert_eq!(run.to_string(), r"RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s' ''");
     }
 
     #[test]
@@ -214,13 +187,7 @@ mod tests {
 
     #[test]
     fn a_failing_program_is_an_error_with_its_reason() {
-        let error = Run::new("sh")
-            .arguments(["-c", "echo why >&2; exit 3"])
-            .text()
-            .unwrap_err();
-        assert!(
-            error.to_string().ends_with("(exit status: 3): why"),
-            "{error}"
-        );
+        let error = Run::new("sh").arguments(["-c", "echo why >&2; exit 3"]).text().unwrap_err();
+        assert!(error.to_string().ends_with("(exit status: 3): why"), "{error}");
     }
 }

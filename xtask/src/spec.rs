@@ -25,20 +25,14 @@ pub(crate) fn run(json: bool) -> Result<()> {
     let written = if json {
         writeln!(stdout, "{:#}", report::json(&comparison))
     } else {
-        write!(
-            stdout,
-            "{}",
-            report::text(&comparison, stdout.is_terminal())
-        )
+        write!(stdout, "{}", report::text(&comparison, stdout.is_terminal()))
     };
     // A reader that has seen enough, such as `head`, is no error.
-    written.or_else(|error| {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            Ok(())
-        } else {
-            Err(error)
-        }
-    })?;
+    written.or_else(
+        |error| {
+            if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+        },
+    )?;
     comparison.judge()
 }
 
@@ -65,16 +59,9 @@ impl Comparison {
             .with_context(|| format!("failed to read `{}`", path.display()))?;
         let contract = Contract::parse(&text);
         if contract.ids().next().is_none() {
-            bail!(
-                "`{}` has no requirement, such as `- EX-1 Given a name …`",
-                path.display()
-            );
+            bail!("`{}` has no requirement, such as `- EX-1 Given a name …`", path.display());
         }
-        let mut comparison = Self {
-            contract,
-            named: BTreeMap::new(),
-            unknown: BTreeMap::new(),
-        };
+        let mut comparison = Self { contract, named: BTreeMap::new(), unknown: BTreeMap::new() };
         for file in files()? {
             comparison.add(&file)?;
         }
@@ -89,10 +76,7 @@ impl Comparison {
         }
         let text = fs::read_to_string(&path).with_context(|| format!("failed to read `{file}`"))?;
         for mention in mentions::scan(file, &text, &self.contract) {
-            let place = Place {
-                file: file.to_owned(),
-                line: mention.line,
-            };
+            let place = Place { file: file.to_owned(), line: mention.line };
             if !self.contract.has(&mention.id) {
                 self.unknown.entry(mention.id).or_default().push(place);
             } else if mention.in_test {
@@ -106,29 +90,15 @@ impl Comparison {
         if self.unknown.is_empty() {
             return Ok(());
         }
-        let lines: Vec<String> = self
-            .unknown
-            .iter()
-            .map(|(id, places)| report::line(id, places))
-            .collect();
-        bail!(
-            "the code names ids that docs/spec.md does not have:\n{}",
-            lines.join("\n")
-        );
+        let lines: Vec<String> =
+            self.unknown.iter().map(|(id, places)| report::line(id, places)).collect();
+        bail!("the code names ids that docs/spec.md does not have:\n{}", lines.join("\n"));
     }
 }
 
 /// The files that may name ids: tracked or new, but not ignored; relative to the root.
 fn files() -> Result<Vec<String>> {
-    let list = [
-        "ls-files",
-        "-co",
-        "--exclude-standard",
-        "--",
-        "*.rs",
-        "*.mjs",
-        "*.py",
-    ];
+    let list = ["ls-files", "-co", "--exclude-standard", "--", "*.rs", "*.mjs", "*.py"];
     let list = Run::new("git").arguments(list).text()?;
     // xtask's own tests are full of ids that prove nothing about Switchboard.
     let is_ours = |file: &&str| !Path::new(file).starts_with("xtask");

@@ -28,21 +28,12 @@ pub(super) fn install(packages: &[&str]) -> Result<()> {
     eprintln!("installing {} (Debian)…", wanted.join(", "));
     let rights = rights(&wanted)?;
     apt_get(rights, &["update"]).quiet()?;
-    let install = [
-        "install",
-        "-y",
-        "--no-install-recommends",
-        "-o",
-        WAIT_FOR_LOCK,
-    ];
+    let install = ["install", "-y", "--no-install-recommends", "-o", WAIT_FOR_LOCK];
     apt_get(rights, &install).arguments(&wanted).quiet()?;
 
     let still = missing(&wanted)?;
     if !still.is_empty() {
-        bail!(
-            "apt-get succeeded, but dpkg does not list as installed: {}",
-            still.join(", ")
-        );
+        bail!("apt-get succeeded, but dpkg does not list as installed: {}", still.join(", "));
     }
     Ok(())
 }
@@ -86,8 +77,5 @@ fn rights(wanted: &[&str]) -> Result<Rights> {
 
 fn apt_get((program, before): Rights, arguments: &[&str]) -> Run {
     let quietly = ["DEBIAN_FRONTEND=noninteractive", "apt-get"];
-    Run::new(program)
-        .arguments(before)
-        .arguments(quietly)
-        .arguments(arguments)
+    Run::new(program).arguments(before).arguments(quietly).arguments(arguments)
 }

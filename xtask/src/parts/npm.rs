@@ -25,10 +25,7 @@ pub(super) fn install(part: &Part) -> Result<()> {
         .arguments(["--version"])
         .text()
         .context("npm packages need Node.js and npm")?;
-    let stamp = Stamp::new(
-        &part.installed.join("node_modules"),
-        &[&node, &package, &lock],
-    );
+    let stamp = Stamp::new(&part.installed.join("node_modules"), &[&node, &package, &lock]);
     if stamp.is_current() {
         return Ok(());
     }
@@ -39,10 +36,7 @@ pub(super) fn install(part: &Part) -> Result<()> {
     fs::write(part.installed.join("package-lock.json"), &lock)?;
     // `npm ci` takes exactly what the lock file says, and starts by removing node_modules with its stamp.
     let ci = ["ci", "--no-audit", "--no-fund"];
-    Run::new("npm")
-        .arguments(ci)
-        .within(&part.installed)
-        .quiet()?;
+    Run::new("npm").arguments(ci).within(&part.installed).quiet()?;
     // It leaves no folder where a package needs no other.
     fs::create_dir_all(part.installed.join("node_modules"))?;
     stamp.write()

@@ -44,9 +44,7 @@ pub(super) fn install(part: &Part) -> Result<()> {
             .within(&part.installed)
             .arguments(["--disable-pip-version-check"])
     };
-    pip()
-        .arguments(["install", "--no-deps", "-r", "requirements.txt"])
-        .quiet()?;
+    pip().arguments(["install", "--no-deps", "-r", "requirements.txt"]).quiet()?;
     pip().arguments(["check"]).quiet()?;
     stamp.write()
 }
@@ -55,9 +53,5 @@ pub(super) fn install(part: &Part) -> Result<()> {
 pub(super) fn unpinned(requirements: &str) -> Option<&str> {
     let names_package =
         |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("--hash=");
-    requirements
-        .lines()
-        .map(str::trim)
-        .filter(names_package)
-        .find(|line| !line.contains("=="))
+    requirements.lines().map(str::trim).filter(names_package).find(|line| !line.contains("=="))
 }

@@ -16,10 +16,7 @@ pub(super) struct Stamp {
 
 impl Stamp {
     pub(super) fn new(folder: &Path, inputs: &[&str]) -> Self {
-        Self {
-            path: folder.join(".stamp"),
-            inputs: inputs.join("\n"),
-        }
+        Self { path: folder.join(".stamp"), inputs: inputs.join("\n") }
     }
 
     /// Whether the folder was installed, to the end, from these inputs.

@@ -9,11 +9,8 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let unique = format!(
-            "xtask-{}-{}",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
+        let unique =
+            format!("xtask-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(unique);
         fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -44,10 +41,7 @@ fn a_stamp_is_current_only_for_the_inputs_it_was_written_for() {
     let scratch = Scratch::new();
     let stamp = |inputs: &[&str]| Stamp::new(&scratch.0, inputs);
 
-    assert!(
-        !stamp(&["v20", "lock"]).is_current(),
-        "nothing is installed yet"
-    );
+    assert!(!stamp(&["v20", "lock"]).is_current(), "nothing is installed yet");
     stamp(&["v20", "lock"]).write().unwrap();
     assert!(stamp(&["v20", "lock"]).is_current());
     assert!(!stamp(&["v22", "lock"]).is_current(), "another Node.js");
@@ -71,9 +65,7 @@ fn parts_are_folders_in_the_order_of_their_names() {
     assert_eq!(names, ["a", "b"]);
     assert_eq!(parts[0].installed, Path::new("/installed/a"));
     assert!(
-        parts_under(&scratch.0.join("nobody"), Path::new("/"))
-            .unwrap()
-            .is_empty(),
+        parts_under(&scratch.0.join("nobody"), Path::new("/")).unwrap().is_empty(),
         "no parts is fine"
     );
 }
@@ -81,9 +73,7 @@ fn parts_are_folders_in_the_order_of_their_names() {
 #[test]
 fn a_package_without_lock_file_is_refused_with_the_way_out() {
     let scratch = Scratch::new();
-    let error = npm::install(&scratch.part("package.json", "{}"))
-        .unwrap_err()
-        .to_string();
+    let error = npm::install(&scratch.part("package.json", "{}")).unwrap_err().to_string();
     assert!(error.contains("npm install --package-lock-only"), "{error}");
 }
 
@@ -95,10 +85,7 @@ fn a_requirement_without_version_is_refused_by_name() {
         .to_string();
     assert!(error.ends_with("but says `mcp>=1`"), "{error}");
 
-    assert_eq!(
-        python::unpinned("# why\n\nsix==1.16.0 \\\n    --hash=sha256:00\n"),
-        None
-    );
+    assert_eq!(python::unpinned("# why\n\nsix==1.16.0 \\\n    --hash=sha256:00\n"), None);
     assert_eq!(python::unpinned("-r other.txt"), Some("-r other.txt"));
 }
 

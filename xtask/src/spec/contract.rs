@@ -14,22 +14,14 @@ impl Id {
     pub(super) fn at_start(text: &str) -> Option<(Self, &str)> {
         let (area, rest) = text.split_at_checked(2)?;
         let rest = rest.strip_prefix('-')?;
-        let end = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let (digits, rest) = rest.split_at(end);
         // `AB-3x` and `AB-3-4` are other people's words.
         let ends_here = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-');
         if !ends_here || !area.chars().all(|c| c.is_ascii_uppercase()) {
             return None;
         }
-        Some((
-            Self {
-                area: area.to_owned(),
-                number: digits.parse().ok()?,
-            },
-            rest,
-        ))
+        Some((Self { area: area.to_owned(), number: digits.parse().ok()? }, rest))
     }
 }
 
@@ -62,10 +54,7 @@ impl Contract {
         let mut in_requirement = false;
         for line in document.lines() {
             if let Some(heading) = line.strip_prefix("## ") {
-                sections.push(Section {
-                    heading: heading.to_owned(),
-                    requirements: Vec::new(),
-                });
+                sections.push(Section { heading: heading.to_owned(), requirements: Vec::new() });
                 in_requirement = false;
                 continue;
             }
@@ -73,10 +62,7 @@ impl Contract {
                 continue;
             };
             if let Some((id, text)) = line.strip_prefix("- ").and_then(Id::at_start) {
-                section.requirements.push(Requirement {
-                    id,
-                    text: text.trim().to_owned(),
-                });
+                section.requirements.push(Requirement { id, text: text.trim().to_owned() });
                 in_requirement = true;
             } else if in_requirement && line.starts_with("  ") {
                 if let Some(requirement) = section.requirements.last_mut() {
@@ -111,10 +97,7 @@ impl Contract {
 impl Requirement {
     /// Its first sentence, cut at a word to at most `width` characters.
     pub(super) fn gist(&self, width: usize) -> String {
-        let sentence = self
-            .text
-            .find(". ")
-            .map_or(self.text.as_str(), |end| &self.text[..end]);
+        let sentence = self.text.find(". ").map_or(self.text.as_str(), |end| &self.text[..end]);
         let sentence = sentence.trim_end_matches(['.', ':', ';']);
         if sentence.chars().count() <= width {
             return sentence.to_owned();
@@ -148,11 +131,8 @@ mod tests {
     #[test]
     fn requirements_are_bullets_with_an_id_under_their_heading() {
         let contract = Contract::parse(DOCUMENT);
-        let headings: Vec<&str> = contract
-            .sections
-            .iter()
-            .map(|section| section.heading.as_str())
-            .collect();
+        let headings: Vec<&str> =
+            contract.sections.iter().map(|section| section.heading.as_str()).collect();
         assert_eq!(headings, ["2. The call path (EX)", "3. Records (RC, GW)"]);
         let ids: Vec<String> = contract.ids().map(Id::to_string).collect();
         assert_eq!(ids, ["EX-1", "EX-2", "RC-1", "GW-10"]);
@@ -183,10 +163,8 @@ mod tests {
 
     #[test]
     fn a_gist_is_the_first_sentence_cut_at_a_word() {
-        let requirement = |text: &str| Requirement {
-            id: Id::at_start("EX-1").unwrap().0,
-            text: text.to_owned(),
-        };
+        let requirement =
+            |text: &str| Requirement { id: Id::at_start("EX-1").unwrap().0, text: text.to_owned() };
         assert_eq!(requirement("Short. More.").gist(20), "Short");
         assert_eq!(requirement("One, two and three.").gist(12), "One, two…");
         assert_eq!(requirement("ääää öööö.").gist(6), "ääää…");

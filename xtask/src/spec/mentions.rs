@@ -64,9 +64,7 @@ fn ids_in(comment: &str, contract: &Contract) -> Vec<Id> {
         }
         // An id begins where a word begins: `UTF-8` has none.
         let word_end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
-        let gap = rest[word_end..]
-            .find(is_word)
-            .unwrap_or(rest.len() - word_end);
+        let gap = rest[word_end..].find(is_word).unwrap_or(rest.len() - word_end);
         in_opening_list &= word_end == 0 && rest[..gap].chars().all(|c| c == ',' || c == ' ');
         rest = &rest[word_end + gap..];
     }
@@ -84,9 +82,7 @@ fn first_test_line(file: &str, text: &str) -> Option<usize> {
     }
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let opens_module = |index: usize| {
-        let after_attributes = lines[index + 1..]
-            .iter()
-            .find(|line| !line.starts_with("#["));
+        let after_attributes = lines[index + 1..].iter().find(|line| !line.starts_with("#["));
         // `mod tests;` is in a file of its own, and what follows it here need not be tests.
         after_attributes.is_some_and(|line| line.contains("mod ") && line.ends_with('{'))
     };
@@ -111,10 +107,7 @@ mod tests {
 
     /// What is found in one comment.
     fn found(comment: &str) -> Vec<String> {
-        ids_in(comment, &contract())
-            .iter()
-            .map(Id::to_string)
-            .collect()
+        ids_in(comment, &contract()).iter().map(Id::to_string).collect()
     }
 
     #[test]
@@ -157,33 +150,18 @@ mod tests {
     fn only_test_code_proves_a_requirement() {
         let source =
             "// EX-1\nfn f() {}\n#[cfg(test)]\n#[expect(x)]\nmod tests {\n    // EX-1, EX-1\n}\n";
-        assert_eq!(
-            lines("crates/a/src/call.rs", source),
-            [(1, false), (6, true)]
-        );
+        assert_eq!(lines("crates/a/src/call.rs", source), [(1, false), (6, true)]);
         assert_eq!(lines("crates/a/tests/it/main.rs", "// EX-1"), [(1, true)]);
-        assert_eq!(
-            lines("crates/a/src/call/tests.rs", "f(); // EX-1"),
-            [(1, true)]
-        );
+        assert_eq!(lines("crates/a/src/call/tests.rs", "f(); // EX-1"), [(1, true)]);
         assert_eq!(lines("crates/a/benches/b.rs", "// EX-1"), [(1, true)]);
         assert_eq!(lines("parts/mathjs/answers.mjs", "// EX-1"), [(1, true)]);
-        assert_eq!(
-            lines("crates/a/tests/peer.py", "x = 1  # EX-1"),
-            [(1, true)]
-        );
+        assert_eq!(lines("crates/a/tests/peer.py", "x = 1  # EX-1"), [(1, true)]);
     }
 
     #[test]
     fn tests_in_another_file_do_not_turn_the_rest_of_this_one_into_tests() {
-        assert_eq!(
-            lines("src/a.rs", "#[cfg(test)]\nmod tests;\n// EX-1\n"),
-            [(3, false)]
-        );
-        assert_eq!(
-            lines("src/a.rs", "#[cfg(test)]\nuse x;\n// EX-1\n"),
-            [(3, false)]
-        );
+        assert_eq!(lines("src/a.rs", "#[cfg(test)]\nmod tests;\n// EX-1\n"), [(3, false)]);
+        assert_eq!(lines("src/a.rs", "#[cfg(test)]\nuse x;\n// EX-1\n"), [(3, false)]);
     }
 
     #[test]

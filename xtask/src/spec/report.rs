@@ -27,66 +27,39 @@ pub(super) fn text(comparison: &Comparison, on_terminal: bool) -> String {
 
 fn add_section(out: &mut String, comparison: &Comparison, section: &Section, on_terminal: bool) {
     let count = |requirement: &Requirement| comparison.named.get(&requirement.id).map(Vec::len);
-    let named = section
-        .requirements
-        .iter()
-        .filter_map(|it| Some(format!("{} ×{}", it.id, count(it)?)));
+    let named =
+        section.requirements.iter().filter_map(|it| Some(format!("{} ×{}", it.id, count(it)?)));
     let named: Vec<String> = named.collect();
     if !named.is_empty() {
-        let _ = writeln!(
-            out,
-            "  {} {}",
-            paint("32", "named by tests:", on_terminal),
-            named.join(", ")
-        );
+        let _ =
+            writeln!(out, "  {} {}", paint("32", "named by tests:", on_terminal), named.join(", "));
     }
-    let unnamed: Vec<&Requirement> = section
-        .requirements
-        .iter()
-        .filter(|it| count(it).is_none())
-        .collect();
+    let unnamed: Vec<&Requirement> =
+        section.requirements.iter().filter(|it| count(it).is_none()).collect();
     if !unnamed.is_empty() {
-        let _ = writeln!(
-            out,
-            "  {}",
-            paint("33", "named by no test yet:", on_terminal)
-        );
+        let _ = writeln!(out, "  {}", paint("33", "named by no test yet:", on_terminal));
     }
     for requirement in unnamed {
-        let _ = writeln!(
-            out,
-            "    {:<6} {}",
-            requirement.id,
-            requirement.gist(GIST_WIDTH)
-        );
+        let _ = writeln!(out, "    {:<6} {}", requirement.id, requirement.gist(GIST_WIDTH));
     }
 }
 
 /// How far the tests are, in one line.
 pub(super) fn summary(comparison: &Comparison) -> String {
     let all = comparison.contract.ids().count();
-    format!(
-        "{} of {all} requirements are named by tests",
-        comparison.named.len()
-    )
+    format!("{} of {all} requirements are named by tests", comparison.named.len())
 }
 
 /// An id and where it is named.
 pub(super) fn line(id: &Id, places: &[Place]) -> String {
-    format!(
-        "  {id} in {}",
-        places.iter().map(place).collect::<Vec<_>>().join(", ")
-    )
+    format!("  {id} in {}", places.iter().map(place).collect::<Vec<_>>().join(", "))
 }
 
 /// The same for programs: `{requirements: [{id, section, text, places}], unknown: [{id, places}]}`.
 pub(super) fn json(comparison: &Comparison) -> Value {
     let requirements = comparison.contract.sections.iter().flat_map(|section| {
         section.requirements.iter().map(|requirement| {
-            let places = comparison
-                .named
-                .get(&requirement.id)
-                .map_or(&[][..], Vec::as_slice);
+            let places = comparison.named.get(&requirement.id).map_or(&[][..], Vec::as_slice);
             json!({
                 "id": requirement.id.to_string(),
                 "section": section.heading,
@@ -115,20 +88,11 @@ mod tests {
     fn comparison() -> Comparison {
         let contract =
             Contract::parse("## 2. Calls (EX)\n- EX-1 It runs. Always.\n- EX-2 In order.\n");
-        let places = |line| {
-            vec![Place {
-                file: "tests/a.rs".into(),
-                line,
-            }]
-        };
+        let places = |line| vec![Place { file: "tests/a.rs".into(), line }];
         let id = |text| Id::at_start(text).unwrap().0;
         let named = BTreeMap::from([(id("EX-1"), places(3))]);
         let unknown = BTreeMap::from([(id("EX-7"), places(9))]);
-        Comparison {
-            contract,
-            named,
-            unknown,
-        }
+        Comparison { contract, named, unknown }
     }
 
     #[test]

@@ -1,0 +1,11 @@
+//! Anthropic Messages.
+
+mod client;
+mod convert;
+mod wire;
+
+pub use client::Client;
+pub use convert::convert_tools;
+
+#[cfg(test)]
+pub(crate) use wire::Answer;

@@ -1,0 +1,183 @@
+//! What is sent: the request, its messages and its tools.
+
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::ToolSpec;
+
+use crate::{
+    AiMessage, Image, Message, ModelConfig, Provider, Request, ToolChoice, ToolReply,
+    lower::{self, Lowered, Names},
+};
+
+/// The API wants a limit; enough for long answers.
+const DEFAULT_MAX_TOKENS: u32 = 8_192;
+
+/// The body of a request.
+pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+    let mut body = Map::new();
+    let most = request.max_tokens.or(config.max_tokens).unwrap_or(DEFAULT_MAX_TOKENS);
+    body.insert("model".to_owned(), json!(config.model));
+    body.insert("max_tokens".to_owned(), json!(most));
+    body.insert("stream".to_owned(), json!(request.stream));
+    if let Some(temperature) = request.temperature.or(config.temperature) {
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), Value::Array(tools(lowered)));
+        if request.choice == ToolChoice::Never {
+            body.insert("tool_choice".to_owned(), json!({"type": "none"}));
+        }
+    }
+    let (system, rest) = split_system(request.messages);
+    if let Some(system) = system_blocks(&system) {
+        body.insert("system".to_owned(), system);
+    }
+    body.insert("messages".to_owned(), Value::Array(messages(rest, &lowered.names)));
+    Value::Object(body)
+}
+
+/// The tools as they are sent, in the order in which they were given. None in, none out.
+pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
+    tools(&lower::tools(Provider::Anthropic, specs))
+}
+
+/// The last tool ends what is cached: all tools.
+fn tools(lowered: &Lowered) -> Vec<Value> {
+    let mut tools: Vec<_> = lowered
+        .tools
+        .iter()
+        .map(|tool| {
+            json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
+        })
+        .collect();
+    if let Some(last) = tools.last_mut() {
+        last["cache_control"] = json!({"type": "ephemeral"});
+    }
+    tools
+}
+
+/// The system messages at the start; later ones stay where they were said.
+fn split_system(messages: &[Message]) -> (Vec<&str>, &[Message]) {
+    let system: Vec<&str> = messages
+        .iter()
+        .map_while(|message| match message {
+            Message::System(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let rest = &messages[system.len()..];
+    (system, rest)
+}
+
+fn system_blocks(texts: &[&str]) -> Option<Value> {
+    let said = texts.iter().filter(|text| !text.trim().is_empty());
+    let mut blocks: Vec<_> = said.map(|text| json!({"type": "text", "text": text})).collect();
+    blocks.last_mut()?["cache_control"] = json!({"type": "ephemeral"});
+    Some(Value::Array(blocks))
+}
+
+/// Roles take turns: what follows an answer becomes one user message, results of tools first.
+fn messages(messages: &[Message], names: &Names) -> Vec<Value> {
+    let mut sent = Vec::new();
+    let mut user = UserTurn::default();
+    for message in messages {
+        match message {
+            Message::System(text) | Message::User(text) => user.say(text),
+            Message::Tool(reply) => user.results.push(result(reply)),
+            Message::Ai(message) => {
+                let blocks = assistant(message, names);
+                // The API rejects a message without content; its neighbours then become one.
+                if !blocks.is_empty() {
+                    sent.extend(std::mem::take(&mut user).into_message());
+                    sent.push(json!({"role": "assistant", "content": blocks}));
+                }
+            }
+        }
+    }
+    sent.extend(user.into_message());
+    sent
+}
+
+/// All that is said between two answers.
+#[derive(Default)]
+struct UserTurn {
+    results: Vec<Value>,
+    texts: Vec<Value>,
+}
+
+impl UserTurn {
+    fn say(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.texts.push(json!({"type": "text", "text": text}));
+        }
+    }
+
+    fn into_message(self) -> Option<Value> {
+        let blocks: Vec<_> = self.results.into_iter().chain(self.texts).collect();
+        (!blocks.is_empty()).then(|| json!({"role": "user", "content": blocks}))
+    }
+}
+
+fn result(reply: &ToolReply) -> Value {
+    let mut block = json!({"type": "tool_result", "tool_use_id": plain_id(&reply.tool_call_id)});
+    if reply.is_error {
+        block["is_error"] = json!(true);
+    }
+    if reply.images.is_empty() {
+        if !reply.content.is_empty() {
+            block["content"] = json!(reply.content);
+        }
+        return block;
+    }
+    let text = (!reply.content.is_empty()).then(|| json!({"type": "text", "text": reply.content}));
+    let images = reply.images.iter().map(|Image { media_type, data }| {
+        json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
+    });
+    block["content"] = text.into_iter().chain(images).collect();
+    block
+}
+
+/// What the model said: as it came where it came from here, otherwise in our words.
+fn assistant(message: &AiMessage, names: &Names) -> Vec<Value> {
+    if let Some(blocks) = native(message) {
+        return blocks;
+    }
+    let mut blocks = Vec::new();
+    if !message.content.trim().is_empty() {
+        blocks.push(json!({"type": "text", "text": message.content}));
+    }
+    blocks.extend(message.tool_calls.iter().map(|call| {
+        json!({"type": "tool_use", "id": plain_id(&call.id), "name": names.to_wire(&call.name),
+            "input": call.args.to_replay()})
+    }));
+    blocks
+}
+
+/// The blocks as they came, under the ids that the results will name. None where they are not ours, or where the
+/// message was changed since.
+fn native(message: &AiMessage) -> Option<Vec<Value>> {
+    let native = message.native.as_ref().filter(|native| native.provider == Provider::Anthropic)?;
+    let mut blocks = native.content.as_array()?.clone();
+    // An empty text, which models do send, is not accepted back.
+    blocks.retain(|block| {
+        block["type"] != "text"
+            || block["text"].as_str().is_some_and(|text| !text.trim().is_empty())
+    });
+    let mut calls = message.tool_calls.iter();
+    for block in blocks.iter_mut().filter(|block| block["type"] == "tool_use") {
+        block["id"] = json!(plain_id(&calls.next()?.id));
+    }
+    calls.next().is_none().then_some(blocks)
+}
+
+/// The id in the characters that the API takes; ids of other providers have more.
+fn plain_id(id: &str) -> String {
+    let plain: String = id
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
+        .collect();
+    if plain == id && !id.is_empty() {
+        plain
+    } else {
+        format!("{plain}_{:08x}", lower::hash(id) & 0xffff_ffff)
+    }
+}

@@ -1,0 +1,194 @@
+//! The settings of one model: a `[models.x]` table.
+
+use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use switchboard_toolcall::HumanDuration;
+
+/// Whose wire a model speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI chat completions, and everybody who speaks them.
+    OpenAi,
+    /// Ollama's own `/api/chat`.
+    Ollama,
+}
+
+impl Provider {
+    /// As configs write it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Ollama => "ollama",
+        }
+    }
+
+    /// Where the provider is, unless the config says otherwise.
+    pub fn default_base_url(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Ollama => "http://127.0.0.1:11434",
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+impl FromStr for Provider {
+    type Err = String;
+
+    fn from_str(code: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Anthropic, Self::OpenAi, Self::Ollama];
+        all.into_iter().find(|provider| provider.code() == code).ok_or_else(|| {
+            format!("unknown provider `{code}`; there are anthropic, openai and ollama")
+        })
+    }
+}
+
+/// How a model is reached and asked.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Whose wire it speaks.
+    pub provider: Provider,
+    /// Its name at the provider.
+    pub model: String,
+    /// Where the provider is: with `/v1` for openai, the root for anthropic and ollama.
+    pub base_url: Option<String>,
+    /// The key; whoever reads the environment hands it in.
+    pub api_key: Option<Secret>,
+    /// The most tokens of one turn.
+    pub max_tokens: Option<u32>,
+    /// How daring the model is.
+    pub temperature: Option<f64>,
+    /// Ollama: the size of the context. Always sent, because Ollama's own default may be as small as 4096.
+    pub num_ctx: Option<u32>,
+    /// Ollama: whether, or how hard, the model thinks. OpenAI: a level is sent as `reasoning_effort`.
+    pub think: Option<Think>,
+    /// Ollama: how long the model stays in memory, such as `5m`.
+    pub keep_alive: Option<String>,
+    /// Ollama: whether a prompt that is too long is cut silently. Off: it is an error.
+    #[serde(default)]
+    pub truncate: bool,
+    /// Which tools the model is offered (globs); all where unset.
+    pub tools: Option<Vec<String>>,
+    /// Whether calls that leak as text are recovered; never for anthropic.
+    #[serde(default = "yes")]
+    pub recover_calls: bool,
+    /// Headers of every request; never logged.
+    #[serde(default)]
+    pub headers: BTreeMap<String, Secret>,
+    /// How long a connection may take to stand.
+    pub connect_timeout: Option<HumanDuration>,
+    /// How long the provider may be silent, the wait for the first byte included.
+    pub idle_timeout: Option<HumanDuration>,
+    /// How often a request is sent again after rate limits, overload and broken connections.
+    pub max_retries: Option<u32>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl ModelConfig {
+    /// The settings for `model` with everything else left to its default.
+    pub fn new(provider: Provider, model: impl Into<String>) -> Self {
+        Self {
+            provider,
+            model: model.into(),
+            base_url: None,
+            api_key: None,
+            max_tokens: None,
+            temperature: None,
+            num_ctx: None,
+            think: None,
+            keep_alive: None,
+            truncate: false,
+            tools: None,
+            recover_calls: true,
+            headers: BTreeMap::new(),
+            connect_timeout: None,
+            idle_timeout: None,
+            max_retries: None,
+        }
+    }
+
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.connect_timeout.map_or(Duration::from_secs(10), |time| time.0)
+    }
+
+    /// Long, because a local model may have to be loaded, and an answer in one piece is silent until it is whole.
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        self.idle_timeout.map_or(Duration::from_secs(300), |time| time.0)
+    }
+}
+
+/// Whether, or how hard, a model thinks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Think {
+    /// On or off.
+    Switch(bool),
+    /// `low`, `medium`, `high` and what else the provider knows.
+    Level(String),
+}
+
+/// Text that is for the provider's eyes only.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps `text` from logs.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // ML-9, ML-10
+    #[test]
+    fn a_table_of_the_contract_reads() {
+        let text = r#"
+            provider = "ollama"
+            model = "qwen3:0.6b"
+            base_url = "http://127.0.0.1:11434"
+            api_key = "sk-secret"
+            temperature = 0
+            think = "low"
+            idle_timeout = "30s"
+            tools = ["zwave__*"]
+        "#;
+        let config: ModelConfig = toml::from_str(text).unwrap();
+        assert_eq!(config.idle_timeout(), Duration::from_secs(30));
+        assert_eq!(config.think, Some(Think::Level("low".to_owned())));
+        assert!(!format!("{config:?}").contains("secret"), "{config:?}");
+        let error = toml::from_str::<ModelConfig>("provider = \"x\"\nmodel = \"m\"").unwrap_err();
+        assert!(error.to_string().contains("anthropic"), "{error}");
+        let wrong = "provider = \"openai\"\nmodel = \"m\"\nmodle = 1";
+        assert!(toml::from_str::<ModelConfig>(wrong).unwrap_err().to_string().contains("modle"));
+    }
+}

@@ -1,0 +1,179 @@
+//! One question and its answer, whatever the provider: send, read, and again where that may help.
+
+use serde_json::Value;
+
+use crate::{
+    FailureKind, ModelConfig, ModelError, Provider, Request, Turn,
+    frames::{Frames, Framing},
+    http::{self, Body, Endpoint},
+    json,
+    lower::Lowered,
+    model::Events,
+    retry::{self, Failed, Retries},
+    sink::{Sink, Whole},
+    turn::{self, Draft},
+};
+
+/// Reads one answer.
+pub(crate) trait Reader: Send + Sized {
+    /// What tells messages apart where the content type does not say it.
+    const FRAMING: Framing;
+
+    /// A reader for the answer to `request`, which was sent as `body`.
+    fn new(request: &Request<'_>, body: &Value) -> Self;
+
+    /// Takes one message of a stream; true at the last one.
+    fn message(&mut self, message: &Value, sink: &mut Sink<'_>) -> Result<bool, ModelError>;
+
+    /// Takes an answer that came in one piece.
+    fn whole(&mut self, answer: &Value, sink: &mut Sink<'_>) -> Result<(), ModelError>;
+
+    /// What it all was.
+    fn finish(self) -> Result<Draft, ModelError>;
+}
+
+/// How one model is asked.
+pub(crate) struct Exchange {
+    pub(crate) endpoint: Endpoint,
+    provider: Provider,
+    retries: Retries,
+    recover_calls: bool,
+}
+
+impl Exchange {
+    pub(crate) fn new(endpoint: Endpoint, config: &ModelConfig) -> Self {
+        let mut retries = Retries::default();
+        if let Some(most) = config.max_retries {
+            retries.most = most;
+        }
+        let recover_calls = config.recover_calls && config.provider != Provider::Anthropic;
+        Self { endpoint, provider: config.provider, retries, recover_calls }
+    }
+
+    /// Asks, with retries.
+    pub(crate) async fn ask<R: Reader>(
+        &self,
+        body: &Value,
+        request: &Request<'_>,
+        lowered: &Lowered,
+        events: Events<'_>,
+    ) -> Result<Turn, ModelError> {
+        retry::run(self.retries, events, || {
+            Box::pin(async move {
+                let wary = turn::is_wary(request, self.recover_calls);
+                let mut sink = Sink::new(events, &lowered.names, request.stream, wary);
+                match self.once::<R>(body, request, lowered, &mut sink).await {
+                    Ok(turn) => Ok(turn),
+                    Err(error) => Err(Failed { error, shown: sink.shown() }),
+                }
+            })
+        })
+        .await
+    }
+
+    async fn once<R: Reader>(
+        &self,
+        body: &Value,
+        request: &Request<'_>,
+        lowered: &Lowered,
+        sink: &mut Sink<'_>,
+    ) -> Result<Turn, ModelError> {
+        let answer = self.endpoint.post(body.to_string().into_bytes()).await?;
+        let mut reader = R::new(request, body);
+        // The content type decides: there are servers that do not stream although asked, and the other way round.
+        match (answer.content_type(), request.stream) {
+            ("text/event-stream", _) => stream(Framing::Events, answer, &mut reader, sink).await?,
+            ("application/x-ndjson", _) => {
+                stream(Framing::Lines, answer, &mut reader, sink).await?
+            }
+            // Proxies rename lines of JSON; one line is read as well as many.
+            ("application/json", true) if R::FRAMING == Framing::Lines => {
+                stream(Framing::Lines, answer, &mut reader, sink).await?;
+            }
+            ("application/json", _) | (_, false) => whole(answer, &mut reader, sink).await?,
+            (_, true) => stream(R::FRAMING, answer, &mut reader, sink).await?,
+        }
+        let mut draft = reader.finish()?;
+        if let Some(warning) = draft.warning.take() {
+            sink.warn(warning);
+        }
+        let reasoning = draft.reasoning.clone();
+        let turn = turn::complete(draft, self.provider, request, lowered, self.recover_calls);
+        sink.finish(&Whole {
+            content: &turn.message.content,
+            reasoning: &reasoning,
+            calls: turn.message.tool_calls.iter().map(|call| &*call.name).collect(),
+            recovered: turn.message.tool_calls.iter().any(|call| call.recovered),
+            usage: turn.usage,
+        });
+        Ok(turn)
+    }
+}
+
+async fn stream<R: Reader>(
+    framing: Framing,
+    mut body: Body,
+    reader: &mut R,
+    sink: &mut Sink<'_>,
+) -> Result<(), ModelError> {
+    let mut frames = Frames::new(framing);
+    let mut messages = Vec::new();
+    loop {
+        let chunk = body.next().await?;
+        match &chunk {
+            Some(chunk) => frames.feed(chunk, &mut messages),
+            None => frames.finish(&mut messages),
+        }
+        for message in messages.drain(..) {
+            if message.trim_ascii() == b"[DONE]" {
+                return Ok(());
+            }
+            if message.trim_ascii().is_empty() {
+                continue;
+            }
+            // What the end of the body cuts in half was no message.
+            let message =
+                parse(&message).map_err(|error| if chunk.is_none() { cut() } else { error })?;
+            fail_if_error(&message)?;
+            if reader.message(&message, sink)? {
+                return Ok(());
+            }
+        }
+        if chunk.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+async fn whole<R: Reader>(
+    body: Body,
+    reader: &mut R,
+    sink: &mut Sink<'_>,
+) -> Result<(), ModelError> {
+    let answer = parse(&body.whole().await?)?;
+    fail_if_error(&answer)?;
+    reader.whole(&answer, sink)
+}
+
+/// An error can come after the status has said success.
+fn fail_if_error(message: &Value) -> Result<(), ModelError> {
+    let Some(said) = json::error_text(message).filter(|_| json::has_error(message)) else {
+        return Ok(());
+    };
+    let text = format!("the provider failed while it answered: {said}");
+    Err(ModelError::new(http::late_kind(&said), text))
+}
+
+/// Reads JSON that should be some.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, ModelError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let start: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
+        let text = format!("the provider sent something that is not JSON: {start}");
+        ModelError::new(FailureKind::Unreadable, text).caused_by(error)
+    })
+}
+
+/// The stream ended before the turn did.
+pub(crate) fn cut() -> ModelError {
+    ModelError::new(FailureKind::Cut, "the answer ended before it was complete")
+}

@@ -1,0 +1,147 @@
+//! Whatever a model, a server or a tool's author writes: no panic, and the promises hold.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::ToolSpec;
+
+use crate::{
+    Arguments, Message, Provider, Request, anthropic, exchange::Reader, lower, ollama, openai,
+    recover, sink::Sink, turn,
+};
+
+const PROVIDERS: [Provider; 3] = [Provider::Anthropic, Provider::OpenAi, Provider::Ollama];
+
+/// JSON made of the words that the wires and schemas use, in all the wrong places.
+fn nonsense() -> impl Strategy<Value = Value> {
+    let words = prop::sample::select(vec![
+        "type",
+        "properties",
+        "required",
+        "$ref",
+        "$defs",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "const",
+        "enum",
+        "items",
+        "message",
+        "content",
+        "tool_calls",
+        "function",
+        "name",
+        "arguments",
+        "id",
+        "index",
+        "choices",
+        "delta",
+        "finish_reason",
+        "stop",
+        "usage",
+        "content_block",
+        "tool_use",
+        "content_block_start",
+        "text",
+        "content_block_delta",
+        "input_json_delta",
+        "partial_json",
+        "done",
+        "object",
+        "#/$defs/type",
+        "#",
+        "error",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        words.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+            prop::collection::vec((words.clone().prop_map(str::to_owned), inner), 0..5)
+                .prop_map(|members| Value::Object(Map::from_iter(members))),
+        ]
+    })
+}
+
+/// Reads messages as one provider would, to the end.
+fn read<R: Reader>(messages: &[Value]) -> Option<turn::Draft> {
+    let history = [Message::User("x".to_owned())];
+    let names = lower::Names::default();
+    let mut sink = Sink::new(&|_| {}, &names, true, true);
+    let mut reader = R::new(&Request::new(&history), &json!({"options": {}}));
+    for message in messages {
+        reader.message(message, &mut sink).ok()?;
+    }
+    reader.whole(messages.first()?, &mut sink).ok()?;
+    reader.finish().ok()
+}
+
+proptest! {
+    // ML-1, ML-3: every call has an id of its own, and arguments that can be sent again.
+    #[test]
+    fn readers_bear_anything(messages in prop::collection::vec(nonsense(), 0..6)) {
+        let drafts = [
+            read::<openai::Answer>(&messages),
+            read::<ollama::Answer>(&messages),
+            read::<anthropic::Answer>(&messages),
+        ];
+        let history = [Message::User("x".to_owned())];
+        for (draft, provider) in drafts.into_iter().flatten().zip(PROVIDERS) {
+            let turn = turn::complete(draft, provider, &Request::new(&history), &lower::Lowered::default(), true);
+            let mut ids: Vec<_> = turn.message.tool_calls.iter().map(|call| &call.id).collect();
+            ids.sort();
+            ids.dedup();
+            prop_assert_eq!(ids.len(), turn.message.tool_calls.len());
+            let text = serde_json::to_string(&Message::Ai(turn.message.clone())).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), Message::Ai(turn.message));
+        }
+    }
+
+    // ML-6: what is sent is an object without references and top-level unions.
+    #[test]
+    fn any_schema_can_be_lowered(parameters in nonsense()) {
+        let spec = ToolSpec::new("f", "", parameters);
+        for provider in PROVIDERS {
+            let sent = lower::tools(provider, &[&spec]).tools.remove(0).parameters;
+            prop_assert_eq!(&sent["type"], "object");
+            prop_assert!(sent["properties"].is_object());
+            for key in ["anyOf", "oneOf", "allOf", "enum", "not", "$ref", "$defs"] {
+                prop_assert!(sent[key].is_null(), "{} has {key}: {sent}", provider);
+            }
+        }
+    }
+
+    // ML-6
+    #[test]
+    fn any_names_can_be_sent(names in prop::collection::vec("[a-c._ é]{0,3}|a{60,70}", 0..12)) {
+        let map = lower::Names::new(names.iter().map(String::as_str));
+        for name in &names {
+            let wire = map.to_wire(name);
+            prop_assert!((1..=64).contains(&wire.len()));
+            prop_assert_eq!(map.from_wire(&wire), name);
+        }
+    }
+
+    // ML-2
+    #[test]
+    fn any_text_can_be_searched_for_calls(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "<tool_call>", "</tool_call>", "<function=f>", "</function>", "<parameter=a>", "</parameter>", "<think>",
+            "</think>", "{", "}", r#"{"name":"f","arguments":{}}"#, "é", "\n", "```", "[", "<function=", ">",
+        ]), 0..12),
+    ) {
+        let spec = ToolSpec::new("f", "", json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
+        let lowered = lower::tools(Provider::Ollama, &[&spec]);
+        let text = parts.concat();
+        for (content, thinking) in [(&*text, ""), ("", &*text)] {
+            if let Some(found) = recover::calls(content, thinking, &lowered, &|_, _| true) {
+                prop_assert!(!found.calls.is_empty());
+                prop_assert!(found.calls.iter().all(|call| call.name == "f" && call.recovered));
+            }
+        }
+        let _ = Arguments::parse(&text);
+    }
+}

@@ -1,0 +1,57 @@
+//! Looks into JSON of which nothing is certain.
+
+use serde_json::Value;
+
+/// The text under `key`, if it is any.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+/// The number under `key`, also where it was written as `3.0` or `"3"`.
+pub(crate) fn number(value: &Value, key: &str) -> Option<u64> {
+    match value.get(key)? {
+        Value::Number(number) => number.as_u64().or_else(|| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a saturating cast is meant"
+            )]
+            number.as_f64().filter(|float| *float >= 0.0).map(|float| float as u64)
+        }),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The items under `key`; none where there is no list.
+pub(crate) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// An id that identifies something: servers also write `""` and `"null"`.
+pub(crate) fn id(value: &Value) -> Option<&str> {
+    text(value, "id").filter(|id| !id.is_empty() && *id != "null" && *id != "None")
+}
+
+/// Whether a message says that something failed; `null`, `false` and `""` do not.
+pub(crate) fn has_error(value: &Value) -> bool {
+    match value.get("error") {
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Object(_)) => true,
+        _ => false,
+    }
+}
+
+/// What an error body says, whoever wrote it: `{error: {message, type}}`, `{error: "…"}`, `{message}`, `{detail}`.
+pub(crate) fn error_text(value: &Value) -> Option<String> {
+    if let Some(error) = value.get("error").filter(|_| has_error(value)) {
+        let code = text(error, "type").or_else(|| text(error, "code"));
+        return Some(match (code, text(error, "message")) {
+            (Some(code), Some(message)) => format!("{message} ({code})"),
+            (_, Some(message)) => message.to_owned(),
+            _ => error.as_str().map_or_else(|| error.to_string(), str::to_owned),
+        });
+    }
+    let said = text(value, "message").or_else(|| text(value, "detail"));
+    said.map(str::to_owned)
+}

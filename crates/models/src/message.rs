@@ -1,0 +1,266 @@
+//! A conversation's messages, in the form that no provider owns.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_toolcall::{Answer, Part, ToolCall, ToolMessage, ToolOutput, ToolResult};
+
+use crate::{Arguments, Provider, Unparsable};
+
+/// One message of a conversation. Serializes flat, with its `role`, for transcripts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Saved", into = "Saved")]
+pub enum Message {
+    /// What the model should know and obey.
+    System(String),
+    /// What the user said.
+    User(String),
+    /// What the model said.
+    Ai(AiMessage),
+    /// What came of one call.
+    Tool(ToolReply),
+}
+
+/// What a model said: text, calls, and what only its provider understands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AiMessage {
+    /// The text; empty where there was none.
+    pub content: String,
+    /// The calls, in the model's order.
+    pub tool_calls: Vec<ModelCall>,
+    /// What the provider sent beside them and wants to see again.
+    pub native: Option<Native>,
+}
+
+impl AiMessage {
+    /// A message of nothing but text.
+    pub fn text(content: impl Into<String>) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+}
+
+/// A call as a model asked for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// Unique within the conversation; made where the provider gave none.
+    pub id: String,
+    /// The tool's own name, not the one that was sent in its place.
+    pub name: String,
+    /// The arguments, if they are any.
+    pub args: Arguments,
+    /// Whether the call was found in text that should have been a call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
+}
+
+impl ModelCall {
+    /// The call as the executor takes it.
+    ///
+    /// # Errors
+    /// The arguments are no JSON object.
+    pub fn to_tool_call(&self) -> Result<ToolCall, &Unparsable> {
+        match &self.args {
+            Arguments::Object(args) => {
+                Ok(ToolCall::new(self.name.clone(), args.clone()).with_id(self.id.clone()))
+            }
+            Arguments::Unparsable(text) => Err(text),
+        }
+    }
+}
+
+/// What one provider sent with a message, replayed to it verbatim: thinking blocks, signatures, reasoning fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Native {
+    /// Whose it is; the others never see it.
+    pub provider: Provider,
+    /// As it came.
+    pub content: Value,
+}
+
+/// What came of one call, with images for models that take them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolReply {
+    /// What the model reads.
+    pub content: String,
+    /// The call that this answers.
+    pub tool_call_id: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// What the tool answered beside text.
+    pub images: Vec<Image>,
+}
+
+/// An image in base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// The bytes in base64.
+    pub data: String,
+}
+
+/// What providers take as an image.
+const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+impl From<&ToolResult> for ToolReply {
+    /// The reply to a call, with the images that its tool answered.
+    fn from(result: &ToolResult) -> Self {
+        let mut reply = Self::from(result.message());
+        if let Ok(Answer { output: ToolOutput::Content(content), .. }) = &result.outcome {
+            let binaries = content.parts.iter().filter_map(Part::as_binary);
+            let images = binaries.filter(|found| IMAGES.contains(&found.media_type));
+            reply.images.extend(images.map(|found| Image {
+                media_type: found.media_type.to_owned(),
+                data: found.data.to_owned(),
+            }));
+        }
+        reply
+    }
+}
+
+impl From<ToolMessage> for ToolReply {
+    fn from(message: ToolMessage) -> Self {
+        let ToolMessage { content, tool_call_id, is_error } = message;
+        Self { content, tool_call_id, is_error, images: Vec::new() }
+    }
+}
+
+impl From<ToolMessage> for Message {
+    fn from(message: ToolMessage) -> Self {
+        Self::Tool(message.into())
+    }
+}
+
+/// A message as transcripts hold it. Flat and written out, because a tagged enum would lose digits of numbers
+/// (`arbitrary_precision`).
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    role: Role,
+    #[serde(default)]
+    content: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ModelCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    is_error: Option<bool>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    images: Vec<Image>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    native: Option<Native>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    System,
+    User,
+    #[serde(alias = "ai")]
+    Assistant,
+    Tool,
+}
+
+impl Saved {
+    fn new(role: Role, content: String) -> Self {
+        Self {
+            role,
+            content,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            is_error: None,
+            images: Vec::new(),
+            native: None,
+        }
+    }
+}
+
+impl From<Message> for Saved {
+    fn from(message: Message) -> Self {
+        match message {
+            Message::System(content) => Self::new(Role::System, content),
+            Message::User(content) => Self::new(Role::User, content),
+            Message::Ai(AiMessage { content, tool_calls, native }) => {
+                Self { tool_calls, native, ..Self::new(Role::Assistant, content) }
+            }
+            Message::Tool(ToolReply { content, tool_call_id, is_error, images }) => Self {
+                tool_call_id: Some(tool_call_id),
+                is_error: Some(is_error),
+                images,
+                ..Self::new(Role::Tool, content)
+            },
+        }
+    }
+}
+
+impl TryFrom<Saved> for Message {
+    type Error = &'static str;
+
+    fn try_from(saved: Saved) -> Result<Self, Self::Error> {
+        let Saved { role, content, tool_calls, tool_call_id, is_error, images, native } = saved;
+        Ok(match role {
+            Role::System => Self::System(content),
+            Role::User => Self::User(content),
+            Role::Assistant => Self::Ai(AiMessage { content, tool_calls, native }),
+            Role::Tool => Self::Tool(ToolReply {
+                content,
+                tool_call_id: tool_call_id.ok_or("a tool message without `tool_call_id`")?,
+                is_error: is_error.unwrap_or(false),
+                images,
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_toolcall::{CallId, Content};
+
+    use super::*;
+
+    // RS-6: images go along as images, never in the text.
+    #[test]
+    fn results_bring_their_images() {
+        let parts = vec![
+            Part::binary("image", "image/png", "AAAA"),
+            Part::binary("image", "image/svg+xml", "BBBB"),
+            Part::binary("audio", "audio/wav", "CCCC"),
+        ];
+        let content = Content { parts, ..Content::default() };
+        let shown = ToolOutput::Value("[image]".into());
+        let answer = Answer { output: ToolOutput::Content(content), shown: Some(shown) };
+        let result = ToolResult {
+            call_id: CallId::generate(),
+            tool_call_id: "call_1".to_owned(),
+            tool_name: "camera".into(),
+            server: None,
+            elapsed: std::time::Duration::ZERO,
+            outcome: Ok(answer),
+            truncated: false,
+            artifacts: Vec::new(),
+        };
+        let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
+        let expected = ToolReply {
+            content: "[image]".to_owned(),
+            tool_call_id: "call_1".to_owned(),
+            is_error: false,
+            images: vec![image],
+        };
+        assert_eq!(ToolReply::from(&result), expected);
+    }
+
+    // ML-8
+    #[test]
+    fn transcripts_read_back_as_they_were_written() {
+        let texts = [
+            r#"{"role":"system","content":"Be brief."}"#,
+            r#"{"role":"user","content":"Hi"}"#,
+            r#"{"role":"assistant","content":"","tool_calls":[{"id":"call_1","name":"f","args":{"n":1.50},"recovered":true},{"id":"call_2","name":"g","args":"{\"a\":"}],"native":{"provider":"anthropic","content":[{"type":"thinking","thinking":"","signature":"x"}]}}"#,
+            r#"{"role":"tool","content":"ok","tool_call_id":"call_1","is_error":false}"#,
+        ];
+        for text in texts {
+            let message: Message = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&message).unwrap(), text);
+        }
+        let error = serde_json::from_str::<Message>(r#"{"role":"tool","content":""}"#).unwrap_err();
+        assert!(error.to_string().contains("tool_call_id"), "{error}");
+    }
+}

@@ -1,0 +1,204 @@
+//! The one trait behind which every provider stands.
+
+use std::{iter::Sum, ops::AddAssign, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_toolcall::{BoxFuture, ToolSpec};
+
+use crate::{AiMessage, Message, ModelError, Provider};
+
+/// A model that can be asked.
+pub trait Model: Send + Sync {
+    /// Whose wire it speaks.
+    fn provider(&self) -> Provider;
+
+    /// The model's name at its provider.
+    fn name(&self) -> &str;
+
+    /// Asks for one turn. `events` hears of it while it comes; a turn that is not streamed comes as one piece.
+    ///
+    /// Rate limits, overload and broken connections are retried as long as nothing was shown.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection, which is how providers learn that nobody waits.
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request<'a>,
+        events: Events<'a>,
+    ) -> BoxFuture<'a, Result<Turn, ModelError>>;
+}
+
+impl<T: Model + ?Sized> Model for Arc<T> {
+    fn provider(&self) -> Provider {
+        (**self).provider()
+    }
+
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request<'a>,
+        events: Events<'a>,
+    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+        (**self).ask(request, events)
+    }
+}
+
+/// Who hears of a turn while it comes.
+pub type Events<'a> = &'a (dyn Fn(Event) + Send + Sync);
+
+/// Whether a tool takes these arguments, by its own schema.
+pub type Validate<'a> = &'a (dyn Fn(&str, &Value) -> bool + Send + Sync);
+
+/// What a model is asked.
+#[derive(Clone)]
+pub struct Request<'a> {
+    /// The conversation so far.
+    pub messages: &'a [Message],
+    /// What the model may call, in the order in which it is sent.
+    pub tools: Vec<&'a ToolSpec>,
+    /// Whether it may call at all.
+    pub choice: ToolChoice,
+    /// The most tokens of this turn; the config's where unset.
+    pub max_tokens: Option<u32>,
+    /// The config's where unset.
+    pub temperature: Option<f64>,
+    /// Whether the turn comes in pieces.
+    pub stream: bool,
+    /// Judges the arguments of calls that leaked as text; without it none is recovered.
+    pub validate: Option<Validate<'a>>,
+}
+
+impl<'a> Request<'a> {
+    /// A streamed request without tools.
+    pub fn new(messages: &'a [Message]) -> Self {
+        Self {
+            messages,
+            tools: Vec::new(),
+            choice: ToolChoice::Auto,
+            max_tokens: None,
+            temperature: None,
+            stream: true,
+            validate: None,
+        }
+    }
+
+    /// The same request with tools on offer.
+    #[must_use]
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = &'a ToolSpec>) -> Self {
+        self.tools = tools.into_iter().collect();
+        self
+    }
+
+    /// The same request with a judge of leaked calls.
+    #[must_use]
+    pub fn with_validation(mut self, validate: Validate<'a>) -> Self {
+        self.validate = Some(validate);
+        self
+    }
+
+    /// The same request, answered in one piece.
+    #[must_use]
+    pub fn in_one_piece(mut self) -> Self {
+        self.stream = false;
+        self
+    }
+
+    /// Whether the model may call anything.
+    pub(crate) fn offers_tools(&self) -> bool {
+        !self.tools.is_empty() && self.choice == ToolChoice::Auto
+    }
+}
+
+/// Whether a model may call the tools it is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// As it likes.
+    #[default]
+    Auto,
+    /// Not this time. Anthropic, which wants to see the tools of calls in the history, is told so; the others are
+    /// shown no tools.
+    Never,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// The message to append to the conversation.
+    pub message: AiMessage,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// Why a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The answer is complete.
+    Answer,
+    /// There are calls to run.
+    ToolUse,
+    /// It reached the most tokens it may have; calls in it may be cut and must not run.
+    MaxTokens,
+    /// The model, or its provider, declined.
+    Refusal,
+    /// The conversation no longer fits the model.
+    ContextFull,
+    /// Something else, in the provider's words.
+    Other(String),
+}
+
+/// Tokens in and out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that were read, those from a cache included.
+    pub input_tokens: u64,
+    /// Tokens that were written, reasoning included.
+    pub output_tokens: u64,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(turns: I) -> Self {
+        turns.fold(Self::default(), |mut total, turn| {
+            total += turn;
+            total
+        })
+    }
+}
+
+/// What happens while a turn comes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// More of the answer. Text that looks like a leaked call is held back until it is known to be none.
+    Text(String),
+    /// More of the model's thoughts.
+    Reasoning(String),
+    /// The model has begun to write a call of this tool.
+    CallSeen {
+        /// The tool's own name.
+        name: String,
+    },
+    /// What an answer cost, at its end; a turn that had to be asked for twice has two.
+    Usage(Usage),
+    /// The provider could not answer; it is asked again.
+    Retry {
+        /// What it said.
+        reason: String,
+        /// How long we wait.
+        after: std::time::Duration,
+    },
+    /// Something the user should know, such as a prompt that was cut.
+    Warning(String),
+}

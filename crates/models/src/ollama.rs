@@ -1,0 +1,13 @@
+//! Ollama's own `/api/chat`, with the care that local models and their templates need.
+
+mod client;
+mod convert;
+mod wire;
+mod installed;
+
+pub use client::Client;
+pub use convert::convert_tools;
+pub use installed::{Installed, installed};
+
+#[cfg(test)]
+pub(crate) use wire::Answer;

@@ -1,0 +1,111 @@
+//! What is sent: the request, its messages and its tools.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::ToolSpec;
+
+use crate::{
+    AiMessage, Message, ModelConfig, Provider, Request, ToolReply,
+    lower::{self, Lowered, Names},
+};
+
+/// Enough for a system prompt, a few dozen tools and some turns; Ollama's default can be 4096.
+pub(super) const DEFAULT_NUM_CTX: u32 = 32_768;
+
+/// The body of a request.
+pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+    let mut options = Map::new();
+    options.insert("num_ctx".to_owned(), json!(config.num_ctx.unwrap_or(DEFAULT_NUM_CTX)));
+    if let Some(most) = request.max_tokens.or(config.max_tokens) {
+        options.insert("num_predict".to_owned(), json!(most));
+    }
+    if let Some(temperature) = request.temperature.or(config.temperature) {
+        options.insert("temperature".to_owned(), json!(temperature));
+    }
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(config.model));
+    body.insert("stream".to_owned(), json!(request.stream));
+    // Both default to true: a prompt that is too long would lose its tools without a word.
+    body.insert("truncate".to_owned(), json!(config.truncate));
+    body.insert("shift".to_owned(), json!(config.truncate));
+    if let Some(think) = &config.think {
+        body.insert("think".to_owned(), json!(think));
+    }
+    if let Some(keep_alive) = &config.keep_alive {
+        body.insert("keep_alive".to_owned(), json!(keep_alive));
+    }
+    body.insert("options".to_owned(), Value::Object(options));
+    if request.offers_tools() {
+        body.insert("tools".to_owned(), Value::Array(tools(lowered)));
+    }
+    body.insert("messages".to_owned(), messages(request.messages, &lowered.names));
+    Value::Object(body)
+}
+
+/// The tools in the shape that Qwen's templates know, in the order in which they were given. None in, none out.
+pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
+    tools(&lower::tools(Provider::Ollama, specs))
+}
+
+fn tools(lowered: &Lowered) -> Vec<Value> {
+    let tools: Vec<_> = lowered
+        .tools
+        .iter()
+        .map(|tool| {
+            json!({"type": "function", "function": {
+                "name": tool.name, "description": tool.description, "parameters": tool.parameters}})
+        })
+        .collect();
+    if !tools.is_empty() {
+        tracing::debug!("🔧 Converted {} tools from LangChain to Qwen format", tools.len());
+    }
+    tools
+}
+
+fn messages(messages: &[Message], names: &Names) -> Value {
+    // Ollama links a result to its call by the tool's name, where it does at all.
+    let mut called: HashMap<&str, &str> = HashMap::new();
+    let mut sent = Vec::new();
+    for message in messages {
+        sent.push(match message {
+            Message::System(text) => json!({"role": "system", "content": text}),
+            Message::User(text) => json!({"role": "user", "content": text}),
+            Message::Ai(message) => {
+                called.extend(message.tool_calls.iter().map(|call| (&*call.id, &*call.name)));
+                assistant(message, names)
+            }
+            Message::Tool(reply) => tool(reply, &called, names),
+        });
+    }
+    Value::Array(sent)
+}
+
+fn tool(reply: &ToolReply, called: &HashMap<&str, &str>, names: &Names) -> Value {
+    let mut sent = json!({"role": "tool"});
+    if let Some(name) = called.get(&*reply.tool_call_id) {
+        sent["tool_name"] = json!(names.to_wire(name));
+    }
+    sent["tool_call_id"] = json!(reply.tool_call_id);
+    sent["content"] = json!(reply.content);
+    if !reply.images.is_empty() {
+        sent["images"] = reply.images.iter().map(|image| json!(image.data)).collect();
+    }
+    sent
+}
+
+fn assistant(message: &AiMessage, names: &Names) -> Value {
+    let mut sent = json!({"role": "assistant", "content": message.content});
+    let native = message.native.as_ref().filter(|native| native.provider == Provider::Ollama);
+    if let Some(thinking) = native.and_then(|native| native.content.get("thinking")) {
+        sent["thinking"] = thinking.clone();
+    }
+    if !message.tool_calls.is_empty() {
+        let calls = message.tool_calls.iter().enumerate().map(|(index, call)| {
+            json!({"id": call.id, "function": {"index": index,
+                "name": names.to_wire(&call.name), "arguments": call.args.to_replay()}})
+        });
+        sent["tool_calls"] = calls.collect();
+    }
+    sent
+}

@@ -1,0 +1,12 @@
+//! OpenAI chat completions, as OpenAI and everybody else speaks them: vLLM, llama.cpp, LM Studio, OpenRouter, …
+
+mod client;
+mod convert;
+mod wire;
+mod calls;
+
+pub use client::Client;
+pub use convert::convert_tools;
+
+#[cfg(test)]
+pub(crate) use wire::Answer;

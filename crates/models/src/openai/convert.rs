@@ -1,0 +1,122 @@
+//! What is sent: the request, its messages and its tools.
+
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::ToolSpec;
+
+use crate::{
+    AiMessage, Image, Message, ModelConfig, Provider, Request, Think, ToolReply,
+    lower::{self, Lowered, Names},
+};
+
+/// The body of a request.
+pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(config.model));
+    body.insert("stream".to_owned(), json!(request.stream));
+    if request.stream {
+        body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    }
+    if let Some(most) = request.max_tokens.or(config.max_tokens) {
+        body.insert(max_tokens_key(config).to_owned(), json!(most));
+    }
+    if let Some(temperature) = request.temperature.or(config.temperature) {
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    if let Some(Think::Level(level)) = &config.think {
+        body.insert("reasoning_effort".to_owned(), json!(level));
+    }
+    if request.offers_tools() {
+        body.insert("tools".to_owned(), tools(lowered));
+    }
+    body.insert("messages".to_owned(), messages(request.messages, &lowered.names));
+    Value::Object(body)
+}
+
+/// The tools as they are sent, in the order in which they were given. None in, none out.
+pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
+    match tools(&lower::tools(Provider::OpenAi, specs)) {
+        Value::Array(tools) => tools,
+        _ => Vec::new(),
+    }
+}
+
+/// OpenAI's own models reject `max_tokens`; most who imitate them know nothing else.
+fn max_tokens_key(config: &ModelConfig) -> &'static str {
+    let elsewhere = config.base_url.as_deref().is_some_and(|url| !url.contains("api.openai.com"));
+    if elsewhere { "max_tokens" } else { "max_completion_tokens" }
+}
+
+fn tools(lowered: &Lowered) -> Value {
+    let tools = lowered.tools.iter().map(|tool| {
+        json!({"type": "function", "function": {
+            "name": tool.name, "description": tool.description, "parameters": tool.parameters}})
+    });
+    tools.collect()
+}
+
+fn messages(messages: &[Message], names: &Names) -> Value {
+    let mut sent = Vec::new();
+    // Tool messages take text only; images follow when all results of the turn are said.
+    let mut images: Vec<&Image> = Vec::new();
+    for message in messages {
+        if !matches!(message, Message::Tool(_)) {
+            sent.extend(image_message(&mut images));
+        }
+        match message {
+            Message::System(text) => sent.push(json!({"role": "system", "content": text})),
+            Message::User(text) => sent.push(json!({"role": "user", "content": text})),
+            Message::Ai(message) => sent.push(assistant(message, names)),
+            Message::Tool(ToolReply { content, tool_call_id, images: more, .. }) => {
+                sent.push(
+                    json!({"role": "tool", "tool_call_id": tool_call_id, "content": content}),
+                );
+                images.extend(more);
+            }
+        }
+    }
+    sent.extend(image_message(&mut images));
+    Value::Array(sent)
+}
+
+fn image_message(images: &mut Vec<&Image>) -> Option<Value> {
+    if images.is_empty() {
+        return None;
+    }
+    let mut parts = vec![json!({"type": "text", "text": "Images from the tool results above:"})];
+    parts.extend(images.drain(..).map(|Image { media_type, data }| {
+        json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
+    }));
+    Some(json!({"role": "user", "content": parts}))
+}
+
+fn assistant(message: &AiMessage, names: &Names) -> Value {
+    let mut sent = Map::new();
+    sent.insert("role".to_owned(), json!("assistant"));
+    let no_text = message.content.is_empty() && !message.tool_calls.is_empty();
+    let content = if no_text { Value::Null } else { json!(message.content) };
+    sent.insert("content".to_owned(), content);
+    if message.tool_calls.is_empty() {
+        return Value::Object(sent);
+    }
+    let native = message.native.as_ref().filter(|native| native.provider == Provider::OpenAi);
+    let native = native.map(|native| &native.content);
+    // Some servers insist on their reasoning beside calls, and others reject it elsewhere.
+    if let Some(Value::Object(fields)) = native.and_then(|native| native.get("message")) {
+        sent.extend(fields.clone());
+    }
+    let extras = native.and_then(|native| native.get("calls")).and_then(Value::as_array);
+    let extras = extras.filter(|extras| extras.len() == message.tool_calls.len());
+    let calls = message.tool_calls.iter().enumerate().map(|(position, call)| {
+        let arguments = Value::Object(call.args.to_replay()).to_string();
+        let mut sent = json!({"id": call.id, "type": "function",
+            "function": {"name": names.to_wire(&call.name), "arguments": arguments}});
+        if let (Some(Value::Object(extra)), Value::Object(sent)) =
+            (extras.and_then(|extras| extras.get(position)), &mut sent)
+        {
+            sent.extend(extra.clone());
+        }
+        sent
+    });
+    sent.insert("tool_calls".to_owned(), calls.collect());
+    Value::Object(sent)
+}

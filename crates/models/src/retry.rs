@@ -1,0 +1,154 @@
+//! Asks again after failures that pass.
+
+use std::time::Duration;
+
+use switchboard_toolcall::BoxFuture;
+
+use crate::{
+    FailureKind, ModelError,
+    model::{Event, Events},
+};
+
+/// The longest that a provider may make us wait; beyond it the user should know now.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// How often and how soon a request is sent again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retries {
+    pub(crate) most: u32,
+    pub(crate) base_delay: Duration,
+    pub(crate) max_delay: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { most: 4, base_delay: Duration::from_millis(500), max_delay: Duration::from_secs(20) }
+    }
+}
+
+/// One attempt that failed.
+pub(crate) struct Failed {
+    pub(crate) error: ModelError,
+    /// Whether the user has seen a part of it, so that a second one would not fit.
+    pub(crate) shown: bool,
+}
+
+/// Repeats `attempt` until it succeeds, shows something or fails for good.
+pub(crate) async fn run<'a, T>(
+    retries: Retries,
+    events: Events<'_>,
+    mut attempt: impl FnMut() -> BoxFuture<'a, Result<T, Failed>> + Send,
+) -> Result<T, ModelError> {
+    let mut failures = 0;
+    loop {
+        let Failed { error, shown } = match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(failed) => failed,
+        };
+        let most = retries.most.min(match error.kind {
+            // A model that cannot write the call is asked once more, not until it can.
+            FailureKind::BrokenCall => 1,
+            // Mostly nobody is there; who waits for an Ollama that is not running should know soon.
+            FailureKind::Connect => 2,
+            _ => u32::MAX,
+        });
+        let too_long = error.retry_after.is_some_and(|wait| wait > LONGEST_WAIT);
+        if shown || too_long || failures >= most || !error.is_passing() {
+            return Err(error);
+        }
+        let after = error.retry_after.unwrap_or_else(|| backoff(&retries, failures));
+        tracing::warn!(?after, error = %error, "the model is asked again");
+        events(Event::Retry { reason: error.message, after });
+        tokio::time::sleep(after).await;
+        failures += 1;
+    }
+}
+
+/// Doubles each time; a random half of it is left out, so that many clients do not return as one.
+fn backoff(retries: &Retries, failures: u32) -> Duration {
+    let full = retries.base_delay.saturating_mul(1 << failures.min(16)).min(retries.max_delay);
+    full.mul_f64(0.5 + fastrand::f64() / 2.0)
+}
+
+/// Reads `retry-after` (seconds) or `retry-after-ms`.
+pub(crate) fn retry_after(headers: &reqwest::header::HeaderMap) -> Option<Duration> {
+    let number = |name: &str| -> Option<f64> {
+        headers.get(name)?.to_str().ok()?.trim().parse().ok().filter(|n: &f64| *n >= 0.0)
+    };
+    let seconds = match number("retry-after-ms") {
+        Some(milliseconds) => milliseconds / 1000.0,
+        None => number("retry-after")?,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// Runs attempts that fail as told, then succeed; returns whether they did, how many there were and the seconds.
+    async fn check(failures: &[(FailureKind, Option<u64>, bool)]) -> (bool, usize, f64) {
+        let start = Instant::now();
+        let count = Mutex::new(0);
+        let outcome = run(Retries::default(), &|_| {}, || {
+            let mut count = count.lock().unwrap();
+            let failure = failures.get(*count).copied();
+            *count += 1;
+            Box::pin(async move {
+                let Some((kind, wait, shown)) = failure else { return Ok(()) };
+                let mut error = ModelError::new(kind, "no");
+                error.retry_after = wait.map(Duration::from_secs);
+                Err(Failed { error, shown })
+            })
+        })
+        .await;
+        (outcome.is_ok(), count.into_inner().unwrap(), start.elapsed().as_secs_f64())
+    }
+
+    // ML-7
+    #[tokio::test(start_paused = true)]
+    async fn what_passes_is_tried_again_with_growing_waits() {
+        let (done, attempts, seconds) = check(&[(FailureKind::Overloaded, None, false); 4]).await;
+        assert!(done);
+        assert_eq!(attempts, 5);
+        // 0.5 + 1 + 2 + 4 seconds, at least half of each.
+        assert!((3.75..=7.6).contains(&seconds), "{seconds}");
+        let (done, attempts, _) = check(&[(FailureKind::Server, None, false); 9]).await;
+        assert_eq!((done, attempts), (false, 5));
+        let (done, attempts, _) = check(&[(FailureKind::Connect, None, false); 9]).await;
+        assert_eq!((done, attempts), (false, 3));
+    }
+
+    // ML-7
+    #[tokio::test(start_paused = true)]
+    async fn the_providers_word_counts() {
+        let (done, attempts, seconds) = check(&[(FailureKind::RateLimited, Some(7), false)]).await;
+        assert_eq!((done, attempts), (true, 2));
+        assert!((7.0..7.1).contains(&seconds), "{seconds}");
+        // An hour is for the user to decide.
+        let (done, attempts, seconds) =
+            check(&[(FailureKind::RateLimited, Some(3600), false)]).await;
+        assert_eq!((done, attempts), (false, 1));
+        assert!(seconds < 0.1);
+    }
+
+    // ML-7
+    #[tokio::test(start_paused = true)]
+    async fn what_does_not_pass_or_was_shown_is_not_tried_again() {
+        for kind in [
+            FailureKind::Auth,
+            FailureKind::Rejected,
+            FailureKind::ContextFull,
+            FailureKind::Timeout,
+        ] {
+            assert_eq!(check(&[(kind, None, false)]).await.1, 1);
+        }
+        assert_eq!(check(&[(FailureKind::Overloaded, None, true)]).await.1, 1);
+        let (done, attempts, _) = check(&[(FailureKind::BrokenCall, None, false); 2]).await;
+        assert_eq!((done, attempts), (false, 2));
+    }
+}

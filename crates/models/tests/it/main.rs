@@ -1,0 +1,10 @@
+//! Each client against a provider that says what it is told to, over real sockets.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may what tests may")]
+
+mod common;
+mod openai;
+mod ollama;
+mod anthropic;
+mod network;
+mod conversation;
