@@ -26,6 +26,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use switchboard_local::{BuiltinsConfig, ToolDefinition};
 use switchboard_mcp::client::{McpConfig, ServerConfig};
+use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 
 use crate::environment;
@@ -50,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) mcp: McpConfig,
     /// `[servers.*]`, in the order of the file.
     pub(crate) servers: IndexMap<String, ServerConfig>,
+    /// `[models.*]`, in the order of the file
+    pub(crate) models: IndexMap<String, ModelConfig>,
 }
 
 /// Settings, and where they came from.

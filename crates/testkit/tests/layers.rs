@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("testkit", &["models", "toolcall"]),
-    ("app", &["local", "mcp", "runtime", "toolcall"]),
+    ("app", &["local", "mcp", "models", "runtime", "toolcall"]),
 ];
 
 #[test]
