@@ -44,7 +44,7 @@ pub use artifacts::{ArtifactStore, MemoryArtifacts};
 pub use call::{Builder, ToolExecutor};
 pub use config::Config;
 pub use policy::{Policy, PolicyConfig, RulePolicy, Verdict};
-pub use record::{CallEnd, CallStart, MemoryRecorder, RecordedCall, Recorder};
+pub use record::{CallEnd, CallStart, MemoryRecorder, Opening, RecordedCall, Recorder};
 pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager};
 
 /// The words that every crate shares.

@@ -1,7 +1,7 @@
 //! One record per call: opened before anything runs, closed even if the caller walks away.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
@@ -16,14 +16,22 @@ use crate::{config::Config, log, redact, tools::RegisteredTool};
 
 /// Keeps records of calls.
 pub trait Recorder: Send + Sync {
-    /// Writes down that a call is about to run; returns when that is safe.
-    fn open(&self, start: Arc<CallStart>) -> BoxFuture<'_, Result<(), BoxError>>;
+    /// Writes down that a call is about to run; what it returns says when that is safe.
+    fn open(&self, start: Arc<CallStart>) -> Opening<'_>;
 
     /// Writes down how it ended. Must not block.
     fn close(&self, end: CallEnd<'_>);
 
     /// The latest calls, newest first, those still running included.
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>>;
+}
+
+/// Whether a record could be opened: known at once, or when it has been written.
+pub enum Opening<'a> {
+    /// Known.
+    Now(Result<(), BoxError>),
+    /// Still being written.
+    Later(BoxFuture<'a, Result<(), BoxError>>),
 }
 
 /// What is known of a call before it runs.
@@ -87,12 +95,13 @@ impl CallRecord {
         call: ToolCall,
         cx: &CallContext,
     ) -> (Self, Map<String, Value>) {
+        let now = SystemTime::now();
         let start = Arc::new(CallStart {
-            id: CallId::generate(),
+            id: CallId::generate_at(now),
             tool: call.name.into(),
             arguments: redact::object(&call.args),
             caller: cx.caller.clone(),
-            started: SystemTime::now(),
+            started: now,
         });
         let mut record = Self {
             recorder: recorder.clone(),
@@ -104,7 +113,11 @@ impl CallRecord {
             unwritten: None,
             closed: false,
         };
-        record.unwritten = recorder.open(start).await.err();
+        let opened = match recorder.open(start) {
+            Opening::Now(opened) => opened,
+            Opening::Later(opened) => opened.await,
+        };
+        record.unwritten = opened.err();
         (record, call.args)
     }
 
@@ -201,7 +214,8 @@ pub struct MemoryRecorder {
 
 #[derive(Default)]
 struct Calls {
-    running: HashMap<CallId, Arc<CallStart>>,
+    /// By id; few run at once, and ids grow: a tree is quicker than hashing.
+    running: BTreeMap<CallId, Arc<CallStart>>,
     ended: VecDeque<RecordedCall>,
 }
 
@@ -223,9 +237,9 @@ impl Default for MemoryRecorder {
 }
 
 impl Recorder for MemoryRecorder {
-    fn open(&self, start: Arc<CallStart>) -> BoxFuture<'_, Result<(), BoxError>> {
+    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
         self.lock().running.insert(start.id, start);
-        Box::pin(std::future::ready(Ok(())))
+        Opening::Now(Ok(()))
     }
 
     fn close(&self, end: CallEnd<'_>) {

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Mutex, PoisonError},
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -42,10 +43,15 @@ pub struct CallId(Ulid);
 impl CallId {
     /// A fresh id, greater than every one that this process made before it.
     pub fn generate() -> Self {
+        Self::generate_at(SystemTime::now())
+    }
+
+    /// As [`generate`](Self::generate), for who has just looked at the clock.
+    pub fn generate_at(now: SystemTime) -> Self {
         static GENERATOR: Mutex<Generator> = Mutex::new(Generator::new());
         let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
         // Only 2^80 ids within one millisecond would overflow.
-        Self(generator.generate().unwrap_or_else(|_| Ulid::generate()))
+        Self(generator.generate_from_datetime(now).unwrap_or_else(|_| Ulid::generate()))
     }
 
     /// Reads an id as [`Display`](fmt::Display) writes it.

@@ -4,7 +4,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use serde_json::json;
 use switchboard_runtime::{
-    CallEnd, CallStart, RecordedCall, Recorder, ToolExecutor,
+    CallEnd, CallStart, Opening, RecordedCall, Recorder, ToolExecutor,
     toolcall::{BoxError, BoxFuture, CallContext, ErrorKind, ToolCall, ToolError, ToolOutput},
 };
 use switchboard_testkit::{Fake, Witness};
@@ -132,8 +132,8 @@ async fn the_time_is_in_every_result() {
 struct Broken;
 
 impl Recorder for Broken {
-    fn open(&self, _: Arc<CallStart>) -> BoxFuture<'_, Result<(), BoxError>> {
-        Box::pin(std::future::ready(Err("the disk is full".into())))
+    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
+        Opening::Later(Box::pin(std::future::ready(Err("the disk is full".into()))))
     }
 
     fn close(&self, _: CallEnd<'_>) {}
