@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("local", &["math", "toolcall"]),
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
+    ("agent", &["models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
     ("app", &["local", "mcp", "models", "runtime", "toolcall"]),
 ];

@@ -1,0 +1,112 @@
+//! A model, the tools it may call, and how far it may go.
+
+use std::{borrow::Cow, sync::Arc};
+
+use switchboard_models::{Model, ModelError, StopReason, Usage};
+use switchboard_runtime::{RegisteredTool, ToolExecutor};
+use switchboard_toolcall::{CallContext, ToolSpec};
+
+use crate::{Config, Conversation, Events, Globs, run::Run};
+
+/// Asks a model, runs its calls and asks again. Cheap to clone.
+#[derive(Clone)]
+pub struct Agent {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) executor: ToolExecutor,
+    pub(crate) config: Arc<Config>,
+    offer: Option<Globs>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The model's answer, where it gave one.
+    pub answer: Option<String>,
+    /// Why the loop stopped.
+    pub stop: Stopped,
+    /// Why the last complete turn ended: an answer can be cut, or a refusal.
+    pub reason: Option<StopReason>,
+    /// What each turn cost (ML-7).
+    pub turns: Vec<Usage>,
+    /// What all turns cost.
+    pub usage: Usage,
+    /// How the model failed, where it did.
+    pub error: Option<ModelError>,
+}
+
+/// Why the loop stopped (ML-4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The model said something without calling anything.
+    Answer,
+    /// The model was asked as often as it may be; the last time without tools.
+    MaxIterations,
+    /// The tokens or the time were spent.
+    Budget,
+    /// The caller cancelled.
+    Cancelled,
+    /// The model made the same call again and again.
+    Repeats,
+    /// The model could not be asked.
+    ModelFailed,
+}
+
+impl Agent {
+    /// An agent that offers every tool of the executor.
+    pub fn new(model: Arc<dyn Model>, executor: ToolExecutor, config: Config) -> Self {
+        Self { model, executor, config: Arc::new(config), offer: None }
+    }
+
+    /// The same agent, with only those tools that `tools` matches; calls of others find nothing (ML-9).
+    #[must_use]
+    pub fn offering(mut self, tools: Globs) -> Self {
+        self.offer = Some(tools);
+        self
+    }
+
+    /// Answers what the user said last. The context says who asks, cancels, and limits each call's time.
+    ///
+    /// # Cancel safety
+    /// To cancel `cx.cancel` is better, as calls then say what became of them. Dropping the future leaves a valid
+    /// conversation too: calls that had ended keep their results.
+    pub async fn run(
+        &self,
+        conversation: &mut Conversation,
+        events: &Events,
+        cx: &CallContext,
+    ) -> Outcome {
+        Run::new(self, events, cx).finish(conversation).await
+    }
+
+    /// The tools on offer, in the executor's order (ML-6).
+    pub(crate) fn offered(&self) -> Vec<Arc<RegisteredTool>> {
+        let mut tools = self.executor.tools().all();
+        tools.retain(|tool| self.offers(tool.name()));
+        tools
+    }
+
+    /// Whether the model may call what this name finds.
+    pub(crate) fn may_call(&self, name: &str) -> bool {
+        if self.offer.is_none() {
+            return true;
+        }
+        match self.executor.tools().lookup(name) {
+            Ok(tool) => self.offers(tool.name()),
+            // It may be the tool of a server that still connects.
+            Err(_) => self.offers(name),
+        }
+    }
+
+    fn offers(&self, name: &str) -> bool {
+        self.offer.as_ref().is_none_or(|offer| offer.matches(name))
+    }
+}
+
+/// The tool's spec under the name by which it is shown.
+pub(crate) fn shown_spec(tool: &RegisteredTool) -> Cow<'_, ToolSpec> {
+    let spec = tool.spec();
+    if spec.name == **tool.name() {
+        return Cow::Borrowed(spec);
+    }
+    Cow::Owned(ToolSpec { name: tool.name().to_string(), ..spec.clone() })
+}

@@ -1,0 +1,158 @@
+//! Runs the calls of one turn, and fills their slots as they end.
+
+use std::{collections::VecDeque, pin::pin, time::Duration};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use switchboard_models::ToolReply;
+use switchboard_toolcall::{CallContext, ErrorKind, Progress, ToolCall, ToolError, ToolResult};
+use tokio::time::{Instant, sleep_until};
+
+use crate::{
+    Event, Stopped,
+    conversation::Slots,
+    plan::{Step, not_run},
+    run::Run,
+};
+
+/// How long a call that was told to end may take to say what became of it. The executor answers at once; only a
+/// policy or a recorder can take longer.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Steps that run one after another.
+type Lane = VecDeque<Step>;
+
+impl Run<'_> {
+    /// Runs what is to be run. Every slot is filled when this returns; the slots of calls that ended are filled
+    /// even when this is dropped.
+    pub(crate) async fn run_calls(&self, steps: Vec<Step>, slots: &mut Slots<'_>) {
+        let most = self.agent.config.max_parallel.get();
+        let mut lanes = self.lanes(steps);
+        let mut ready: VecDeque<usize> = (0..lanes.len()).collect();
+        let mut running = FuturesUnordered::new();
+        let mut over = pin!(self.over());
+        let mut given_up = pin!(sleep_until(Instant::now()));
+        let mut ending = false;
+        loop {
+            while running.len() < most
+                && let Some(lane) = ready.pop_front()
+            {
+                if let Some(step) = lanes[lane].pop_front() {
+                    running.push(async move { (self.perform(step).await, lane) });
+                }
+            }
+            tokio::select! {
+                biased;
+                ended = running.next() => match ended {
+                    Some(((position, reply), lane)) => {
+                        slots.fill(position, reply);
+                        ready.push_front(lane);
+                    }
+                    None => break,
+                },
+                () = &mut over, if !ending => {
+                    ending = true;
+                    given_up.as_mut().reset(Instant::now() + GRACE);
+                    self.stop.cancel();
+                }
+                () = &mut given_up, if ending => break,
+            }
+        }
+        drop(running);
+        self.give_up(&lanes, slots);
+    }
+
+    /// Fills the slots of calls that did not say in time what became of them; those still in their lanes were
+    /// never begun.
+    fn give_up(&self, lanes: &[Lane], slots: &mut Slots<'_>) {
+        for (position, call) in slots.open() {
+            let mut waiting = lanes.iter().flatten();
+            let content = if waiting.any(|step| step.position == position) {
+                format!("Error: Tool '{}' was not run: {}", call.name, self.why_over())
+            } else {
+                format!("Error: Tool '{}' was cancelled; side effects may have happened", call.name)
+            };
+            let reply = ToolReply { content, is_error: true, ..ToolReply::default() };
+            slots.fill(position, self.finished(&call.id, &call.name, None, reply));
+        }
+    }
+
+    /// One lane for each call; where writes are sequential, one for all of them.
+    fn lanes(&self, steps: Vec<Step>) -> Vec<Lane> {
+        let mut lanes: Vec<Lane> = Vec::new();
+        let mut writes: Option<usize> = None;
+        for step in steps {
+            let writing = self.agent.config.sequential_writes && self.writes(&step.call);
+            match writes {
+                Some(lane) if writing => lanes[lane].push_back(step),
+                _ => {
+                    if writing {
+                        writes = Some(lanes.len());
+                    }
+                    lanes.push(Lane::from([step]));
+                }
+            }
+        }
+        lanes
+    }
+
+    fn writes(&self, call: &ToolCall) -> bool {
+        let tool = self.agent.executor.tools().lookup(&call.name);
+        !tool.is_ok_and(|tool| tool.spec().is_read_only())
+    }
+
+    /// Runs one call, or records why it is not run.
+    async fn perform(&self, step: Step) -> (usize, ToolReply) {
+        let Step { position, call, refused, nudge } = step;
+        let (id, name) = (call.id.clone(), call.name.clone());
+        let args = call.args.clone();
+        (self.events)(Event::CallStarted { id: id.clone(), name: name.clone(), args });
+        let cx = self.call_context(&id);
+        let executor = &self.agent.executor;
+        let result = match refused.or_else(|| self.too_late(&name)) {
+            Some(error) => executor.refuse(call, error, &cx).await,
+            None => executor.execute(call, &cx).await,
+        };
+        let mut reply = ToolReply::from(&result);
+        if let Some(nudge) = nudge {
+            reply.content = format!("{}\n\n{nudge}", reply.content);
+        }
+        (position, self.finished(&id, &name, Some(&result), reply))
+    }
+
+    /// The failure of a call that comes too late to be begun.
+    fn too_late(&self, name: &str) -> Option<ToolError> {
+        self.is_over().map(|_| not_run(name, self.why_over()))
+    }
+
+    fn why_over(&self) -> &'static str {
+        match self.is_over() {
+            Some(Stopped::Cancelled) => "the turn was cancelled",
+            _ => "the time budget is spent",
+        }
+    }
+
+    fn call_context(&self, id: &str) -> CallContext {
+        let (id, events) = (id.to_owned(), self.events.clone());
+        let progress =
+            Progress::to(move |update| events(Event::Progress { id: id.clone(), update }));
+        CallContext { cancel: self.stop.clone(), progress, ..self.cx.clone() }
+    }
+
+    /// Tells those who watch, and passes the reply on.
+    fn finished(
+        &self,
+        id: &str,
+        name: &str,
+        result: Option<&ToolResult>,
+        reply: ToolReply,
+    ) -> ToolReply {
+        (self.events)(Event::CallFinished {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            outcome: result.map_or(ErrorKind::Cancelled.code(), ToolResult::outcome_code),
+            content: reply.content.clone(),
+            elapsed: result.map_or(Duration::ZERO, |result| result.elapsed),
+        });
+        reply
+    }
+}

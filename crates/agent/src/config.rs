@@ -1,0 +1,61 @@
+//! The loop's settings.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use serde::Deserialize;
+use switchboard_toolcall::HumanDuration;
+
+use crate::Globs;
+
+/// The settings of the loop.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How often the model is asked at most; the last time without tools.
+    pub max_iterations: NonZeroU32,
+    /// How many calls of one turn run at once.
+    pub max_parallel: NonZeroUsize,
+    /// Whether calls of tools that are not read-only run one at a time, in the model's order.
+    pub sequential_writes: bool,
+    /// How many tokens, in and out, may be spent before no more calls are run.
+    pub token_budget: Option<u64>,
+    /// How long it may all take.
+    pub time_budget: Option<HumanDuration>,
+    /// Tools that may be called again and again with the same arguments, as patterns.
+    pub polling_tools: Globs,
+    /// Whether turns come in pieces.
+    pub stream: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_iterations: NonZeroU32::MIN.saturating_add(9),
+            max_parallel: NonZeroUsize::MIN.saturating_add(7),
+            sequential_writes: false,
+            token_budget: None,
+            time_budget: None,
+            polling_tools: Globs::default(),
+            stream: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // ML-4
+    #[test]
+    fn settings_have_defaults_and_no_strangers() {
+        let config: Config = toml::from_str("").unwrap();
+        assert_eq!(config.max_iterations.get(), 10);
+        let text = "time_budget = '2m'\ntoken_budget = 9\npolling_tools = ['job_*']";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.time_budget.map(|budget| budget.0.as_secs()), Some(120));
+        assert!(config.polling_tools.matches("job_status"));
+        for wrong in ["max_iteration = 3", "max_iterations = 0", "polling_tools = ['a{']"] {
+            assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

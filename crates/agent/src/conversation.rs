@@ -1,0 +1,137 @@
+//! A conversation that no provider rejects (ML-5).
+//!
+//! Its messages are private. What a model said goes in together with one reply per call; until a call ends, its
+//! reply says that nothing is known of it. So the conversation is valid at every moment, also when whoever runs
+//! the calls is dropped in the middle.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use switchboard_models::{AiMessage, Message, ModelCall, ToolReply};
+
+use crate::repair;
+
+/// What stands in a slot that nobody filled.
+pub(crate) const UNKNOWN: &str =
+    "Error: no result of this call was kept; side effects may have happened";
+
+/// What was said so far. Serializes as the list of its messages; reading one repairs what is broken.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<Message>")]
+pub struct Conversation(Vec<Message>);
+
+impl Conversation {
+    /// An empty conversation.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A conversation that begins with what the model should know and obey.
+    pub fn with_system(text: impl Into<String>) -> Self {
+        Self(vec![Message::System(text.into())])
+    }
+
+    /// The user says something.
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.0.push(Message::User(text.into()));
+    }
+
+    /// The model is reminded of something in the middle.
+    pub(crate) fn remind(&mut self, text: String) {
+        self.0.push(Message::System(text));
+    }
+
+    /// Everything that was said, in order.
+    pub fn messages(&self) -> &[Message] {
+        &self.0
+    }
+
+    /// Whether it is the model's turn to speak.
+    pub fn awaits_model(&self) -> bool {
+        let last = self.0.iter().rfind(|message| !matches!(message, Message::System(_)));
+        matches!(last, Some(Message::User(_) | Message::Tool(_)))
+    }
+
+    /// Appends what the model said, with a slot for the reply to each call. Ids that are missing or taken are made
+    /// anew (ML-3).
+    pub(crate) fn append(&mut self, mut message: AiMessage) -> Slots<'_> {
+        make_ids(&mut message.tool_calls, &self.0);
+        let place = self.0.len();
+        let replies: Vec<_> = message.tool_calls.iter().map(unknown).map(Message::Tool).collect();
+        let filled = vec![false; replies.len()];
+        self.0.push(Message::Ai(message));
+        self.0.extend(replies);
+        let (said, replies) = self.0.split_at_mut(place + 1);
+        let calls = match said.last() {
+            Some(Message::Ai(message)) => &message.tool_calls[..],
+            _ => &[],
+        };
+        Slots { calls, replies, filled }
+    }
+}
+
+impl From<Vec<Message>> for Conversation {
+    /// Makes a valid conversation of any messages, the same for the same ones: a call without a reply gets one that
+    /// says so, a reply without a call is dropped, and so is what a model said before anybody asked.
+    fn from(messages: Vec<Message>) -> Self {
+        repair::conversation(messages)
+    }
+}
+
+/// The replies to the calls of one message, by the calls' positions.
+pub(crate) struct Slots<'a> {
+    calls: &'a [ModelCall],
+    replies: &'a mut [Message],
+    filled: Vec<bool>,
+}
+
+impl<'a> Slots<'a> {
+    /// The calls to be replied to.
+    pub(crate) fn calls(&self) -> &'a [ModelCall] {
+        self.calls
+    }
+
+    /// Puts the reply where it belongs, under the id of its call.
+    pub(crate) fn fill(&mut self, position: usize, reply: ToolReply) {
+        let tool_call_id = self.calls[position].id.clone();
+        self.replies[position] = Message::Tool(ToolReply { tool_call_id, ..reply });
+        self.filled[position] = true;
+    }
+
+    /// The calls whose slots still say that nothing is known.
+    pub(crate) fn open(&self) -> Vec<(usize, &'a ModelCall)> {
+        let calls = self.calls.iter().enumerate();
+        calls.filter(|(position, _)| !self.filled[*position]).collect()
+    }
+}
+
+/// The reply to a call of which nothing is known.
+fn unknown(call: &ModelCall) -> ToolReply {
+    ToolReply {
+        content: UNKNOWN.to_owned(),
+        tool_call_id: call.id.clone(),
+        is_error: true,
+        images: Vec::new(),
+    }
+}
+
+/// Gives every call an id that no other call has: the same for the same history.
+fn make_ids(calls: &mut [ModelCall], history: &[Message]) {
+    if calls.is_empty() {
+        return;
+    }
+    let said = history.iter().filter_map(|message| match message {
+        Message::Ai(message) => Some(&message.tool_calls),
+        _ => None,
+    });
+    let mut taken: HashSet<String> = said.flatten().map(|call| call.id.clone()).collect();
+    for (position, call) in calls.iter_mut().enumerate() {
+        let mut tries = 0;
+        while call.id.is_empty() || taken.contains(&call.id) {
+            let again = if tries == 0 { String::new() } else { format!("_{tries}") };
+            call.id = format!("call_{}_{position}{again}", history.len());
+            tries += 1;
+        }
+        taken.insert(call.id.clone());
+    }
+}

@@ -1,0 +1,84 @@
+//! What happens while the loop runs, for those who watch.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Map, Value};
+use switchboard_models::Usage;
+use switchboard_toolcall::ProgressUpdate;
+
+/// Who watches. Must not block: it is called in the middle of things.
+pub type Events = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// Something that happened. Each call that starts also finishes, unless [`Agent::run`](crate::Agent::run) is dropped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// More of the model's text.
+    Text(String),
+    /// More of the model's thoughts.
+    Reasoning(String),
+    /// The model has begun to write a call of this tool.
+    CallSeen {
+        /// The tool's name.
+        name: String,
+    },
+    /// The provider could not answer; it is asked again.
+    Retry {
+        /// What it said.
+        reason: String,
+        /// How long we wait.
+        after: Duration,
+    },
+    /// Something the user should know.
+    Warning(String),
+    /// A call starts.
+    CallStarted {
+        /// The call's id in the conversation.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The arguments; empty where the model wrote none that can be read.
+        args: Map<String, Value>,
+    },
+    /// A call is under way.
+    Progress {
+        /// The call's id in the conversation.
+        id: String,
+        /// How far it is.
+        update: ProgressUpdate,
+    },
+    /// A call has ended, in whatever way.
+    CallFinished {
+        /// The call's id in the conversation.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// `ok`, or the code of the failure.
+        outcome: &'static str,
+        /// What the model will read.
+        content: String,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// A turn of the model is complete (ML-7).
+    Turn {
+        /// What it cost.
+        usage: Usage,
+        /// What all turns of this run cost so far.
+        total: Usage,
+    },
+}
+
+impl Event {
+    /// What a model's client tells. Costs are told once, with the whole turn.
+    pub(crate) fn of_model(event: switchboard_models::Event) -> Option<Self> {
+        use switchboard_models::Event as Model;
+        Some(match event {
+            Model::Text(text) => Self::Text(text),
+            Model::Reasoning(text) => Self::Reasoning(text),
+            Model::CallSeen { name } => Self::CallSeen { name },
+            Model::Retry { reason, after } => Self::Retry { reason, after },
+            Model::Warning(text) => Self::Warning(text),
+            Model::Usage(_) => return None,
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! What is done about each call of a turn, decided before any of them runs.
+
+use serde_json::Map;
+use switchboard_models::ModelCall;
+use switchboard_toolcall::{ErrorKind, ToolCall, ToolError};
+
+use crate::{
+    Stopped,
+    repeats::{Repeat, Repeats},
+    run::Run,
+};
+
+/// What is done about one call.
+pub(crate) struct Step {
+    /// Its position in the message.
+    pub(crate) position: usize,
+    pub(crate) call: ToolCall,
+    /// Why it is not run, if so.
+    pub(crate) refused: Option<ToolError>,
+    /// What the model is told beside the result.
+    pub(crate) nudge: Option<String>,
+}
+
+/// What is done about all of them.
+pub(crate) struct Plan {
+    pub(crate) steps: Vec<Step>,
+    /// Whether one of them came too often.
+    pub(crate) repeats: bool,
+}
+
+/// Why none of a turn's calls is run.
+pub(crate) enum Held {
+    /// The model reached its token limit in the middle of it.
+    Cut,
+    /// The conversation no longer fits the model.
+    ContextFull,
+    /// The provider declined the turn.
+    Refused,
+    /// The model was not to call anything any more.
+    LastTurn,
+    /// Nobody would read the results.
+    TokensSpent { spent: u64, budget: u64 },
+}
+
+impl Held {
+    /// Why the loop stops too, if it does.
+    pub(crate) fn stops(&self) -> Option<Stopped> {
+        match self {
+            Self::Cut => None,
+            Self::ContextFull | Self::Refused => Some(Stopped::Answer),
+            Self::LastTurn => Some(Stopped::MaxIterations),
+            Self::TokensSpent { .. } => Some(Stopped::Budget),
+        }
+    }
+
+    fn error(&self, name: &str) -> ToolError {
+        let why = match self {
+            Self::Cut => {
+                "the turn was cut by its token limit, so the call may be incomplete; make it again, with less text"
+                    .to_owned()
+            }
+            Self::ContextFull => "the conversation no longer fits the model".to_owned(),
+            Self::Refused => "the provider declined the turn".to_owned(),
+            Self::LastTurn => "no more calls are allowed in this run".to_owned(),
+            Self::TokensSpent { spent, budget } => {
+                format!("{spent} tokens are spent, the budget was {budget}")
+            }
+        };
+        not_run(name, &why)
+    }
+}
+
+/// The failure of a call that was not even begun.
+pub(crate) fn not_run(name: &str, why: &str) -> ToolError {
+    ToolError::new(ErrorKind::Cancelled, format!("Tool '{name}' was not run: {why}"))
+}
+
+/// Decides for each call.
+pub(crate) fn calls(run: &mut Run<'_>, calls: &[ModelCall], held: Option<&Held>) -> Plan {
+    let mut plan = Plan { steps: Vec::with_capacity(calls.len()), repeats: false };
+    for (position, call) in calls.iter().enumerate() {
+        let (tool_call, problem) = match call.to_tool_call() {
+            Ok(call) => (call, None),
+            Err(unparsable) => {
+                let empty = ToolCall::new(call.name.clone(), Map::new()).with_id(call.id.clone());
+                (empty, Some(ToolError::invalid(unparsable)))
+            }
+        };
+        let mut step = Step { position, call: tool_call, refused: problem, nudge: None };
+        if let Some(held) = held {
+            step.refused = Some(held.error(&call.name));
+        } else {
+            if !run.agent.may_call(&call.name) {
+                let text = format!("Tool '{}' not found", call.name);
+                step.refused = Some(ToolError::new(ErrorKind::NotFound, text));
+            }
+            plan.repeats |= !polls(run, call) && repeated(&mut run.repeats, call, &mut step);
+        }
+        plan.steps.push(step);
+    }
+    plan
+}
+
+/// Counts the call; true where it came too often.
+fn repeated(repeats: &mut Repeats, call: &ModelCall, step: &mut Step) -> bool {
+    match repeats.count(call) {
+        Repeat::Fine => false,
+        Repeat::Nudge(text) => {
+            step.nudge = Some(text);
+            false
+        }
+        Repeat::Stop(text) => {
+            step.refused = Some(ToolError::new(ErrorKind::Cancelled, text));
+            true
+        }
+    }
+}
+
+/// Whether the tool may be called with the same arguments as often as the model likes.
+fn polls(run: &Run<'_>, call: &ModelCall) -> bool {
+    run.agent.config.polling_tools.matches(&call.name)
+}

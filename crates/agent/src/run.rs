@@ -1,0 +1,185 @@
+//! One run of the loop.
+
+use std::pin::pin;
+
+use serde_json::Value;
+use switchboard_models::{
+    FailureKind, Message, ModelError, Request, StopReason, ToolChoice, Turn, Usage,
+};
+use switchboard_runtime::validate::Check;
+use switchboard_toolcall::{CallContext, CancellationToken};
+use tokio::time::{Instant, sleep_until};
+
+use crate::{
+    Agent, Conversation, Event, Events, Outcome, Stopped,
+    agent::shown_spec,
+    plan::{self, Held},
+    repeats::Repeats,
+};
+
+/// A run: what it was given, and how far it is.
+pub(crate) struct Run<'a> {
+    pub(crate) agent: &'a Agent,
+    pub(crate) events: &'a Events,
+    pub(crate) cx: &'a CallContext,
+    /// Ends the calls that run: with the caller's token, or when the time is spent.
+    pub(crate) stop: CancellationToken,
+    pub(crate) repeats: Repeats,
+    deadline: Option<Instant>,
+    turns: Vec<Usage>,
+    reason: Option<StopReason>,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(agent: &'a Agent, events: &'a Events, cx: &'a CallContext) -> Self {
+        Self {
+            agent,
+            events,
+            cx,
+            stop: cx.cancel.child_token(),
+            repeats: Repeats::default(),
+            deadline: agent
+                .config
+                .time_budget
+                .and_then(|budget| Instant::now().checked_add(budget.0)),
+            turns: Vec::new(),
+            reason: None,
+        }
+    }
+
+    /// Asks and runs calls until there is a reason to stop.
+    pub(crate) async fn finish(mut self, conversation: &mut Conversation) -> Outcome {
+        if !conversation.awaits_model() {
+            let error = ModelError::new(FailureKind::Config, "there is nothing to answer");
+            return self.failed(error);
+        }
+        let most = self.agent.config.max_iterations.get();
+        let mut asked = 0;
+        loop {
+            asked += 1;
+            let last = asked >= most;
+            if let Some(stopped) = self.is_over() {
+                return self.stopped(stopped);
+            }
+            let turn = match self.ask(conversation.messages(), last).await {
+                Some(Ok(turn)) => turn,
+                Some(Err(error)) => return self.failed(error),
+                None => return self.stopped(self.is_over().unwrap_or(Stopped::Budget)),
+            };
+            self.account(&turn);
+            if turn.message.tool_calls.is_empty() {
+                let answer = turn.message.content.clone();
+                conversation.append(turn.message);
+                let stopped = if last { Stopped::MaxIterations } else { Stopped::Answer };
+                return Outcome { answer: Some(answer), ..self.stopped(stopped) };
+            }
+            if let Some(stopped) = self.take_calls(turn, last, conversation).await {
+                return self.stopped(stopped);
+            }
+        }
+    }
+
+    /// Asks for one turn; none where the run ends before it comes.
+    async fn ask(&self, messages: &[Message], last: bool) -> Option<Result<Turn, ModelError>> {
+        let tools = self.agent.offered();
+        let specs: Vec<_> = tools.iter().map(|tool| shown_spec(tool)).collect();
+        let validate = |name: &str, args: &Value| {
+            let spec = specs.iter().find(|spec| spec.name == name);
+            let check = spec.map(|spec| Check::compile(&spec.parameters, spec.settings.strictness));
+            check.is_some_and(|check| check.is_ok_and(|check| check.accepts(args)))
+        };
+        let mut request = Request::new(messages)
+            .with_tools(specs.iter().map(AsRef::as_ref))
+            .with_validation(&validate);
+        request.stream = self.agent.config.stream;
+        if last {
+            request.choice = ToolChoice::Never;
+        }
+        let tell = |event| {
+            if let Some(event) = Event::of_model(event) {
+                (self.events)(event);
+            }
+        };
+        let turn = pin!(self.agent.model.ask(&request, &tell));
+        tokio::select! {
+            biased;
+            turn = turn => Some(turn),
+            () = self.over() => None,
+        }
+    }
+
+    fn account(&mut self, turn: &Turn) {
+        self.turns.push(turn.usage);
+        self.reason = Some(turn.stop.clone());
+        (self.events)(Event::Turn { usage: turn.usage, total: self.total() });
+    }
+
+    /// What all turns cost. Providers can claim any number.
+    fn total(&self) -> Usage {
+        self.turns.iter().fold(Usage::default(), |total, turn| Usage {
+            input_tokens: total.input_tokens.saturating_add(turn.input_tokens),
+            output_tokens: total.output_tokens.saturating_add(turn.output_tokens),
+        })
+    }
+
+    /// Replies to every call of a turn, and says whether to stop after that.
+    async fn take_calls(
+        &mut self,
+        turn: Turn,
+        last: bool,
+        conversation: &mut Conversation,
+    ) -> Option<Stopped> {
+        let held = self.held(&turn.stop, last);
+        let mut slots = conversation.append(turn.message);
+        let plan = plan::calls(self, slots.calls(), held.as_ref());
+        self.run_calls(plan.steps, &mut slots).await;
+        let repeats = plan.repeats.then_some(Stopped::Repeats);
+        held.and_then(|held| held.stops()).or(self.is_over()).or(repeats)
+    }
+
+    /// Why no call of this turn is run, if so.
+    fn held(&self, stop: &StopReason, last: bool) -> Option<Held> {
+        let Usage { input_tokens, output_tokens } = self.total();
+        let spent = input_tokens.saturating_add(output_tokens);
+        match (stop, self.agent.config.token_budget) {
+            (StopReason::Refusal, _) => Some(Held::Refused),
+            (StopReason::ContextFull, _) => Some(Held::ContextFull),
+            _ if last => Some(Held::LastTurn),
+            (_, Some(budget)) if spent >= budget => Some(Held::TokensSpent { spent, budget }),
+            (StopReason::MaxTokens, _) => Some(Held::Cut),
+            _ => None,
+        }
+    }
+
+    /// Waits until the caller cancels or the time is spent.
+    pub(crate) async fn over(&self) {
+        let spent = async {
+            match self.deadline {
+                Some(deadline) => sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.cx.cancel.cancelled() => {}
+            () = spent => {}
+        }
+    }
+
+    /// Why the run must end now, if it must.
+    pub(crate) fn is_over(&self) -> Option<Stopped> {
+        if self.cx.cancel.is_cancelled() {
+            return Some(Stopped::Cancelled);
+        }
+        let spent = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        spent.then_some(Stopped::Budget)
+    }
+
+    fn stopped(&self, stop: Stopped) -> Outcome {
+        let (reason, turns, usage) = (self.reason.clone(), self.turns.clone(), self.total());
+        Outcome { answer: None, stop, reason, turns, usage, error: None }
+    }
+
+    fn failed(&self, error: ModelError) -> Outcome {
+        Outcome { error: Some(error), ..self.stopped(Stopped::ModelFailed) }
+    }
+}

@@ -1,0 +1,10 @@
+//! The loop against a scripted model and fake tools.
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod scripted;
+mod endings;
+mod replies;
+mod cancelling;
+mod repeating;
+mod saved;
+mod property;
