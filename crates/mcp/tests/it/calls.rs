@@ -11,6 +11,9 @@ use switchboard_runtime::toolcall::{
     CallContext, ErrorKind, HumanDuration, Normalize, Progress, ToolCall, ToolOutput,
 };
 
+use switchboard_testkit::Logs;
+use tracing::Level;
+
 use super::{House, misbehaving, until};
 
 // RS-3
@@ -115,4 +118,36 @@ async fn names_are_fixed_by_the_executor_and_by_nothing_else() {
     let taken = house.call("s__set_level", args).await;
     assert!(taken.is_success(), "{}", taken.text());
     house.servers.close().await;
+}
+
+// MC-5, EX-5: the first garbage line of a server is a warning, the rest is for those who look closely.
+#[tokio::test]
+async fn garbage_is_warned_about_once() {
+    let logs = Logs::collect(Level::DEBUG);
+    let house = House::misbehaving("garbage-text").await;
+    for _ in 0..3 {
+        assert_eq!(house.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
+    }
+    house.servers.close().await;
+    let lines = logs.lines();
+    let about = |level: &str| {
+        let told =
+            |line: &&String| line.starts_with(level) && line.contains("a line that is no message");
+        lines.iter().filter(told).count()
+    };
+    assert_eq!(about("WARN"), 1, "{lines:#?}");
+    assert!(about("DEBUG") >= 3, "{lines:#?}");
+}
+
+// MC-4: a flood on stderr is forwarded to the log with moderation.
+#[tokio::test]
+async fn a_flood_on_stderr_is_forwarded_with_moderation() {
+    let logs = Logs::collect(Level::DEBUG);
+    let house = House::misbehaving("stderr-flood=20000").await;
+    assert_eq!(house.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
+    house.servers.close().await;
+    let lines = logs.lines();
+    let forwarded = lines.iter().filter(|line| line.contains("server stderr")).count();
+    assert!((1..2000).contains(&forwarded), "{forwarded} lines");
+    assert!(lines.iter().any(|line| line.contains("server stderr: lines left out")), "{forwarded}");
 }
