@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How long a call that was told to end may take to say what became of it. The executor answers at once; only a
-/// policy or a recorder can take longer.
+/// recorder can take longer.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Steps that run one after another.

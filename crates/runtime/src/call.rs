@@ -53,7 +53,7 @@ impl ToolExecutor {
         record.found(&tool);
         let args = rename::for_server(tool.spec(), args);
         let args = validate::args(&tool, args)?;
-        policy::check(&*self.policy, &tool, &args, cx).await?;
+        policy::check(&*self.policy, &tool, &args, cx, record).await?;
         record.permits(&tool)?;
         dispatch::run(tool, args, cx, record, &self.slots).await
     }

@@ -62,24 +62,29 @@ pub(crate) async fn run(
         told.disarm();
         outcome
     });
-    until_done(work, alive.as_deref(), cx, record).await
+    let effects = match tool.spec().is_read_only() {
+        true => "",
+        false => "; side effects may have happened",
+    };
+    until_done(work, alive.as_deref(), cx, record, effects).await
 }
 
-/// Does `work` until it is done, the deadline passes or the caller cancels.
+/// Does `work`, in which no tool runs yet, until it is done, the deadline passes or the caller cancels.
 pub(crate) async fn within<T>(
     work: impl Future<Output = Result<T, ToolError>>,
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<T, ToolError> {
-    until_done(pin!(work), None, cx, record).await
+    until_done(pin!(work), None, cx, record, "").await
 }
 
-/// As [`within`], but each sign of life gives the work its time anew.
+/// As [`within`], but each sign of life gives the work its time anew, and `effects` says what may have happened.
 async fn until_done<T>(
     mut work: Pin<&mut impl Future<Output = Result<T, ToolError>>>,
     alive: Option<&Notify>,
     cx: &CallContext,
     record: &CallRecord,
+    effects: &str,
 ) -> Result<T, ToolError> {
     let limit = record.timeout(cx);
     let mut timer = pin!(sleep_until(deadline(record.started(), limit)));
@@ -88,12 +93,12 @@ async fn until_done<T>(
             biased;
             outcome = &mut work => return outcome,
             () = cx.cancel.cancelled() => {
-                return Err(cut_short(record, ErrorKind::Cancelled, "was cancelled"));
+                return Err(cut_short(record, ErrorKind::Cancelled, "was cancelled", effects));
             }
             () = sign_of_life(alive) => timer.as_mut().reset(deadline(Instant::now(), limit)),
             () = &mut timer => {
                 let after = format!("timed out after {}", HumanDuration(limit));
-                return Err(cut_short(record, ErrorKind::Timeout, &after));
+                return Err(cut_short(record, ErrorKind::Timeout, &after, effects));
             }
         }
     }
@@ -122,11 +127,8 @@ fn deadline(started: Instant, limit: Duration) -> Instant {
     started + limit.min(century)
 }
 
-fn cut_short(record: &CallRecord, kind: ErrorKind, what: &str) -> ToolError {
-    // A tool that was not even found has had no effects.
-    let harmless = record.tool().is_none_or(|tool| tool.spec().is_read_only());
-    let side_effects = if harmless { "" } else { "; side effects may have happened" };
-    ToolError::new(kind, format!("Tool '{}' {what}{side_effects}", record.name()))
+fn cut_short(record: &CallRecord, kind: ErrorKind, what: &str, effects: &str) -> ToolError {
+    ToolError::new(kind, format!("Tool '{}' {what}{effects}", record.name()))
 }
 
 /// Starts the tool in a task of its own: a panic, in a poll or in a drop, ends there, and a tool that blocks

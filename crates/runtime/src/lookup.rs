@@ -15,22 +15,26 @@ use crate::{
 const SUGGESTIONS: usize = 3;
 
 impl ToolManager {
+    /// Returns the tool that `name` finds, if there is one.
+    fn known(&self, name: &str) -> Option<Arc<RegisteredTool>> {
+        let registry = self.read();
+        let named = registry.names.get(name)?;
+        if named.ambiguous {
+            let taken = named.tool.name();
+            warn!(tool = name, "several servers have '{name}'; it is taken as '{taken}'");
+        }
+        Some(named.tool.clone())
+    }
+
     /// Returns the tool that `name` finds: by its full name `server__tool`, or bare.
     ///
     /// # Errors
     /// `not_found`, with the names that are close; `unknown_server` where the prefix is no server's.
     pub fn lookup(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
-        let registry = self.read();
-        if let Some(named) = registry.names.get(name) {
-            if named.ambiguous {
-                warn!(
-                    tool = name,
-                    "several servers have '{name}'; it is taken as '{}'",
-                    named.tool.name()
-                );
-            }
-            return Ok(named.tool.clone());
+        if let Some(tool) = self.known(name) {
+            return Ok(tool);
         }
+        let registry = self.read();
         match name.split_once(&self.separator) {
             Some((prefix, tool))
                 if !prefix.is_empty()
@@ -50,16 +54,15 @@ impl ToolManager {
     /// # Errors
     /// As [`lookup`](Self::lookup), or the server was given up.
     pub async fn find(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
-        let unknown = match self.lookup(name) {
-            Ok(tool) => return Ok(tool),
-            Err(error) => error,
-        };
+        if let Some(tool) = self.known(name) {
+            return Ok(tool);
+        }
         let link = name.split_once(&self.separator);
         let link = link.and_then(|(prefix, _)| self.read().link(prefix).cloned());
-        match link {
-            Some(link) => link.ready().await.and_then(|()| self.lookup(name)),
-            None => Err(unknown),
+        if let Some(link) = link {
+            link.ready().await?;
         }
+        self.lookup(name)
     }
 
     /// As [`find`](Self::find), within the call's deadline.
@@ -68,9 +71,9 @@ impl ToolManager {
         record: &CallRecord,
         cx: &CallContext,
     ) -> Result<Arc<RegisteredTool>, ToolError> {
-        match self.lookup(record.name()) {
-            Ok(tool) => Ok(tool),
-            Err(_) => dispatch::within(self.find(record.name()), cx, record).await,
+        match self.known(record.name()) {
+            Some(tool) => Ok(tool),
+            None => dispatch::within(self.find(record.name()), cx, record).await,
         }
     }
 }

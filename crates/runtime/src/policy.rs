@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchboard_toolcall::{BoxError, BoxFuture, CallContext, ErrorKind, ToolError};
 
-use crate::tools::RegisteredTool;
+use crate::{dispatch, record::CallRecord, tools::RegisteredTool};
 
 /// Decides whether a call may run.
 ///
@@ -45,6 +45,7 @@ pub(crate) async fn check(
     tool: &RegisteredTool,
     args: &Value,
     cx: &CallContext,
+    record: &CallRecord,
 ) -> Result<(), ToolError> {
     let name = tool.name();
     let denied = |rule: &str| {
@@ -53,7 +54,8 @@ pub(crate) async fn check(
     };
     let verdict = match policy.check(tool, args, cx) {
         Answer::Now(verdict) => Ok(verdict),
-        Answer::Later(verdict) => verdict.await,
+        // Whoever is asked may never answer: the deadline and the caller's cancel hold here too.
+        Answer::Later(verdict) => dispatch::within(async { Ok(verdict.await) }, cx, record).await?,
     };
     match verdict {
         Ok(Verdict::Allow) => Ok(()),

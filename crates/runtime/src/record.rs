@@ -126,10 +126,6 @@ impl CallRecord {
         self.tool = Some(tool.clone());
     }
 
-    pub(crate) fn tool(&self) -> Option<&Arc<RegisteredTool>> {
-        self.tool.as_ref()
-    }
-
     /// Refuses what may change the world while it cannot be written down (SPEC RC-1).
     pub(crate) fn permits(&mut self, tool: &RegisteredTool) -> Result<(), ToolError> {
         match self.unwritten.take() {

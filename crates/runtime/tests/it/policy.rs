@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_runtime::{
     Policy, PolicyConfig, RegisteredTool, RulePolicy, ServerSettings, ToolExecutor,
     policy::Answer,
-    toolcall::{CallContext, ErrorKind},
+    toolcall::{CallContext, ErrorKind, ToolCall},
 };
 use switchboard_testkit::Fake;
 
@@ -88,4 +88,19 @@ async fn a_policy_that_cannot_answer_means_no() {
         executor.tools().add(Fake::new("never", |_, _| async { unreachable!("denied") })).unwrap();
         assert_eq!(executor.call("never", json!({})).await.error_kind(), Some(kind));
     }
+}
+
+// EX-3, EX-4: a policy that is asked and never answers keeps nobody past the deadline, and nothing has run.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_never_answers_keeps_the_deadline() {
+    let executor = ToolExecutor::builder()
+        .policy(Lost(|| Answer::Later(Box::pin(std::future::pending()))))
+        .build();
+    executor.tools().add(Fake::new("never", |_, _| async { unreachable!("not allowed") })).unwrap();
+    let result = executor.call("never", json!({})).await;
+    assert_eq!(result.text(), "Tool 'never' timed out after 30s");
+    let cx = CallContext::default();
+    cx.cancel.cancel();
+    let result = executor.execute(ToolCall::new("never", Default::default()), &cx).await;
+    assert_eq!(result.text(), "Tool 'never' was cancelled");
 }
