@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
+    ("gateway", &["agent", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
     ("app", &["local", "mcp", "models", "runtime", "toolcall"]),
 ];
