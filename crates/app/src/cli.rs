@@ -20,6 +20,7 @@ use switchboard_toolcall::HumanDuration;
   switchboard call math_eval expression=2+2
   switchboard call time__get_current_time timezone=Europe/Berlin
   switchboard ask \"How many cm are 2 inch?\"
+  switchboard chat
   switchboard import claude
   switchboard tools --config ~/.cursor/mcp.json
   switchboard doctor
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Prompts(Prompts),
     /// Ask a model one question; it may call the tools
     Ask(Ask),
+    /// Talk with a model, which may call the tools
+    Chat(Chat),
     /// Check the config, the tools, the servers and what they need
     Doctor(Doctor),
     /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
@@ -224,6 +227,35 @@ pub(crate) struct Ask {
     /// How long it all may take, such as 30s or 5m [default: [agent] time_budget, else no limit]
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<HumanDuration>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard chat
+  switchboard chat -m anthropic:claude-sonnet-4-5 --tools 'git__*'
+  switchboard chat --list
+  switchboard chat --resume                       the last one, with its model
+
+Commands: /help, /tools, /model [NAME], /save [FILE], /clear, /quit. Ctrl-C cancels what the model does; at the
+prompt it clears the line, and twice it ends the chat, as Ctrl-D does. After each turn a chat is saved under
+$XDG_STATE_HOME/switchboard/chats. Without a terminal each line of stdin is a turn.
+
+Exit status: 0 success, 1 a turn failed and nobody was there to see it, 2 wrong usage or config.")]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+
+    /// Go on with a saved chat: its id or the beginning of it, or a file [default: the last one]
+    #[arg(long, value_name = "ID|FILE", num_args = 0..=1)]
+    pub(crate) resume: Option<Option<String>>,
+
+    /// List the saved chats, the last one first
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) list: bool,
+
+    /// With --list: print an array of {id, model, started, updated, turns, title}
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

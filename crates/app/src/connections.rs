@@ -201,6 +201,9 @@ pub(crate) async fn unless_interrupted<T>(
     }
 }
 
+/// The exit status of what Ctrl-C ended, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Somebody pressed Ctrl-C.
 #[derive(Debug)]
 pub(crate) struct Interrupted;

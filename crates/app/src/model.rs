@@ -7,7 +7,7 @@ mod local;
 use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, anyhow, bail};
-use switchboard_agent::{Agent, Config, Globs};
+use switchboard_agent::{Agent, Config, Conversation, Globs};
 use switchboard_models::{Model, ModelConfig, Provider, Secret, connect};
 use switchboard_runtime::lookup::close_names;
 use switchboard_testkit::Script;
@@ -53,6 +53,14 @@ impl Chosen {
         }
         let patterns: Vec<_> = patterns.iter().flat_map(|pattern| split(pattern)).collect();
         Globs::new(&patterns).map(Some).context("--tools")
+    }
+}
+
+impl Asked {
+    /// A conversation that begins with what the model should know, where that was said.
+    pub(crate) fn conversation(&self) -> Conversation {
+        let system = self.system.as_ref();
+        system.map_or_else(Conversation::new, Conversation::with_system)
     }
 }
 

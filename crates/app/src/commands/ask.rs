@@ -9,9 +9,10 @@ use switchboard_agent::{Agent, Config, Conversation, Outcome};
 use tokio::time::Instant;
 
 use crate::{
-    cli::{Ask, Asked, Cli},
+    cli::{Ask, Cli},
     connections::{
-        Interrupted, Needs, is_watched, on_runtime, unless_interrupted, while_connected,
+        INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, unless_interrupted,
+        while_connected,
     },
     house::House,
     model::{self, Chosen},
@@ -19,9 +20,6 @@ use crate::{
     talk::{self, Answers, Ending, Screen},
     terminal::{self, Paint},
 };
-
-/// The exit status of what Ctrl-C ended, as shells have it.
-const INTERRUPTED: u8 = 130;
 
 pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(cli.config.as_deref())?;
@@ -68,7 +66,8 @@ async fn answer(
     let began = Instant::now();
     let answers = if is_streamed { Answers::Streamed } else { Answers::Later };
     let mut screen = Screen::new(answers, !ask.json, cli.color);
-    let mut conversation = begun(&ask.asked, question);
+    let mut conversation = ask.asked.conversation();
+    conversation.say(question);
     let outcome = talk::turn(agent, &mut conversation, &mut screen).await?;
     let ending = Ending::of(outcome.as_ref(), chosen.model.provider());
     if ask.json {
@@ -81,27 +80,12 @@ async fn answer(
         let line = talk::summary(outcome.usage, began.elapsed());
         terminal::tell(&paint.dim(&format!("{line}, {}", chosen.name)));
     }
+    ending.tell(paint);
     Ok(match ending {
-        Ending::Answer { note, .. } => {
-            if let Some(note) = note {
-                terminal::tell(&format!("{} {note}", paint.yellow("warning:")));
-            }
-            ExitCode::SUCCESS
-        }
+        Ending::Answer { .. } => ExitCode::SUCCESS,
         Ending::Cancelled => ExitCode::from(INTERRUPTED),
-        Ending::Nothing(reason) => {
-            terminal::tell(&format!("{} no answer: {reason}", paint.bold_red("error:")));
-            ExitCode::FAILURE
-        }
+        Ending::Nothing(_) => ExitCode::FAILURE,
     })
-}
-
-/// A conversation that begins with the question.
-fn begun(asked: &Asked, question: &str) -> Conversation {
-    let system = asked.system.as_ref();
-    let mut conversation = system.map_or_else(Conversation::new, Conversation::with_system);
-    conversation.say(question);
-    conversation
 }
 
 /// `{answer, messages, usage}`, and what went wrong.

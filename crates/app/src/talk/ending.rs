@@ -5,7 +5,10 @@ use std::{error::Error, iter, time::Duration};
 use switchboard_agent::{Outcome, Stopped};
 use switchboard_models::{Provider, StopReason, Usage};
 
-use crate::model;
+use crate::{
+    model,
+    terminal::{self, Paint},
+};
 
 /// How a turn ended for people: with an answer, cancelled, or without one for a reason.
 #[derive(Debug, PartialEq)]
@@ -28,6 +31,22 @@ impl Ending {
         match outcome.stop {
             Stopped::Cancelled => Self::Cancelled,
             _ => Self::Nothing(reason(outcome, provider)),
+        }
+    }
+
+    /// Tells people what the answer does not say itself.
+    pub(crate) fn tell(&self, paint: Paint) {
+        match self {
+            Self::Answer { note: None, .. } => {}
+            Self::Answer { note: Some(note), .. } => {
+                terminal::tell(&format!("{} {note}", paint.yellow("warning:")));
+            }
+            Self::Cancelled => {
+                terminal::tell(&paint.yellow("cancelled; what was finished is kept"))
+            }
+            Self::Nothing(reason) => {
+                terminal::tell(&format!("{} no answer: {reason}", paint.bold_red("error:")));
+            }
         }
     }
 }

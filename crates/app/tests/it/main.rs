@@ -14,6 +14,7 @@ mod foreign;
 mod import;
 mod resources;
 mod ask;
+mod providers;
 mod doctor;
 mod streams;
 mod usage;
