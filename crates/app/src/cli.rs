@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Ask(Ask),
     /// Talk with a model, which may call the tools
     Chat(Chat),
-    /// Check the config, the tools, the servers and what they need
+    /// Check the config, the tools, the servers, the models and what they need
     Doctor(Doctor),
     /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
     Import(Import),
@@ -259,11 +259,14 @@ pub(crate) struct Chat {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Starts every server and waits until each is connected or given up.
+#[command(
+    after_help = "Starts every server and waits until each is connected or given up. Models are not asked: only whether one
+on this machine can be reached is looked at.
 
-Exit status: 0 all is well, 1 something is broken.")]
+Exit status: 0 all is well, 1 something is broken."
+)]
 pub(crate) struct Doctor {
-    /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}]}
+    /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}], models: [{name, key, …}]}
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -16,6 +16,7 @@ use crate::{cli::Asked, environment, house::House, settings::Loaded, terminal};
 
 pub(crate) use advice::after_failure;
 pub(crate) use host::authority;
+pub(crate) use local::probe;
 
 /// A model that is ready to be asked.
 #[derive(Clone)]

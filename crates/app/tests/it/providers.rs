@@ -214,3 +214,19 @@ async fn failures_of_a_provider_say_what_to_do() {
     assert_eq!(nobody.status, 1, "{nobody:?}");
     assert!(nobody.stderr.contains("could not reach openai at http://127.0.0.1:1 ("), "{nobody:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_knows_what_an_ollama_has() {
+    // ML-10
+    let models = || tags(json!([{"name": "qwen3:latest"}, {"name": "other:1b"}]));
+    for (model, is_there) in [("qwen3", true), ("qwen3:0.6b", false)] {
+        let server = ProviderServer::start([models()]).await;
+        let table = format!("[models.a]\nprovider = \"ollama\"\nmodel = \"{model}\"\n");
+        let place = Place::with_config(&table).variable("OLLAMA_HOST", &server.url());
+        let ran = run(&place, &["doctor", "--json"]);
+        let report = ran.json();
+        assert_eq!(report["ok"], is_there, "{ran:?}");
+        assert_eq!(report["models"][0]["installed"], json!(["qwen3:latest", "other:1b"]));
+        assert_eq!(ran.stdout.contains("`ollama pull qwen3:0.6b` gets it"), !is_there, "{ran:?}");
+    }
+}

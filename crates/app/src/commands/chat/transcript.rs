@@ -9,7 +9,7 @@ use switchboard_toolcall::CallId;
 /// A chat: its messages, and what to know about them.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Transcript {
-    /// Names it, and sorts by the time at which it began.
+    /// Names it, and sorts by the second in which it began.
     pub(super) id: String,
     /// The model that answered last, as `-m` takes it.
     #[serde(default)]
