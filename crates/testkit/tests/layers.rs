@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("agent", &["models", "runtime", "toolcall"]),
     ("gateway", &["agent", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
-    ("app", &["local", "mcp", "models", "runtime", "toolcall"]),
+    ("app", &["agent", "local", "mcp", "models", "runtime", "testkit", "toolcall"]),
 ];
 
 #[test]
