@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use indexmap::IndexMap;
 use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tracing::warn;
 
 use crate::{
@@ -19,6 +19,8 @@ pub struct ToolManager {
     pub(crate) separator: String,
     strict: bool,
     registry: RwLock<Registry>,
+    /// Counts the changes.
+    version: watch::Sender<u64>,
 }
 
 /// A tool with what the executor needs to run it.
@@ -121,7 +123,17 @@ impl ToolManager {
             separator: config.separator.clone(),
             strict: config.strict,
             registry: RwLock::default(),
+            version: watch::Sender::new(0),
         }
+    }
+
+    /// A number that grows with each change of the collection.
+    pub fn version(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    fn changed(&self) {
+        self.version.send_modify(|version| *version += 1);
     }
 
     /// Adds a local tool; one of the same name is replaced, with a warning.
@@ -145,6 +157,7 @@ impl ToolManager {
         if self.write().add_local(name.clone(), tool, &self.separator) {
             warn!(tool = &*name, "tool '{name}' was there already and is replaced");
         }
+        self.changed();
         Ok(())
     }
 
@@ -186,7 +199,12 @@ impl ToolManager {
                 }
             }
         }
+        // A server that comes back mostly has what it had before.
+        let same = self.read().has_tools(server, &kept);
         self.write().set_server_tools(server, kept, &self.separator);
+        if !same {
+            self.changed();
+        }
         set_aside
     }
 
