@@ -11,6 +11,7 @@ mod doctor;
 mod import;
 mod completions;
 mod serve;
+mod token;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Doctor(doctor) => doctor::run(doctor, cli),
         Command::Import(import) => import::run(import, cli),
         Command::Completions(completions) => completions::run(completions),
-        Command::Serve => Ok(serve::run()),
+        Command::Serve(serve) => serve::run(serve, cli),
+        Command::Token(token) => token::run(token),
     }
 }

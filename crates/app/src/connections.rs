@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Context;
 use switchboard_mcp::{
-    client::{GivenUp, NoAnswers, Server, Servers, State, Surroundings, config::Start},
+    client::{GivenUp, Server, Servers, State, Surroundings, config::Start},
     guard::Guard,
 };
 use switchboard_runtime::ToolManager;
@@ -27,7 +27,7 @@ pub(crate) use needs::Needs;
 
 /// The servers of the config, of which those that are needed run.
 pub(crate) struct Connections {
-    servers: Servers,
+    servers: Arc<Servers>,
     /// What people have been told of servers that were given up.
     given_up: watch::Sender<Vec<GivenUp>>,
 }
@@ -44,13 +44,17 @@ impl House {
         let mut answers = questions::Answers::new(&loaded.inputs);
         for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
             let is_needed = needs.includes(name);
-            config.start = if is_needed { Start::Eager } else { Start::OnDemand };
+            config.start = match needs {
+                Needs::AsSet => config.start,
+                _ if is_needed => Start::Eager,
+                _ => Start::OnDemand,
+            };
             if is_needed {
                 let place = || format!("{}: server `{name}`", loaded.place_of_server(name));
                 inputs::fill(config, &mut |id| answers.to(id)).with_context(place)?;
             }
         }
-        let servers = Servers::start(configs, self.executor.tools(), &around)?;
+        let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
         Ok(Connections { servers, given_up })
     }
 
@@ -69,7 +73,7 @@ impl House {
         Surroundings {
             tools,
             mcp: loaded.settings.mcp.clone(),
-            answers: Arc::new(NoAnswers),
+            answers: self.answers.clone(),
             announce: Arc::new(announce),
             guard: guard.ok(),
         }
@@ -91,6 +95,11 @@ impl Connections {
     /// All servers that are used, in the order of the config.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Server>> {
         self.servers.all()
+    }
+
+    /// The servers themselves, for who runs on beside them.
+    pub(crate) fn servers(&self) -> &Arc<Servers> {
+        &self.servers
     }
 
     /// What is known of a server that was given up.
@@ -184,6 +193,18 @@ pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> an
     let runtime = runtime.context("failed to start the runtime")?;
     let outcome = runtime.block_on(work);
     // A tool that goes on after its deadline must not keep us.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// As [`on_runtime`], for what serves many at once.
+///
+/// # Errors
+/// As [`on_runtime`].
+pub(crate) fn on_every_core<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("failed to start the runtime")?;
+    let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     outcome
 }

@@ -25,6 +25,7 @@ use anyhow::{Context, anyhow};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use switchboard_agent::Config as AgentConfig;
+use switchboard_gateway::Config as ServeConfig;
 use switchboard_local::{BuiltinsConfig, ToolDefinition};
 use switchboard_mcp::client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
@@ -52,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) mcp: McpConfig,
     /// `[servers.*]`, in the order of the file.
     pub(crate) servers: IndexMap<String, ServerConfig>,
+    /// `[serve]`
+    pub(crate) serve: ServeConfig,
     /// `[models.*]`, in the order of the file
     pub(crate) models: IndexMap<String, ModelConfig>,
     /// `[agent]`

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use http::{header, request};
 use switchboard_agent::Globs;
+use switchboard_mcp as mcp;
 
 use crate::{Config, refusal::Refusal};
 use hosts::Hosts;
@@ -29,9 +30,25 @@ pub struct Caller {
     pub name: Option<Arc<str>>,
     /// Which tools exist for the caller; all where unset.
     pub tools: Option<Arc<Globs>>,
+    /// The same for the MCP server.
+    mcp: mcp::server::Caller,
 }
 
 impl Caller {
+    /// Somebody who may see these tools; all where unset.
+    pub fn new(name: Option<Arc<str>>, tools: Option<Arc<Globs>>) -> Self {
+        let may_see = tools.clone().map(|tools| {
+            let may_see: mcp::server::caller::MaySee = Arc::new(move |name| tools.matches(name));
+            may_see
+        });
+        Self { mcp: mcp::server::Caller { name: name.clone(), may_see }, name, tools }
+    }
+
+    /// The caller as the MCP server knows it.
+    pub(crate) fn mcp(&self) -> &mcp::server::Caller {
+        &self.mcp
+    }
+
     /// Whether the tool exists for the caller.
     pub fn may_see(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.matches(tool))

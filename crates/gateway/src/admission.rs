@@ -33,8 +33,25 @@ pub(crate) async fn admit(
     let most = usize::try_from(parts.config.max_body.0).unwrap_or(usize::MAX);
     let body = Body::new(Limited::new(body, most));
     let response = next.run(Request::from_parts(head, body)).await;
-    match admitted.share.is_counted() {
-        true => response.map(|body| Body::new(Held { body, _share: admitted.share })),
+    held(response, admitted.share)
+}
+
+/// As [`admit`], for the MCP server, which bounds bodies by itself.
+pub(crate) async fn mcp(parts: &Parts, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let admitted = match parts.access.admit(&head) {
+        Ok(admitted) => admitted,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let request = Request::from_parts(head, body);
+    let response = parts.mcp.handle(request, admitted.caller.mcp()).await;
+    held(response.map(Body::new), admitted.share)
+}
+
+/// The response, which holds the caller's share until it has been sent.
+fn held(response: Response, share: Share) -> Response {
+    match share.is_counted() {
+        true => response.map(|body| Body::new(Held { body, _share: share })),
         false => response,
     }
 }

@@ -14,6 +14,8 @@ use crate::{Access, Config, Feed, admission, listen, rest};
 pub struct Parts {
     /// Runs the calls.
     pub executor: ToolExecutor,
+    /// Speaks to MCP clients.
+    pub mcp: switchboard_mcp::server::Server,
     /// Tells of them; the executor's recorder.
     pub feed: Arc<Feed>,
     /// Decides about requests.
@@ -46,6 +48,10 @@ impl Gateway {
 
     /// Answers one request.
     pub(crate) async fn answer(&self, request: Request) -> Response {
+        // Most requests are these, and they need no routing.
+        if request.uri().path() == "/mcp" {
+            return admission::mcp(&self.parts, request).await;
+        }
         let Ok(response) = self.router.clone().call(request).await;
         response
     }

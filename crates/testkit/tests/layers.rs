@@ -13,9 +13,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
-    ("gateway", &["agent", "runtime", "toolcall"]),
+    ("gateway", &["agent", "mcp", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
-    ("app", &["agent", "local", "mcp", "models", "runtime", "testkit", "toolcall"]),
+    ("app", &["agent", "gateway", "local", "mcp", "models", "runtime", "testkit", "toolcall"]),
 ];
 
 #[test]

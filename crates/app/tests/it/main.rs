@@ -16,6 +16,7 @@ mod resources;
 mod ask;
 mod providers;
 mod chat;
+mod serve;
 mod doctor;
 mod streams;
 mod usage;

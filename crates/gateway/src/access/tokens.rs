@@ -242,7 +242,7 @@ fn known(entry: &Entry) -> Result<([u8; 32], Token), TokensError> {
     let hash = hash.ok_or_else(|| wrong("its hash is damaged"))?;
     let globs = entry.tools.as_ref().map(|tools| Globs::new(tools)).transpose();
     let globs = globs.map_err(|error| wrong(&error.to_string()))?;
-    let caller = Caller { name: Some(entry.name.as_str().into()), tools: globs.map(Arc::new) };
+    let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
     let quota = Quota::new(entry.rate, entry.concurrent);
     Ok((hash, Token { entry: entry.clone(), caller, quota }))
 }

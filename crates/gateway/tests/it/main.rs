@@ -14,6 +14,7 @@ use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Parts,
     access::{NewToken, Tokens},
 };
+use switchboard_mcp::server as mcp;
 use switchboard_runtime::{MemoryRecorder, PolicyConfig, RulePolicy, ToolExecutor};
 use switchboard_testkit::{Fake, Witness};
 use tempfile::TempDir;
@@ -55,7 +56,8 @@ impl House {
         }
         let access = Access::new(&config, address, tokens.clone()).unwrap();
         let stop = CancellationToken::new();
-        let parts = Parts { executor: executor.clone(), feed, access, config };
+        let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
+        let parts = Parts { executor: executor.clone(), mcp, feed, access, config };
         let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
         // reqwest is built without a provider of its own.
         let _ = rustls::crypto::ring::default_provider().install_default();
