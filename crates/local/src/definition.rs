@@ -167,6 +167,7 @@ impl ToolDefinition {
                 timeout: self.timeout.map(|HumanDuration(timeout)| timeout),
                 max_output: self.max_output.map(as_usize),
                 max_concurrent: self.max_concurrent.map(NonZeroUsize::get),
+                cache: self.cache.map(|HumanDuration(time)| time),
                 ..ToolSettings::default()
             },
             ..ToolSpec::new(&self.name, &self.description, self.parameters.clone())

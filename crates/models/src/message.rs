@@ -236,6 +236,7 @@ mod tests {
             outcome: Ok(answer),
             truncated: false,
             artifacts: Vec::new(),
+            reused: None,
         };
         let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
         let expected = ToolReply {

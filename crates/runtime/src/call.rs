@@ -14,6 +14,7 @@ use crate::{
     policy::{self, Policy, RulePolicy},
     record::{CallRecord, MemoryRecorder, Recorder},
     rename,
+    reuse::Flights,
     tools::ToolManager,
     validate,
 };
@@ -26,6 +27,7 @@ pub struct ToolExecutor {
     recorder: Arc<dyn Recorder>,
     artifacts: Arc<dyn ArtifactStore>,
     slots: Slots,
+    flights: Arc<Flights>,
     config: Arc<Config>,
 }
 
@@ -49,16 +51,24 @@ impl ToolExecutor {
         args: Map<String, Value>,
         cx: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
+        record.opened()?;
         let tool = self.tools.find_for(record, cx).await?;
         record.found(&tool);
         let args = rename::for_server(tool.spec(), args);
         let args = validate::args(&tool, args)?;
         policy::check(&*self.policy, &tool, &args, cx, record).await?;
         record.permits(&tool)?;
-        dispatch::run(tool, args, cx, record, &self.slots).await
+        record.checked();
+        let plan = self.flights.plan(&tool, &args, cx, record).await?;
+        plan.finish(dispatch::run(tool, args, cx, record, &self.slots)).await
     }
 
-    async fn end(&self, record: CallRecord, outcome: Result<ToolOutput, ToolError>) -> ToolResult {
+    async fn end(
+        &self,
+        mut record: CallRecord,
+        outcome: Result<ToolOutput, ToolError>,
+    ) -> ToolResult {
+        record.ended();
         let result = normalise::shape(&record, outcome, &*self.artifacts).await;
         record.close(&result); // closes itself as cancelled where the caller walks away before this
         result
@@ -161,6 +171,7 @@ impl Builder {
             recorder: self.recorder.unwrap_or_else(|| Arc::new(MemoryRecorder::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             slots: Slots::new(config.max_concurrent, config.max_queue),
+            flights: Arc::default(),
             config: Arc::new(config),
         }
     }

@@ -21,6 +21,10 @@ pub struct Config {
     pub max_queue: usize,
     /// Whether extra parameters fail where the schema forbids them.
     pub strict: bool,
+    /// Whether identical calls of read-only tools that are under way share one run.
+    pub share_reads: bool,
+    /// How long an idempotency key stands for its call.
+    pub idempotency: HumanDuration,
     /// What stands between a server's name and its tool's.
     pub separator: String,
 }
@@ -34,6 +38,8 @@ impl Default for Config {
             max_concurrent: 256,
             max_queue: 1024,
             strict: false,
+            share_reads: false,
+            idempotency: HumanDuration(Duration::from_secs(24 * 60 * 60)),
             separator: "__".to_owned(),
         }
     }

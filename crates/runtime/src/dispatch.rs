@@ -58,6 +58,7 @@ pub(crate) async fn run(
     let told = own.cancel.clone().drop_guard();
     let work = pin!(async {
         let permits = slots.take(&tool).await?;
+        record.dispatched();
         let outcome = spawn(tool.clone(), args, own, permits).answer(&tool).await;
         told.disarm();
         outcome

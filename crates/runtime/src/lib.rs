@@ -31,6 +31,7 @@ pub mod lookup;
 pub mod rename;
 pub mod validate;
 pub mod policy;
+mod reuse;
 pub mod dispatch;
 pub mod normalise;
 pub mod artifacts;
@@ -44,7 +45,9 @@ pub use artifacts::{ArtifactStore, MemoryArtifacts};
 pub use call::{Builder, ToolExecutor};
 pub use config::Config;
 pub use policy::{Policy, PolicyConfig, RulePolicy, Verdict};
-pub use record::{CallEnd, CallStart, MemoryRecorder, Opening, RecordedCall, Recorder};
+pub use record::{
+    CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Stages,
+};
 pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager};
 
 /// The words that every crate shares.

@@ -35,6 +35,7 @@ pub(crate) async fn shape(
         outcome,
         truncated: kept.truncated,
         artifacts: kept.artifacts,
+        reused: record.reused(),
     }
 }
 

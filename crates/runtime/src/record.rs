@@ -1,18 +1,25 @@
 //! One record per call: opened before anything runs, closed even if the caller walks away.
 
+mod memory;
+mod stages;
+
 use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
 
 use serde_json::{Map, Value};
 use switchboard_toolcall::{
-    BoxError, BoxFuture, CallContext, CallId, ErrorKind, ToolCall, ToolError, ToolResult,
+    BoxError, BoxFuture, CallContext, CallId, ErrorKind, Reused, ToolCall, ToolError, ToolOutput,
+    ToolResult,
 };
 use tokio::time::Instant;
 
-use crate::{config::Config, log, redact, tools::RegisteredTool};
+use crate::{config::Config, dispatch, log, redact, tools::RegisteredTool};
+
+pub use memory::MemoryRecorder;
+use stages::Marks;
+pub use stages::Stages;
 
 /// Keeps records of calls.
 pub trait Recorder: Send + Sync {
@@ -24,6 +31,46 @@ pub trait Recorder: Send + Sync {
 
     /// The latest calls, newest first, those still running included.
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>>;
+
+    /// Says that a call is about to be dispatched under an idempotency key, and learns whether it already was.
+    ///
+    /// Within one process the executor itself remembers keys; a recorder that outlives the process does better.
+    fn claim<'a>(&'a self, _claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>> {
+        Box::pin(std::future::ready(Ok(Claimed::First)))
+    }
+
+    /// Gives a claim back: the call was never dispatched. Must not block.
+    fn release(&self, _claim: &Claim) {}
+}
+
+/// An idempotency key and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The execution that asks.
+    pub id: CallId,
+    /// Who asks; keys of different callers have nothing to do with each other.
+    pub caller: Option<Arc<str>>,
+    /// The caller's word for this very act.
+    pub key: Arc<str>,
+    /// Of the tool's name and the arguments.
+    pub fingerprint: [u8; 32],
+    /// How long the key stands for the call.
+    pub within: Duration,
+}
+
+/// What became of an earlier call under the same idempotency key.
+#[derive(Debug)]
+pub enum Claimed {
+    /// There is none: this call may be dispatched.
+    First,
+    /// It runs, in this process or another.
+    Running(CallId),
+    /// It ended, as the record says; its secrets are redacted.
+    Ended(CallId, Result<ToolOutput, ToolError>),
+    /// Its process died while it ran.
+    Unknown(CallId),
+    /// It had other arguments, or was of another tool.
+    Other(CallId),
 }
 
 /// Whether a record could be opened: known at once, or when it has been written.
@@ -45,6 +92,8 @@ pub struct CallStart {
     pub arguments: String,
     /// Who asked.
     pub caller: Option<Arc<str>>,
+    /// The conversation it is part of.
+    pub conversation: Option<Arc<str>>,
     /// When it began.
     pub started: SystemTime,
 }
@@ -52,14 +101,18 @@ pub struct CallStart {
 /// What is known of a call when it has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct CallEnd<'a> {
-    /// The id of the execution.
-    pub id: CallId,
+    /// What was known before it ran.
+    pub start: &'a Arc<CallStart>,
+    /// The name of the tool that was found, where one was.
+    pub tool: Option<&'a Arc<str>>,
     /// The server that the tool belongs to.
     pub server: Option<&'a Arc<str>>,
     /// The kind of failure, or none.
     pub error_kind: Option<ErrorKind>,
     /// How long it took.
     pub duration: Duration,
+    /// How long each stage took.
+    pub stages: Stages,
     /// What came of it; none where the caller walked away.
     pub result: Option<&'a ToolResult>,
 }
@@ -81,10 +134,13 @@ pub(crate) struct CallRecord {
     config: Arc<Config>,
     tool_call_id: String,
     start: Arc<CallStart>,
-    started: Instant,
+    marks: Marks,
     tool: Option<Arc<RegisteredTool>>,
     /// Why the record could not be opened, where it could not.
     unwritten: Option<BoxError>,
+    /// The end of a call whose time was over before its record was open.
+    cut_short: Option<ToolError>,
+    reused: OnceLock<Reused>,
     closed: bool,
 }
 
@@ -101,6 +157,7 @@ impl CallRecord {
             tool: call.name.into(),
             arguments: redact::object(&call.args),
             caller: cx.caller.clone(),
+            conversation: cx.conversation.clone(),
             started: now,
         });
         let mut record = Self {
@@ -108,22 +165,89 @@ impl CallRecord {
             config: config.clone(),
             tool_call_id: call.id,
             start: start.clone(),
-            started: Instant::now(),
+            marks: Marks::default(),
             tool: None,
             unwritten: None,
+            cut_short: None,
+            reused: OnceLock::new(),
             closed: false,
         };
         let opened = match recorder.open(start) {
-            Opening::Now(opened) => opened,
-            Opening::Later(opened) => opened.await,
+            Opening::Now(opened) => Ok(opened),
+            // A store that never answers must not keep the call past its deadline.
+            Opening::Later(opened) => {
+                dispatch::within(async { Ok(opened.await) }, cx, &record).await
+            }
         };
-        record.unwritten = opened.err();
+        match opened {
+            Ok(opened) => record.unwritten = opened.err(),
+            Err(error) => record.cut_short = Some(error),
+        }
+        record.marks.opened = Some(Instant::now());
         (record, call.args)
+    }
+
+    /// Ends the call whose time was over before its record was open.
+    pub(crate) fn opened(&mut self) -> Result<(), ToolError> {
+        self.cut_short.take().map_or(Ok(()), Err)
     }
 
     /// Notes the tool that the call's name found.
     pub(crate) fn found(&mut self, tool: &Arc<RegisteredTool>) {
         self.tool = Some(tool.clone());
+        self.marks.found = Some(Instant::now());
+    }
+
+    /// Notes that nothing speaks against the call.
+    pub(crate) fn checked(&mut self) {
+        self.marks.checked = Some(Instant::now());
+    }
+
+    /// Notes that the tool begins to run.
+    pub(crate) fn dispatched(&self) {
+        // Set once: a call is dispatched once.
+        let _ = self.marks.dispatched.set(Instant::now());
+    }
+
+    /// Whether the tool has begun to run.
+    pub(crate) fn was_dispatched(&self) -> bool {
+        self.marks.dispatched.get().is_some()
+    }
+
+    /// Notes that there is an outcome.
+    pub(crate) fn ended(&mut self) {
+        self.marks.ended = Some(Instant::now());
+    }
+
+    /// Notes that the answer was there already.
+    pub(crate) fn reuses(&self, reused: Reused) {
+        let _ = self.reused.set(reused);
+    }
+
+    /// Why the tool did not run, where an answer was there already.
+    pub(crate) fn reused(&self) -> Option<Reused> {
+        self.reused.get().copied()
+    }
+
+    /// What claims `key` for this call.
+    pub(crate) fn claim(&self, key: Arc<str>, fingerprint: [u8; 32]) -> Claim {
+        Claim {
+            id: self.start.id,
+            caller: self.start.caller.clone(),
+            key,
+            fingerprint,
+            within: self.config.idempotency.0,
+        }
+    }
+
+    /// Where the call is recorded.
+    pub(crate) fn recorder(&self) -> &Arc<dyn Recorder> {
+        &self.recorder
+    }
+
+    /// How calls are run.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
     }
 
     /// Refuses what may change the world while it cannot be written down (SPEC RC-1).
@@ -170,7 +294,7 @@ impl CallRecord {
     }
 
     pub(crate) fn started(&self) -> Instant {
-        self.started
+        self.marks.started
     }
 
     /// Writes down and logs how the call ended.
@@ -181,14 +305,16 @@ impl CallRecord {
     fn finish(&mut self, result: Option<&ToolResult>) {
         self.closed = true;
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
-        let duration = result.map_or_else(|| self.started.elapsed(), |result| result.elapsed);
+        let duration = result.map_or_else(|| self.marks.started.elapsed(), |result| result.elapsed);
         let slow = self.config.slow_call.0;
         log::ended(&self.start, error_kind, duration, slow, result);
         self.recorder.close(CallEnd {
-            id: self.start.id,
+            start: &self.start,
+            tool: self.tool.as_ref().map(|tool| tool.name()),
             server: self.server(),
             error_kind,
             duration,
+            stages: self.marks.stages(),
             result,
         });
     }
@@ -199,70 +325,5 @@ impl Drop for CallRecord {
         if !self.closed {
             self.finish(None);
         }
-    }
-}
-
-/// Keeps the latest records in memory.
-pub struct MemoryRecorder {
-    most: usize,
-    calls: Mutex<Calls>,
-}
-
-#[derive(Default)]
-struct Calls {
-    /// By id; few run at once, and ids grow: a tree is quicker than hashing.
-    running: BTreeMap<CallId, Arc<CallStart>>,
-    ended: VecDeque<RecordedCall>,
-}
-
-impl MemoryRecorder {
-    /// Keeps as many ended calls as `most`.
-    pub fn new(most: usize) -> Self {
-        Self { most, calls: Mutex::default() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Default for MemoryRecorder {
-    fn default() -> Self {
-        Self::new(1000)
-    }
-}
-
-impl Recorder for MemoryRecorder {
-    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
-        self.lock().running.insert(start.id, start);
-        Opening::Now(Ok(()))
-    }
-
-    fn close(&self, end: CallEnd<'_>) {
-        let mut calls = self.lock();
-        let Some(start) = calls.running.remove(&end.id) else {
-            return;
-        };
-        if calls.ended.len() >= self.most {
-            calls.ended.pop_front();
-        }
-        calls.ended.push_back(RecordedCall {
-            start,
-            server: end.server.cloned(),
-            end: Some((end.error_kind, end.duration)),
-        });
-    }
-
-    fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        let calls = self.lock();
-        let running = calls.running.values().map(|start| RecordedCall {
-            start: start.clone(),
-            server: None,
-            end: None,
-        });
-        let mut recent: Vec<_> = running.chain(calls.ended.iter().cloned()).collect();
-        recent.sort_by_key(|call| std::cmp::Reverse(call.start.id));
-        recent.truncate(most);
-        Box::pin(std::future::ready(Ok(recent)))
     }
 }

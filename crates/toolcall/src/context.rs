@@ -25,6 +25,10 @@ pub struct CallContext {
     pub progress: Progress,
     /// Who asks, for records and policy.
     pub caller: Option<Arc<str>>,
+    /// The conversation that the call is part of, for records.
+    pub conversation: Option<Arc<str>>,
+    /// The caller's word for this very act: asked again with the same word, it is not done again.
+    pub idempotency_key: Option<Arc<str>>,
 }
 
 impl CallContext {
@@ -37,6 +41,13 @@ impl CallContext {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// The same context with the caller's word for this very act.
+    #[must_use]
+    pub fn with_idempotency_key(mut self, key: impl Into<Arc<str>>) -> Self {
+        self.idempotency_key = Some(key.into());
         self
     }
 }

@@ -30,7 +30,7 @@ pub use error::{BoxError, ErrorKind, ToolError};
 pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, Size};
 pub use output::{Binary, Content, IntoOutput, Json, Part, ToolOutput};
-pub use result::{Answer, Artifact, ToolMessage, ToolResult};
+pub use result::{Answer, Artifact, Reused, ToolMessage, ToolResult};
 pub use spec::{Annotations, Normalize, Origin, Strictness, ToolSettings, ToolSpec};
 pub use tool::{BoxFuture, Tool};
 

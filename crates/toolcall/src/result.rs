@@ -26,6 +26,31 @@ pub struct ToolResult {
     pub truncated: bool,
     /// What is kept beside the result: whole texts and binaries.
     pub artifacts: Vec<Artifact>,
+    /// Why the tool did not run for this call, where an answer was there already.
+    pub reused: Option<Reused>,
+}
+
+/// Where an answer comes from when the tool did not run for the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reused {
+    /// An earlier call with the same idempotency key.
+    Replayed,
+    /// An earlier call of a tool whose answers may be kept for a while.
+    Cached,
+    /// An identical call that was under way.
+    Shared,
+}
+
+impl Reused {
+    /// The stable code, which is the envelope's field too.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Replayed => "replayed",
+            Self::Cached => "cached",
+            Self::Shared => "shared",
+        }
+    }
 }
 
 /// A successful answer, bounded.
@@ -135,6 +160,9 @@ impl Serialize for ToolResult {
         }
         if !self.artifacts.is_empty() {
             envelope.serialize_entry("artifacts", &self.artifacts)?;
+        }
+        if let Some(reused) = self.reused {
+            envelope.serialize_entry(reused.code(), &true)?;
         }
         if let Some(server) = &self.server {
             envelope.serialize_entry("server", &**server)?;

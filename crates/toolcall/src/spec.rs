@@ -109,6 +109,8 @@ pub struct ToolSettings {
     pub max_output: Option<usize>,
     /// How many calls of it may run at once.
     pub max_concurrent: Option<usize>,
+    /// How long an answer may be given again without running it.
+    pub cache: Option<Duration>,
     /// What is checked before it runs.
     pub strictness: Strictness,
     /// How the names of its arguments are fixed.

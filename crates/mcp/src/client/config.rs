@@ -86,6 +86,8 @@ pub struct ToolConfig {
     pub max_output: Option<Size>,
     /// How many calls of it may run at once.
     pub max_concurrent: Option<usize>,
+    /// How long an answer may be given again without asking the server.
+    pub cache: Option<HumanDuration>,
 }
 
 /// How a server is reached.
@@ -172,6 +174,7 @@ impl ServerConfig {
             progress_extends_timeout: self.progress_extends_timeout,
             max_output: own.max_output.or(self.max_output).map(size),
             max_concurrent: own.max_concurrent,
+            cache: own.cache.map(|time| time.0),
             strictness: match (self.validate, self.strict) {
                 (Some(false), _) => Strictness::Off,
                 (_, Some(true)) => Strictness::Strict,

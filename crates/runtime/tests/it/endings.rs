@@ -156,6 +156,30 @@ async fn what_cannot_be_written_down_does_not_run_unless_it_only_reads() {
     assert!(executor.call("read", json!({})).await.is_success());
 }
 
+/// A store on a disk that has stopped.
+struct Stalled;
+
+impl Recorder for Stalled {
+    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
+        Opening::Later(Box::pin(std::future::pending()))
+    }
+
+    fn close(&self, _: CallEnd<'_>) {}
+
+    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+// EX-3
+#[tokio::test(start_paused = true)]
+async fn a_store_that_never_answers_keeps_nobody_past_the_deadline() {
+    let executor = ToolExecutor::builder().recorder(Arc::new(Stalled)).build();
+    executor.tools().add(Fake::answers("write", json!(1))).unwrap();
+    let result = executor.call("write", json!({})).await;
+    assert_eq!(result.text(), "Tool 'write' timed out after 30s");
+}
+
 // EX-1: progress reaches the caller in order, before the result.
 #[tokio::test]
 async fn progress_comes_before_the_result() {

@@ -9,6 +9,7 @@ mod names;
 mod policy;
 mod renames;
 mod results;
+mod reuse;
 mod services;
 mod texts;
 

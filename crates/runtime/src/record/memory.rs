@@ -1,0 +1,75 @@
+//! Records that are kept in memory, and gone with the process.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use switchboard_toolcall::{BoxError, BoxFuture, CallId};
+
+use super::{CallEnd, CallStart, Opening, RecordedCall, Recorder};
+
+/// Keeps the latest records in memory.
+pub struct MemoryRecorder {
+    most: usize,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Default)]
+struct Calls {
+    /// By id; few run at once, and ids grow: a tree is quicker than hashing.
+    running: BTreeMap<CallId, Arc<CallStart>>,
+    ended: VecDeque<RecordedCall>,
+}
+
+impl MemoryRecorder {
+    /// Keeps as many ended calls as `most`.
+    pub fn new(most: usize) -> Self {
+        Self { most, calls: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryRecorder {
+    fn default() -> Self {
+        Self::new(1000)
+    }
+}
+
+impl Recorder for MemoryRecorder {
+    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
+        self.lock().running.insert(start.id, start);
+        Opening::Now(Ok(()))
+    }
+
+    fn close(&self, end: CallEnd<'_>) {
+        let mut calls = self.lock();
+        let Some(start) = calls.running.remove(&end.start.id) else {
+            return;
+        };
+        if calls.ended.len() >= self.most {
+            calls.ended.pop_front();
+        }
+        calls.ended.push_back(RecordedCall {
+            start,
+            server: end.server.cloned(),
+            end: Some((end.error_kind, end.duration)),
+        });
+    }
+
+    fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
+        let calls = self.lock();
+        let running = calls.running.values().map(|start| RecordedCall {
+            start: start.clone(),
+            server: None,
+            end: None,
+        });
+        let mut recent: Vec<_> = running.chain(calls.ended.iter().cloned()).collect();
+        recent.sort_by_key(|call| std::cmp::Reverse(call.start.id));
+        recent.truncate(most);
+        Box::pin(std::future::ready(Ok(recent)))
+    }
+}
