@@ -3,6 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// What the store could not do, and where.
@@ -79,22 +80,42 @@ pub enum Error {
         /// How long it was waited for.
         seconds: u64,
     },
+    /// The same failure as a moment ago, not tried again yet.
+    #[error(transparent)]
+    Again(Arc<Error>),
     /// A background thread could not be started or has ended.
     #[error("the store's background work has ended: {0}")]
     Background(String),
 }
 
+/// The causes of an error, outermost first.
+pub(crate) fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    let mut next = error.source();
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
+}
+
+/// The error and its causes in one line.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    causes(error).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 impl Error {
     /// Says what was tried with a file, for `map_err`.
-    pub(crate) fn file(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn file<'a>(
+        tried: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<'a> {
         move |source| Self::File { tried, path: path.to_owned(), source }
     }
 
     /// Says what was tried with the index, for `map_err`.
-    pub(crate) fn index(
-        tried: &'static str,
-        path: &Path,
-    ) -> impl FnOnce(rusqlite::Error) -> Self {
+    pub(crate) fn index(tried: &'static str, path: &Path) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| Self::Index { tried, path: path.to_owned(), source }
     }
 

@@ -80,8 +80,8 @@ impl Layout {
     }
 }
 
-/// How often and how patiently the lock is tried: three seconds in all.
-const LOCK_TRIES: u32 = 3000;
+/// How often and how patiently the lock is tried: one second in all.
+const LOCK_TRIES: u32 = 1000;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Opens files that only their owner may read: records may hold what nobody else should see.

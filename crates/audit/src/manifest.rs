@@ -148,7 +148,12 @@ impl Manifest {
     }
 
     /// Notes what a segment held when it was sealed.
-    pub(crate) fn seal(&mut self, number: u64, end: &SegmentEnd, guard: &Guard) -> Result<(), Error> {
+    pub(crate) fn seal(
+        &mut self,
+        number: u64,
+        end: &SegmentEnd,
+        guard: &Guard,
+    ) -> Result<(), Error> {
         let SegmentEnd { lines, bytes, last, until } = end;
         let end = serde_json::json!({"lines": lines, "bytes": bytes, "last": last, "until": until});
         let body = Body::new("sealed", number).at(SystemTime::now()).with("end", end);
@@ -156,7 +161,12 @@ impl Manifest {
     }
 
     /// Notes that a segment was dropped, and why.
-    pub(crate) fn drop_segment(&mut self, number: u64, why: &str, guard: &Guard) -> Result<(), Error> {
+    pub(crate) fn drop_segment(
+        &mut self,
+        number: u64,
+        why: &str,
+        guard: &Guard,
+    ) -> Result<(), Error> {
         let body = Body::new("dropped", number).at(SystemTime::now()).with("why", why);
         self.append(body, guard)
     }

@@ -22,8 +22,7 @@ use crate::{
     manifest::{Entry, Manifest, SegmentEnd},
 };
 
-pub(crate) use recover::Repaired;
-pub(crate) use scan::{Fault, Scan, lines};
+pub(crate) use scan::{Scan, lines};
 
 /// When a segment is full and the next one begins.
 pub(crate) const FULL: u64 = 16 << 20;
@@ -69,6 +68,11 @@ impl Segment {
         segment.open = carried;
         segment.tick = tick.max(manifest.tick);
         segment.write_header(opened)?;
+        if layout.sync {
+            let folder = layout.journal();
+            let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+            synced.map_err(Error::file("bring to the disk", &folder))?;
+        }
         Ok(segment)
     }
 
@@ -95,12 +99,12 @@ impl Segment {
     fn write_header(&mut self, opened: Hash) -> Result<(), Error> {
         self.last = opened;
         let carried: Vec<_> = self.open.iter().collect();
-        let header = Body::new("segment", self.number)
+        let mut header = Body::new("segment", self.number)
             .with("format", FORMAT)
             .at(SystemTime::now())
             .with("process", std::process::id())
             .with_some("carried", (!carried.is_empty()).then_some(carried));
-        self.append(header, 0).map_err(Error::file("write", &self.path))?;
+        self.append(&mut header, 0).map_err(Error::file("write", &self.path))?;
         self.began = self.tick;
         Ok(())
     }
@@ -111,7 +115,7 @@ impl Segment {
         layout: &Layout,
         entry: &Entry,
         _held: &Guard,
-    ) -> Result<Option<(Self, Repaired)>, Error> {
+    ) -> Result<Option<Self>, Error> {
         let path = layout.segment(entry.number);
         let file = match private().read(true).append(true).open(&path) {
             Ok(file) => file,
@@ -123,11 +127,10 @@ impl Segment {
             return Ok(None);
         }
         let rested = segment.read_rest().map_err(Error::file("read", &segment.path))?;
-        let repaired = match rested {
-            true => Repaired::default(),
-            false => segment.repair(layout, entry)?,
-        };
-        Ok(Some((segment, repaired)))
+        if !rested {
+            segment.repair(layout, entry)?;
+        }
+        Ok(Some(segment))
     }
 
     /// Reads the state from the last line, where that says that nothing is going on.
@@ -157,17 +160,19 @@ impl Segment {
     /// Appends a line; its tick is at least `at_least` and greater than the one before. Returns where it ends.
     ///
     /// A line that cannot be written whole is taken back, so that the next one can follow.
-    pub(crate) fn append(&mut self, mut body: Body, at_least: u64) -> io::Result<u64> {
+    pub(crate) fn append(&mut self, body: &mut Body, at_least: u64) -> io::Result<u64> {
         if self.torn {
             self.file.set_len(self.length)?;
             self.torn = false;
         }
         let tick = at_least.max(self.tick + 1);
+        let unsealed = body.0.len();
         // Writing to a vector cannot fail.
         _ = write!(body.0, ",\"tick\":{tick}");
         let hash = chain::seal(&mut body.0, &self.last);
         if let Err(error) = self.file.write_all(&body.0) {
             self.torn = self.file.set_len(self.length).is_err();
+            body.0.truncate(unsealed);
             return Err(error);
         }
         self.length += body.0.len() as u64;
@@ -181,16 +186,24 @@ impl Segment {
         if self.rested {
             return Ok(());
         }
-        let body = Body::new("rest", self.lines + 1).with("began", self.began);
-        self.append(body, 0).map_err(Error::file("write", &self.path))?;
+        let mut body = Body::new("rest", self.lines + 1).with("began", self.began);
+        self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
         self.rested = true;
         Ok(())
     }
 
     /// Ends the segment for good.
-    pub(crate) fn seal(mut self, manifest: &mut Manifest, guard: &Guard) -> Result<(), Error> {
-        let body = Body::new("sealed", self.number).at(SystemTime::now());
-        self.append(body, 0).map_err(Error::file("write", &self.path))?;
+    pub(crate) fn seal(
+        mut self,
+        layout: &Layout,
+        manifest: &mut Manifest,
+        guard: &Guard,
+    ) -> Result<(), Error> {
+        let mut body = Body::new("sealed", self.number).at(SystemTime::now());
+        self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+        if layout.sync {
+            self.file.sync_data().map_err(Error::file("bring to the disk", &self.path))?;
+        }
         let last = self.last.to_string();
         let Self { lines, length: bytes, tick: until, .. } = self;
         manifest.seal(self.number, &SegmentEnd { lines, bytes, last, until }, guard)

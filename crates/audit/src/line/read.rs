@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use switchboard_toolcall::{Artifact, CallId};
+use switchboard_toolcall::{Artifact, CallId, Reused};
 
 /// What a line is, by its first key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +93,13 @@ pub(crate) struct End<'a> {
     pub(crate) duration_ns: u64,
     #[serde(borrow, default)]
     pub(crate) server: Option<Cow<'a, str>>,
+    /// The name of the tool that was found, where it is not the name that was asked for.
     #[serde(borrow, default)]
-    pub(crate) stages_ns: Option<&'a RawValue>,
+    pub(crate) found: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(crate) stages_ns: Option<StagesNs>,
+    #[serde(default)]
+    pub(crate) reused: Option<Reused>,
     #[serde(default)]
     pub(crate) bytes: u64,
     #[serde(borrow, default)]
@@ -115,6 +120,17 @@ pub(crate) struct End<'a> {
     pub(crate) truncated: bool,
     #[serde(default)]
     pub(crate) artifacts: Vec<Artifact>,
+}
+
+/// How long each stage took, in nanoseconds.
+#[derive(Clone, Copy, Deserialize)]
+pub(crate) struct StagesNs {
+    pub(crate) open: u64,
+    pub(crate) lookup: u64,
+    pub(crate) check: u64,
+    pub(crate) wait: u64,
+    pub(crate) run: u64,
+    pub(crate) shape: u64,
 }
 
 #[derive(Deserialize)]

@@ -1,19 +1,17 @@
 //! Writes lines.
 
 use std::{
-    error::Error,
     fmt::Display,
     io::Write,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
-use switchboard_runtime::{CallEnd, CallStart, redact};
+use switchboard_runtime::{CallEnd, CallStart, record::Stages, redact};
 use switchboard_toolcall::{Artifact, ErrorKind, ToolError, ToolOutput, ToolResult};
 
-use crate::config::Results;
+use crate::{config::Results, error::causes};
 
 /// A line without its tick, its hash and its last brace: those are known when it is written.
 pub(crate) struct Body(pub(crate) Vec<u8>);
@@ -54,6 +52,18 @@ impl Body {
         self
     }
 
+    /// Adds how long each stage took.
+    fn stages(mut self, stages: &Stages) -> Self {
+        let Stages { open, lookup, check, wait, run, shape } = *stages;
+        let [open, lookup, check, wait, run, shape] =
+            [open, lookup, check, wait, run, shape].map(nanoseconds);
+        _ = write!(
+            self.0,
+            r#","stages_ns":{{"open":{open},"lookup":{lookup},"check":{check},"wait":{wait},"run":{run},"shape":{shape}}}"#
+        );
+        self
+    }
+
     /// Adds a key with a value that is JSON already.
     pub(crate) fn with_json(mut self, key: &str, json: &str) -> Self {
         _ = write!(self.0, ",\"{key}\":");
@@ -83,6 +93,7 @@ pub(crate) fn opened(start: &CallStart) -> Body {
         .with("tool", &*start.tool)
         .with_json("arguments", if start.arguments.is_empty() { "{}" } else { &start.arguments })
         .with_some("caller", start.caller.as_deref())
+        .with_some("conversation", start.conversation.as_deref())
 }
 
 /// How much of a result a record holds; what is longer is kept whole beside it.
@@ -94,10 +105,12 @@ pub(crate) fn ended(
     results: Results,
     keep: impl FnOnce(String) -> Option<Artifact>,
 ) -> Body {
-    let nanoseconds = u64::try_from(end.duration.as_nanos()).unwrap_or(u64::MAX);
-    let body = Body::new("end", end.id)
+    let found = end.tool.filter(|tool| **tool != end.start.tool);
+    let body = Body::new("end", end.start.id)
         .with_text("outcome", end.error_kind.map_or("ok", ErrorKind::code))
-        .with("duration_ns", nanoseconds)
+        .with("duration_ns", nanoseconds(end.duration))
+        .stages(&end.stages)
+        .with_some("found", found.map(|tool| &**tool))
         .with_some("server", end.server.map(|server| &**server));
     match end.result {
         Some(result) => with_result(body, result, results, keep),
@@ -115,7 +128,7 @@ fn with_result(
     let body = match &result.outcome {
         Ok(answer) => {
             let is_content = matches!(answer.shown(), ToolOutput::Content(_));
-            let json = result.value().map(|value| redacted(&value)).unwrap_or_default();
+            let json = result.value().map(|value| redact::value(&value)).unwrap_or_default();
             let body = body.with("bytes", json.len());
             match results {
                 Results::None => body,
@@ -135,6 +148,7 @@ fn with_result(
     };
     let artifacts: Vec<_> = result.artifacts.iter().chain(&kept).collect();
     body.with_some("whole", kept.as_ref().map(|whole| &whole.id))
+        .with_some("reused", result.reused)
         .with_some("truncated", result.truncated.then_some(true))
         .with_some("artifacts", (!artifacts.is_empty()).then_some(artifacts))
 }
@@ -146,17 +160,15 @@ fn with_error(body: Body, error: &ToolError, results: Results) -> Body {
         return body;
     }
     let short = |text: &str| text[..text.floor_char_boundary(MOST_SHOWN)].to_owned();
-    let causes: Vec<_> = std::iter::successors(error.source(), |cause| cause.source())
-        .map(|cause| short(&redact::text(&cause.to_string())))
-        .collect();
+    let causes: Vec<_> =
+        causes(error).map(|cause| short(&redact::text(&cause.to_string()))).collect();
     body.with("error", short(&text))
         .with_some("hint", error.hint.as_deref().map(|hint| short(&redact::text(hint))))
         .with_some("causes", (!causes.is_empty()).then_some(causes))
 }
 
-/// The value as JSON, secrets taken out.
-fn redacted(value: &Value) -> String {
-    redact::value(value)
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Microseconds since 1970.

@@ -6,7 +6,6 @@ use std::{
     time::SystemTime,
 };
 
-use switchboard_toolcall::CallId;
 use tracing::warn;
 
 use super::{Scan, Segment};
@@ -17,18 +16,9 @@ use crate::{
     manifest::Entry,
 };
 
-/// What was repaired in a segment.
-#[derive(Debug, Default)]
-pub(crate) struct Repaired {
-    /// How many bytes of a torn tail were cut off and kept aside.
-    pub(crate) torn: u64,
-    /// The calls whose outcome nobody knows.
-    pub(crate) unknown: Vec<CallId>,
-}
-
 impl Segment {
     /// Reads the whole segment, and leaves it at rest.
-    pub(super) fn repair(&mut self, layout: &Layout, entry: &Entry) -> Result<Repaired, Error> {
+    pub(super) fn repair(&mut self, layout: &Layout, entry: &Entry) -> Result<(), Error> {
         let text = self.read_all().map_err(Error::file("read", &self.path))?;
         let scan = Scan::of(&text, entry.opened);
         let torn = text.len() as u64 - scan.length;
@@ -42,27 +32,25 @@ impl Segment {
             // Its holder died before it wrote the header.
             self.write_header(entry.opened)?;
         }
-        let tried = |path: &std::path::Path| Error::file("write", path);
         if let Some(kept) = kept {
-            let body = Body::new("torn", torn).at(SystemTime::now()).with("kept", kept);
-            self.append(body, 0).map_err(tried(&self.path))?;
+            let mut body = Body::new("torn", torn).at(SystemTime::now()).with("kept", kept);
+            self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
         }
-        let unknown: Vec<_> = scan.open.into_iter().collect();
-        for id in &unknown {
-            let body = Body::new("unknown", id).at(SystemTime::now());
-            self.append(body, 0).map_err(tried(&self.path))?;
+        for id in &scan.open {
+            let mut body = Body::new("unknown", id).at(SystemTime::now());
+            self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
         }
         self.rest()?;
-        let (segment, unknown_count) = (self.number, unknown.len());
-        if torn > 0 || unknown_count > 0 {
+        let (segment, unknown) = (self.number, scan.open.len());
+        if torn > 0 || unknown > 0 {
             warn!(
                 segment,
                 torn_bytes = torn,
-                outcome_unknown = unknown_count,
+                outcome_unknown = unknown,
                 "the last process that wrote records ended without warning; its journal was repaired"
             );
         }
-        Ok(Repaired { torn, unknown })
+        Ok(())
     }
 
     fn read_all(&mut self) -> io::Result<Vec<u8>> {

@@ -31,13 +31,13 @@ pub(crate) struct Scan {
 
 /// A line that is not what it was when it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// The line's number, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// Where it begins, in bytes.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// What is wrong with it.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 /// The lines that end with a newline, each with where it begins, without the newline.
