@@ -64,6 +64,19 @@ impl Index {
         forget().map_err(tried)
     }
 
+    /// How many bytes it takes, free pages aside.
+    pub(crate) fn bytes(&self) -> Result<u64, Error> {
+        let ask = |what| self.connection.pragma_query_value(None, what, |row| row.get::<_, u64>(0));
+        let bytes = || Ok((ask("page_count")? - ask("freelist_count")?) * ask("page_size")?);
+        bytes().map_err(self.tried("read"))
+    }
+
+    /// Gives free pages back to the system.
+    pub(crate) fn shrink(&self) -> Result<(), Error> {
+        let shrink = self.connection.execute_batch("PRAGMA incremental_vacuum");
+        shrink.map_err(self.tried("shrink"))
+    }
+
     /// How far each segment was read.
     pub(crate) fn read_to(&self) -> Result<Vec<(u64, u64)>, Error> {
         let read = || {
@@ -89,6 +102,8 @@ fn connect(path: &Path) -> Result<Connection, Error> {
     let connection = Connection::open(path).map_err(Error::index("open", path))?;
     let prepare = || {
         connection.busy_timeout(PATIENCE)?;
+        // Takes effect where there are no tables yet.
+        connection.pragma_update(None, "auto_vacuum", "incremental")?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.pragma_update(None, "cache_size", -16_000)?;

@@ -245,3 +245,36 @@ fn write_whole(path: &Path, good: u64, line: &[u8], sync: bool) -> io::Result<()
     }
     written
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_dropped_can_be_forgotten_and_the_chain_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        let guard = layout.lock().unwrap();
+        let mut manifest = Manifest::read(&layout).unwrap();
+        let end = SegmentEnd { lines: 1, bytes: 1, last: String::new(), until: 1 };
+        for _ in 0..5 {
+            let (number, _) = manifest.begin(&guard).unwrap();
+            manifest.seal(number, &end, &guard).unwrap();
+        }
+        for number in 1..=3 {
+            manifest.drop_segment(number, "age", &guard).unwrap();
+        }
+        for _ in 0..2 {
+            manifest.compact(&layout, &guard).unwrap();
+            manifest = Manifest::read(&layout).unwrap();
+            assert_eq!(manifest.damage, []);
+            assert_eq!(manifest.kept().map(|entry| entry.number).collect::<Vec<_>>(), [4, 5]);
+        }
+        // A checkpoint, two lines for each that is left, and three that came after them.
+        assert_eq!(manifest.lines, 8);
+        let (number, hash) = manifest.begin(&guard).unwrap();
+        assert_eq!(number, 6);
+        let manifest = Manifest::read(&layout).unwrap();
+        assert_eq!((manifest.damage.len(), manifest.last), (0, hash));
+    }
+}

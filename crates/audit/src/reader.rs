@@ -20,6 +20,7 @@ use crate::{
     index::Index,
     journal,
     layout::Layout,
+    line::Line,
     manifest::Manifest,
     record::{Outcome, Record},
 };
@@ -36,8 +37,11 @@ pub struct Reader {
 }
 
 /// The columns that [`record`] reads, in its order.
-const COLUMNS: &str =
-    "id, tool, server, caller, conversation, arguments, outcome, duration, started, bytes, reused";
+const COLUMNS: &str = "id, tool, server, caller, conversation, arguments, outcome, duration, started, bytes, reused, \
+     segment, offset, length";
+
+/// Where a line of the journal is: its segment, offset and length.
+type Found = (u64, u64, u64);
 
 impl Reader {
     /// Opens the store in the folder; one that is not there is empty.
@@ -68,7 +72,8 @@ impl Reader {
             let mut rows = index.connection.prepare_cached(&question)?;
             rows.query_map(params_from_iter(&clause.values), record)?.collect::<Result<Vec<_>, _>>()
         };
-        list().map_err(index.tried("read"))
+        let found = list().map_err(index.tried("read"))?;
+        Ok(self.complete(found))
     }
 
     /// How many records pass the filter.
@@ -84,6 +89,23 @@ impl Reader {
             rows.query_row(params_from_iter(&clause.values), |row| row.get(0))
         };
         count().map_err(index.tried("read"))
+    }
+
+    /// The records with their arguments, where those are so long that only the journal has them.
+    fn complete(&self, found: Vec<(Record, Found)>) -> Vec<Record> {
+        let complete = |(mut record, begun): (Record, Found)| {
+            if record.arguments.is_empty() {
+                // A line that cannot be read is `verify`'s to report.
+                let line = detail::line(&self.layout, begun).map(|(line, _)| line);
+                let open = line.as_deref().map(Line::parse);
+                record.arguments = match open {
+                    Ok(Some(Line::Open(open))) => open.arguments.get().to_owned(),
+                    _ => "null".to_owned(),
+                };
+            }
+            record
+        };
+        found.into_iter().map(complete).collect()
     }
 
     /// Takes in what was written since the last answer, dead processes' open calls included.
@@ -111,17 +133,17 @@ impl Reader {
 }
 
 /// Reads a row of [`COLUMNS`].
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
     let outcome: Option<String> = row.get(6)?;
     let reused: Option<String> = row.get(10)?;
     let id: String = row.get(0)?;
-    Ok(Record {
+    let record = Record {
         id: CallId::parse(&id).ok_or(rusqlite::Error::InvalidQuery)?,
         tool: row.get(1)?,
         server: row.get(2)?,
         caller: row.get(3)?,
         conversation: row.get(4)?,
-        arguments: row.get(5)?,
+        arguments: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
         outcome: Outcome::parse(outcome.as_deref()),
         duration: row.get::<_, Option<u64>>(7)?.map(Duration::from_nanos),
         started: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(8)?.max(0).unsigned_abs()),
@@ -131,5 +153,6 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
                 .into_iter()
                 .find(|r| r.code() == code)
         }),
-    })
+    };
+    Ok((record, (row.get(11)?, row.get(12)?, row.get(13)?)))
 }

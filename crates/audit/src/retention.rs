@@ -26,9 +26,9 @@ pub struct Collected {
     pub segments: u64,
     /// How many artifacts were removed.
     pub artifacts: u64,
-    /// How many bytes that freed, the index aside.
+    /// How many bytes that freed.
     pub bytes: u64,
-    /// How many bytes records and artifacts take now, the index aside.
+    /// How many bytes records and artifacts take now, the index included.
     pub left: u64,
 }
 
@@ -38,113 +38,111 @@ const GRACE: Duration = Duration::from_secs(3600);
 const LONG: u64 = 1000;
 
 /// Drops what the settings no longer want.
-pub(crate) fn collect(
-    layout: &Layout,
-    config: &Config,
-    grace: Duration,
-) -> Result<Collected, Error> {
-    let mut collected = Collected::default();
-    if !layout.exists() {
-        return Ok(collected);
-    }
-    let mut index = Index::open(layout)?;
-    index.feed()?;
-    let artifacts = Artifacts::new(layout.artifacts(), u64::MAX);
-    let mut stored = artifacts.all()?;
-    let mut left = size(&stored);
-    {
-        let guard = layout.lock()?;
-        let mut manifest = Manifest::read(layout)?;
-        let sizes: Vec<_> = manifest
-            .kept()
-            .map(|entry| (entry.clone(), length(&layout.segment(entry.number))))
-            .collect();
-        left += sizes.iter().map(|(_, size)| size).sum::<u64>();
-        let oldest_wanted =
-            microseconds(SystemTime::now()).saturating_sub(microseconds_of(config.max_age.0));
-        for (entry, size) in &sizes {
-            let Some(end) = &entry.end else { continue };
-            let why = match (end.until < oldest_wanted, left > config.max_size.0) {
-                (true, _) => "age",
-                (_, true) => "size",
-                _ => continue,
-            };
-            drop_segment(layout, &mut manifest, &mut index, entry, why, &guard)?;
-            left -= size;
-            collected.segments += 1;
-            collected.bytes += size;
-            // What only it named goes with it, and counts.
-            let freed = remove_unnamed(&mut stored, &index, grace, &mut collected)?;
-            left -= freed;
-        }
-        claims::collect(layout, &guard);
-        if manifest.lines > LONG {
-            manifest.compact(layout, &guard)?;
-        }
-    }
-    left -= remove_unnamed(&mut stored, &index, grace, &mut collected)?;
-    collected.left = left;
-    Ok(collected)
-}
-
-/// Drops a segment: its manifest line first, so that a crash in between leaves nothing unexplained.
-fn drop_segment(
-    layout: &Layout,
-    manifest: &mut Manifest,
-    index: &mut Index,
-    entry: &Entry,
-    why: &str,
-    guard: &Guard,
-) -> Result<(), Error> {
-    manifest.drop_segment(entry.number, why, guard)?;
-    let path = layout.segment(entry.number);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::file("remove", &path)(error));
-        }
-        _ => {}
-    }
-    index.forget(entry.number)
-}
-
-/// Removes the artifacts that no record names, unless they are so young that their record may be on its way.
-fn remove_unnamed(
-    stored: &mut Vec<Kept>,
-    index: &Index,
-    grace: Duration,
-    collected: &mut Collected,
-) -> Result<u64, Error> {
-    let (mut freed, mut kept) = (0, Vec::new());
-    for artifact in stored.drain(..) {
-        let is_young = artifact.kept.elapsed().map_or(true, |age| age < grace);
-        if is_young || index.has_artifact(&artifact.id)? {
-            kept.push(artifact);
-        } else if fs::remove_file(&artifact.path).is_ok() {
-            freed += artifact.size;
-            collected.artifacts += 1;
-        }
-    }
-    *stored = kept;
-    collected.bytes += freed;
-    Ok(freed)
-}
-
-fn size(stored: &[Kept]) -> u64 {
-    stored.iter().map(|artifact| artifact.size).sum()
-}
-
-fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-fn microseconds_of(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// Drops what the settings no longer want.
 ///
 /// # Errors
 /// The store cannot be read or changed.
 pub fn gc(path: &Path, config: &Config) -> Result<Collected, Error> {
-    collect(&Layout::new(path), config, GRACE)
+    let layout = Layout::new(path);
+    if !layout.exists() {
+        return Ok(Collected::default());
+    }
+    let mut index = Index::open(&layout)?;
+    index.feed()?;
+    let mut store = Contents::of(layout, index)?;
+    store.drop_segments(config)?;
+    store.remove_unnamed()?;
+    store.index.shrink()?;
+    store.collected.left = store.bytes()?;
+    Ok(store.collected)
+}
+
+/// What the store holds, and what was given up of it.
+struct Contents {
+    layout: Layout,
+    index: Index,
+    artifacts: Vec<Kept>,
+    /// How many bytes the segments have.
+    journal: u64,
+    collected: Collected,
+}
+
+impl Contents {
+    fn of(layout: Layout, index: Index) -> Result<Self, Error> {
+        let artifacts = Artifacts::new(layout.artifacts(), u64::MAX).all()?;
+        let manifest = Manifest::read(&layout)?;
+        let journal = manifest.kept().map(|entry| length(&layout.segment(entry.number))).sum();
+        Ok(Self { layout, index, artifacts, journal, collected: Collected::default() })
+    }
+
+    fn bytes(&self) -> Result<u64, Error> {
+        let artifacts: u64 = self.artifacts.iter().map(|artifact| artifact.size).sum();
+        Ok(self.journal + artifacts + self.index.bytes()?)
+    }
+
+    /// Drops segments that are too old, and the oldest while there is too much.
+    fn drop_segments(&mut self, config: &Config) -> Result<(), Error> {
+        let guard = self.layout.lock()?;
+        let mut manifest = Manifest::read(&self.layout)?;
+        let age = u64::try_from(config.max_age.0.as_micros()).unwrap_or(u64::MAX);
+        let oldest_wanted = microseconds(SystemTime::now()).saturating_sub(age);
+        for entry in manifest.kept().cloned().collect::<Vec<_>>() {
+            let Some(end) = &entry.end else { continue };
+            let why = match (end.until < oldest_wanted, self.bytes()? > config.max_size.0) {
+                (true, _) => "age",
+                (_, true) => "size",
+                _ => continue,
+            };
+            self.drop_segment(&mut manifest, &entry, why, &guard)?;
+            // What only it named goes with it, and counts.
+            self.remove_unnamed()?;
+        }
+        claims::collect(&self.layout, &guard);
+        match manifest.lines > LONG {
+            true => manifest.compact(&self.layout, &guard),
+            false => Ok(()),
+        }
+    }
+
+    /// Drops a segment: its manifest line first, so that a crash in between leaves nothing unexplained.
+    fn drop_segment(
+        &mut self,
+        manifest: &mut Manifest,
+        entry: &Entry,
+        why: &str,
+        guard: &Guard,
+    ) -> Result<(), Error> {
+        let path = self.layout.segment(entry.number);
+        let size = length(&path);
+        manifest.drop_segment(entry.number, why, guard)?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::file("remove", &path)(error));
+            }
+            _ => {}
+        }
+        self.journal = self.journal.saturating_sub(size);
+        self.collected.segments += 1;
+        self.collected.bytes += size;
+        self.index.forget(entry.number)
+    }
+
+    /// Removes the artifacts that no record names, unless they are so young that their record may be on its way.
+    fn remove_unnamed(&mut self) -> Result<(), Error> {
+        let mut kept = Vec::new();
+        for artifact in std::mem::take(&mut self.artifacts) {
+            let is_young = artifact.kept.elapsed().map_or(true, |age| age < GRACE);
+            if is_young || self.index.has_artifact(&artifact.id)? {
+                kept.push(artifact);
+            } else if fs::remove_file(&artifact.path).is_ok() {
+                self.collected.artifacts += 1;
+                self.collected.bytes += artifact.size;
+            }
+        }
+        self.artifacts = kept;
+        Ok(())
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
 }

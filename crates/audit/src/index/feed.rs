@@ -21,6 +21,9 @@ use crate::{
 /// How much of a segment is read at once.
 const CHUNK: u64 = 4 << 20;
 
+/// Longer arguments stay in the journal alone.
+const LONG: usize = 4096;
+
 /// Where a line is.
 #[derive(Clone, Copy)]
 struct Place {
@@ -167,7 +170,7 @@ fn insert(
         end.and_then(|end| end.server.as_deref()),
         call.caller.as_deref(),
         call.conversation.as_deref(),
-        call.arguments.get(),
+        Some(call.arguments.get()).filter(|arguments| arguments.len() <= LONG),
         end.map(|end| &*end.outcome),
         end.map(|end| end.duration_ns),
         end.map(|end| end.bytes),

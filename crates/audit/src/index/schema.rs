@@ -9,7 +9,8 @@ use crate::error::Error;
 /// The version of the tables below, kept in `user_version`.
 pub(super) const VERSION: i64 = 1;
 
-/// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs.
+/// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments`
+/// where they are so long that only the journal has them.
 /// `segment`, `offset` and `length` say where in the journal a call's lines are.
 const TABLES: &str = "
     CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL);
@@ -21,7 +22,7 @@ const TABLES: &str = "
         server TEXT,
         caller TEXT,
         conversation TEXT,
-        arguments TEXT NOT NULL,
+        arguments TEXT,
         outcome TEXT,
         duration INTEGER,
         bytes INTEGER,

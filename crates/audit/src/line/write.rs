@@ -133,7 +133,7 @@ fn with_result(
             match results {
                 Results::None => body,
                 Results::Full if json.len() > MOST_SHOWN => {
-                    let head = json[..json.floor_char_boundary(MOST_SHOWN)].to_owned();
+                    let head = head(&json).to_owned();
                     kept = keep(json);
                     body.with("result_head", head)
                 }
@@ -159,12 +159,18 @@ fn with_error(body: Body, error: &ToolError, results: Results) -> Body {
     if results == Results::None {
         return body;
     }
-    let short = |text: &str| text[..text.floor_char_boundary(MOST_SHOWN)].to_owned();
+    let short = |text: &str| head(text).to_owned();
     let causes: Vec<_> =
         causes(error).map(|cause| short(&redact::text(&cause.to_string()))).collect();
     body.with("error", short(&text))
         .with_some("hint", error.hint.as_deref().map(|hint| short(&redact::text(hint))))
         .with_some("causes", (!causes.is_empty()).then_some(causes))
+}
+
+/// As much of a text as a record holds, cut between characters.
+fn head(text: &str) -> &str {
+    let end = (0..=text.len().min(MOST_SHOWN)).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

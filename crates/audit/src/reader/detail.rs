@@ -10,7 +10,7 @@ use rusqlite::OptionalExtension;
 use switchboard_runtime::record::Stages;
 use switchboard_toolcall::CallId;
 
-use super::{COLUMNS, Reader, record};
+use super::{COLUMNS, Found, Reader, record};
 use crate::{
     chain::Sealed,
     error::Error,
@@ -20,9 +20,6 @@ use crate::{
     record::{Detail, Place, Record},
 };
 
-/// Where a line of the journal is: its segment, offset and length.
-type Found = (u64, u64, u64);
-
 impl Reader {
     /// Everything about one call; none where no record has the id.
     ///
@@ -31,6 +28,7 @@ impl Reader {
     pub fn show(&mut self, id: CallId) -> Result<Option<Detail>, Error> {
         let Some(index) = self.fresh()? else { return Ok(None) };
         let Some((record, begun, ended)) = find(index, id)? else { return Ok(None) };
+        let record = self.complete(vec![(record, begun)]).remove(0);
         let mut detail = Detail {
             record,
             result: None,
@@ -84,9 +82,8 @@ impl Reader {
 }
 
 fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found>)>, Error> {
-    let question = format!(
-        "SELECT {COLUMNS}, segment, offset, length, end_segment, end_offset, end_length FROM calls WHERE id = ?1"
-    );
+    let question =
+        format!("SELECT {COLUMNS}, end_segment, end_offset, end_length FROM calls WHERE id = ?1");
     let find = || {
         let mut rows = index.connection.prepare_cached(&question)?;
         let found = rows.query_row([id.to_string()], |row| {
@@ -94,14 +91,18 @@ fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found
                 Some(segment) => Some((segment, row.get(15)?, row.get(16)?)),
                 None => None,
             };
-            Ok((record(row)?, (row.get(11)?, row.get(12)?, row.get(13)?), ended))
+            let (record, begun) = record(row)?;
+            Ok((record, begun, ended))
         });
         found.optional()
     };
     find().map_err(index.tried("read"))
 }
 
-fn line(layout: &Layout, (segment, offset, length): Found) -> Result<(Vec<u8>, Place), Error> {
+pub(super) fn line(
+    layout: &Layout,
+    (segment, offset, length): Found,
+) -> Result<(Vec<u8>, Place), Error> {
     let path = layout.segment(segment);
     let read = || {
         let mut file = File::open(&path)?;

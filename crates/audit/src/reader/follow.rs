@@ -139,6 +139,7 @@ impl Reader {
             }
             Ok(records)
         };
-        find().map_err(index.tried("read"))
+        let found = find().map_err(index.tried("read"))?;
+        Ok(self.complete(found))
     }
 }

@@ -1,4 +1,5 @@
 //! The store from outside: what executors write, what processes leave, what readers find.
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod support;
 

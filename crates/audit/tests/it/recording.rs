@@ -122,6 +122,8 @@ async fn long_results_are_kept_whole_beside_the_record() {
         assert!(result.truncated);
         result.artifacts[0].id.clone()
     };
+    // The arguments were long too: they are only in the journal.
+    assert_eq!(folder.records()[0].arguments, json!({"with": long}).to_string());
     // The next process reads the rest.
     let executor = executor(folder.store());
     for service in switchboard_runtime::services::all(&executor) {
