@@ -71,3 +71,32 @@ impl Default for Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read_and_others_are_refused() {
+        let config: Config = toml::from_str(
+            r#"
+            path = "/var/lib/switchboard"
+            enabled = false
+            durability = "disk"
+            max_age = "7d"
+            max_size = "200MB"
+            on_failure = "warn"
+            results = "none"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.path.as_deref(), Some("/var/lib/switchboard".as_ref()));
+        assert_eq!((config.enabled, config.durability), (false, Durability::Disk));
+        assert_eq!(config.max_age.0, Duration::from_secs(7 * 86400));
+        assert_eq!(config.max_size, Size(200_000_000));
+        assert_eq!((config.on_failure, config.results), (OnFailure::Warn, Results::None));
+        for wrong in ["size = 1", "durability = \"paper\"", "max_age = 30"] {
+            assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

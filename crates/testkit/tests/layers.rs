@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("toolcall", &[]),
     ("math", &[]),
     ("runtime", &["toolcall"]),
+    ("audit", &["runtime", "toolcall"]),
     ("local", &["math", "toolcall"]),
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),

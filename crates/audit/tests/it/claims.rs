@@ -4,23 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use switchboard_runtime::{
-    CallEnd, CallStart, Recorder,
-    record::{Claim, Claimed, Stages},
+    CallStart, Recorder,
+    record::{Claim, Claimed},
 };
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolCall, ToolOutput};
 
-use crate::support::{Folder, executor};
+use crate::support::{Folder, cancelled, executor, start};
 
-fn start() -> Arc<CallStart> {
-    let now = std::time::SystemTime::now();
-    Arc::new(CallStart {
-        id: CallId::generate_at(now),
-        tool: "pay".into(),
-        arguments: "{}".to_owned(),
-        caller: None,
-        conversation: None,
-        started: now,
-    })
+/// The beginning of a call.
+fn pay() -> Arc<CallStart> {
+    start("pay", "{}".to_owned())
 }
 
 fn claim(id: CallId, key: &str, fingerprint: u8) -> Claim {
@@ -36,7 +29,7 @@ fn claim(id: CallId, key: &str, fingerprint: u8) -> Claim {
 #[tokio::test]
 async fn a_key_stands_for_one_act() {
     let folder = Folder::new();
-    let (first, second) = (start(), start());
+    let (first, second) = (pay(), pay());
     let store = folder.store();
     let _ = store.open(first.clone());
     let ask = |claim: Claim| {
@@ -55,15 +48,7 @@ async fn a_key_stands_for_one_act() {
     let mut of_another = claim(second.id, "key", 1);
     of_another.caller = Some("somebody".into());
     assert!(matches!(ask(of_another).await, Claimed::First));
-    store.close(CallEnd {
-        start: &first,
-        tool: None,
-        server: None,
-        error_kind: Some(ErrorKind::Cancelled),
-        duration: Duration::from_millis(1),
-        stages: Stages::default(),
-        result: None,
-    });
+    store.close(cancelled(&first));
     let claimed = ask(claim(second.id, "key", 1)).await;
     let Claimed::Ended(id, Err(error)) = claimed else { panic!("{claimed:?}") };
     assert_eq!((id, error.kind), (first.id, ErrorKind::Cancelled));
@@ -73,7 +58,7 @@ async fn a_key_stands_for_one_act() {
 async fn a_key_that_was_given_back_or_ran_out_is_free() {
     let folder = Folder::new();
     let store = folder.store();
-    let (first, second) = (start(), start());
+    let (first, second) = (pay(), pay());
     let _ = store.open(first.clone());
     assert!(matches!(store.claim(&claim(first.id, "key", 1)).await.unwrap(), Claimed::First));
     store.release(&claim(second.id, "key", 1));
@@ -93,7 +78,7 @@ async fn a_key_that_was_given_back_or_ran_out_is_free() {
 #[tokio::test]
 async fn a_key_of_a_dead_process_is_unknown() {
     let folder = Folder::new();
-    let (first, second) = (start(), start());
+    let (first, second) = (pay(), pay());
     {
         // Dropped with the call open: as a process that dies leaves it.
         let store = folder.store();

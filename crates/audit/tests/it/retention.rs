@@ -4,17 +4,19 @@ use std::{fs, time::Duration};
 
 use serde_json::json;
 use switchboard_audit::{Config, Reader, Store, gc};
-use switchboard_runtime::{ArtifactStore, artifacts::Stored};
+use switchboard_runtime::{ArtifactStore, Opening, Recorder, artifacts::Stored};
 use switchboard_toolcall::{HumanDuration, Size};
 
-use crate::support::{Folder, call, executor};
+use crate::support::{Folder, call, cancelled, executor, start};
 
-/// Writes so many megabytes of arguments, which fill segments of 16 MiB.
-async fn fill(folder: &Folder, megabytes: usize) {
-    let executor = executor(folder.store());
-    let text = "x".repeat(1_000_000);
+/// Writes calls with so many megabytes of arguments, which fill segments of 16 MiB.
+fn fill(store: &Store, megabytes: usize) {
+    let arguments = json!({"text": "x".repeat(1_000_000)}).to_string();
     for _ in 0..megabytes {
-        call(&executor, "nobody", json!({"text": text})).await;
+        let start = start("large", arguments.clone());
+        let Opening::Now(opened) = store.open(start.clone()) else { panic!("it waits") };
+        opened.unwrap();
+        store.close(cancelled(&start));
     }
 }
 
@@ -22,7 +24,7 @@ async fn fill(folder: &Folder, megabytes: usize) {
 #[tokio::test]
 async fn what_is_too_much_gives_way_from_the_oldest() {
     let folder = Folder::new();
-    fill(&folder, 60).await;
+    fill(&folder.store(), 60);
     let segments = || fs::read_dir(folder.path().join("journal")).unwrap().count();
     assert_eq!(segments(), 4);
     assert_eq!(folder.records().len(), 60);
@@ -40,14 +42,14 @@ async fn what_is_too_much_gives_way_from_the_oldest() {
     // The index forgets with it, and a new one agrees.
     fs::remove_file(folder.path().join("index.db")).unwrap();
     assert_eq!(folder.records().len(), left.len());
-    fill(&folder, 1).await;
+    fill(&folder.store(), 1);
     assert_eq!(folder.damage(), []);
 }
 
 #[tokio::test]
 async fn what_is_too_old_gives_way_once_it_is_sealed() {
     let folder = Folder::new();
-    fill(&folder, 20).await;
+    fill(&folder.store(), 20);
     let config = Config { max_age: HumanDuration(Duration::ZERO), ..Config::default() };
     let collected = gc(&folder.path(), &config).unwrap();
     assert_eq!(collected.segments, 1);
@@ -96,16 +98,14 @@ async fn an_artifact_may_not_push_out_everything_else() {
 #[tokio::test]
 async fn a_full_segment_is_sealed_and_its_open_calls_go_on() {
     let folder = Folder::new();
-    let executor = executor(folder.store());
+    let store = folder.store();
+    let executor = executor(store.clone());
     let hanging = tokio::spawn({
         let executor = executor.clone();
         async move { call(&executor, "hang", json!({})).await }
     });
     tokio::task::yield_now().await;
-    let text = "x".repeat(1_000_000);
-    for _ in 0..20 {
-        call(&executor, "nobody", json!({"text": text})).await;
-    }
+    fill(&store, 20);
     let outcome = || folder.outcomes().last().unwrap().1;
     assert_eq!(outcome(), "running");
     let header = fs::read_to_string(folder.segment(2)).unwrap();

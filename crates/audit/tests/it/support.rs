@@ -5,14 +5,15 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Arc, OnceLock},
+    time::{Duration, SystemTime},
 };
 
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 use switchboard_audit::{Config, Filter, Reader, Record, Store};
-use switchboard_runtime::ToolExecutor;
+use switchboard_runtime::{CallEnd, CallStart, ToolExecutor, record::Stages};
 use switchboard_toolcall::{
-    Annotations, CallContext, CallId, Json, ToolCall, ToolError, ToolResult, tool_fn,
+    Annotations, CallContext, CallId, ErrorKind, Json, ToolCall, ToolError, ToolResult, tool_fn,
 };
 use tempfile::TempDir;
 
@@ -103,6 +104,27 @@ pub(crate) fn executor(store: Store) -> ToolExecutor {
     executor.tools().add(look.annotate(Annotations::READ_ONLY)).unwrap();
     executor.tools().add(hang).unwrap();
     executor
+}
+
+/// The beginning of a call, for tests that record by themselves.
+pub(crate) fn start(tool: &str, arguments: String) -> Arc<CallStart> {
+    let now = SystemTime::now();
+    let (id, tool) = (CallId::generate_at(now), tool.into());
+    let (caller, conversation) = (None, None);
+    Arc::new(CallStart { id, tool, arguments, caller, conversation, started: now })
+}
+
+/// The end of a call whose caller walked away.
+pub(crate) fn cancelled(start: &Arc<CallStart>) -> CallEnd<'_> {
+    CallEnd {
+        start,
+        tool: None,
+        server: None,
+        error_kind: Some(ErrorKind::Cancelled),
+        duration: Duration::from_millis(1),
+        stages: Stages::default(),
+        result: None,
+    }
 }
 
 pub(crate) async fn call(executor: &ToolExecutor, tool: &str, args: Value) -> ToolResult {
