@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use switchboard_local::{HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
-use switchboard_runtime::{MemoryRecorder, Recorder, RulePolicy, ToolExecutor, services};
+use switchboard_runtime::{RulePolicy, ToolExecutor, services};
 
-use crate::settings::Loaded;
+use crate::{records::Records, settings::Loaded};
 
 /// Everything that runs.
 pub(crate) struct House {
@@ -21,14 +21,15 @@ pub(crate) struct House {
 /// What surrounds the executor, where a command wants it to be something of its own.
 pub(crate) struct Around {
     /// Keeps the records.
-    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) records: Records,
     /// Who answers what servers ask.
     pub(crate) answers: Arc<dyn Answers>,
 }
 
-impl Default for Around {
-    fn default() -> Self {
-        Self { recorder: Arc::new(MemoryRecorder::default()), answers: Arc::new(NoAnswers) }
+impl Around {
+    /// As the settings say, with nobody to answer servers.
+    fn usual(loaded: &Loaded) -> Self {
+        Self { records: Records::of(loaded), answers: Arc::new(NoAnswers) }
     }
 }
 
@@ -38,7 +39,7 @@ impl House {
     /// # Errors
     /// Something in the config cannot be used; all such problems are told at once.
     pub(crate) fn build(loaded: &Loaded) -> anyhow::Result<Self> {
-        Self::build_in(loaded, Around::default())
+        Self::build_in(loaded, Around::usual(loaded))
     }
 
     /// As [`build`](Self::build), in other surroundings.
@@ -55,7 +56,7 @@ impl House {
 
     /// Puts together what can be, and tells what cannot.
     pub(crate) fn try_build(loaded: &Loaded) -> (Option<Self>, Vec<String>) {
-        Self::try_build_in(loaded, Around::default())
+        Self::try_build_in(loaded, Around::usual(loaded))
     }
 
     fn try_build_in(loaded: &Loaded, around: Around) -> (Option<Self>, Vec<String>) {
@@ -74,7 +75,8 @@ impl House {
         };
         let config = loaded.settings.executor.clone();
         let executor = ToolExecutor::builder().config(config).policy(policy);
-        let executor = executor.recorder(around.recorder).build();
+        let Records { recorder, artifacts, .. } = around.records;
+        let executor = executor.recorder(recorder).artifacts(artifacts).build();
         let house = Self { executor, handlers: Handlers::new(), answers: around.answers };
         house.add_own_tools(loaded, &mut problems);
         house.add_defined_tools(loaded, &mut problems);

@@ -4,6 +4,7 @@ mod cli;
 mod environment;
 mod logging;
 mod settings;
+mod records;
 mod house;
 mod connections;
 mod arguments;

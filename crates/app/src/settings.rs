@@ -25,6 +25,7 @@ use anyhow::{Context, anyhow};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use switchboard_agent::Config as AgentConfig;
+use switchboard_audit::Config as AuditConfig;
 use switchboard_gateway::Config as ServeConfig;
 use switchboard_local::{BuiltinsConfig, ToolDefinition};
 use switchboard_mcp::client::{McpConfig, ServerConfig};
@@ -53,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) mcp: McpConfig,
     /// `[servers.*]`, in the order of the file.
     pub(crate) servers: IndexMap<String, ServerConfig>,
+    /// `[audit]`
+    pub(crate) audit: AuditConfig,
     /// `[serve]`
     pub(crate) serve: ServeConfig,
     /// `[models.*]`, in the order of the file

@@ -9,13 +9,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("toolcall", &[]),
     ("math", &[]),
     ("runtime", &["toolcall"]),
+    ("audit", &["runtime", "toolcall"]),
     ("local", &["math", "toolcall"]),
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
     ("gateway", &["agent", "mcp", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
-    ("app", &["agent", "gateway", "local", "mcp", "models", "runtime", "testkit", "toolcall"]),
+    (
+        "app",
+        &["agent", "audit", "gateway", "local", "mcp", "models", "runtime", "testkit", "toolcall"],
+    ),
 ];
 
 #[test]

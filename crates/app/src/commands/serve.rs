@@ -8,7 +8,6 @@ use anyhow::Context;
 use serde_json::json;
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
 use switchboard_mcp::server::{self, Bridge, Caller};
-use switchboard_runtime::MemoryRecorder;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -20,6 +19,7 @@ use crate::{
     commands::token,
     connections::{Needs, on_every_core, while_connected},
     house::{Around, House},
+    records::Records,
     settings::{self, Loaded},
     terminal,
 };
@@ -28,8 +28,13 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(cli.config.as_deref())?;
     on_every_core(async {
         let metrics = Arc::new(Metrics::default());
-        let feed = Arc::new(Feed::new(Arc::new(MemoryRecorder::default()), metrics));
-        let around = Around { recorder: feed.clone(), answers: Arc::new(Bridge) };
+        let mut records = Records::of(&loaded);
+        if let Some(store) = &records.store {
+            store.keep_up()?;
+        }
+        let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
+        records.recorder = feed.clone();
+        let around = Around { records, answers: Arc::new(Bridge) };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
         match serve.stdio {

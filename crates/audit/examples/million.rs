@@ -1,0 +1,131 @@
+//! A million recorded calls: how fast, how much memory, and how long questions about them take.
+//!
+//! `million FOLDER [CALLS]`, built with `--release`.
+
+use std::{env, fs, path::PathBuf, sync::Arc, time::Duration, time::SystemTime};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use switchboard_audit::{Config, Filter, Reader, Store};
+use switchboard_runtime::ToolExecutor;
+use switchboard_toolcall::{CallContext, ToolCall, tool_fn};
+use tokio::time::Instant;
+
+/// Tells the weather.
+#[derive(Deserialize, JsonSchema)]
+struct Weather {
+    city: String,
+}
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let mut arguments = env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().ok_or("usage: million FOLDER [CALLS]")?);
+    let calls: u64 = arguments.next().as_deref().unwrap_or("1000000").parse()?;
+    let store = Store::open(Config::default(), &folder);
+    store.keep_up()?;
+    write(store, calls).await?;
+    ask(&folder, calls)?;
+    Ok(())
+}
+
+/// Makes the calls, 64 at a time, of a hundred tools.
+async fn write(store: Store, calls: u64) -> Result<(), Failure> {
+    let store = Arc::new(store);
+    let executor = ToolExecutor::builder().recorder(store.clone()).artifacts(store).build();
+    for number in 0..100 {
+        let weather =
+            |Weather { city }, _: CallContext| async move { format!("It rains in {city}.") };
+        executor.tools().add(tool_fn(format!("weather_{number}"), weather))?;
+    }
+    let tenth = calls / 10;
+    for part in 1..=10 {
+        let started = Instant::now();
+        let tasks = (0..64).map(|task| {
+            let executor = executor.clone();
+            tokio::spawn(async move {
+                let cx = CallContext::for_caller("million");
+                for number in 0..tenth / 64 {
+                    let args = json!({"city": format!("City {number}")});
+                    let args = args.as_object().cloned().unwrap_or_default();
+                    let tool = format!("weather_{}", (number + task) % 100);
+                    executor.execute(ToolCall::new(tool, args), &cx).await;
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await?;
+        }
+        let rate = (tenth / 64 * 64) as f64 / started.elapsed().as_secs_f64();
+        println!("{:>8} calls: {rate:.0} calls/s, {} KiB resident", part * tenth, resident()?);
+    }
+    Ok(())
+}
+
+/// Asks what people ask.
+fn ask(folder: &PathBuf, calls: u64) -> Result<(), Failure> {
+    let timed = |what: &str, started: Instant| println!("{what}: {:.1?}", started.elapsed());
+    let started = Instant::now();
+    let mut reader = Reader::open(folder)?;
+    timed("the index took in the rest", started);
+    let hour = SystemTime::now() - Duration::from_secs(3600);
+    let recent = Filter { since: Some(hour), limit: Some(100), ..Filter::default() };
+    let one = Filter { tool: Some("weather_7".to_owned()), ..recent.clone() };
+    let questions = [
+        ("list one tool since 1h, 100 records", one.clone()),
+        ("list one tool since 1h, all records", Filter { limit: None, ..one }),
+        (
+            "list tools by glob, 100",
+            Filter { tool: Some("weather_1*".to_owned()), ..recent.clone() },
+        ),
+        ("list the latest 100", recent.clone()),
+        ("list failures", Filter { failed: true, ..recent.clone() }),
+        ("list unknown", Filter { unknown: true, ..recent.clone() }),
+        ("list slower than 1 s", Filter { slower_than: Some(Duration::from_secs(1)), ..recent }),
+    ];
+    for (what, filter) in questions {
+        let started = Instant::now();
+        let found = reader.list(&filter)?.len();
+        println!("{what}: {found} in {:.1?}", started.elapsed());
+    }
+    let started = Instant::now();
+    let figures = reader.stats(&Filter::default())?;
+    println!(
+        "stats of {} calls in {:.1?}",
+        figures.iter().map(|tool| tool.calls).sum::<u64>(),
+        started.elapsed()
+    );
+    let started = Instant::now();
+    let report = switchboard_audit::verify(folder)?;
+    println!(
+        "verify: {} lines, clean: {}, in {:.1?}",
+        report.lines,
+        report.is_clean(),
+        started.elapsed()
+    );
+    println!(
+        "{calls} calls take {} MB of journal and {} MB of index",
+        size(&folder.join("journal"))?,
+        fs::metadata(folder.join("index.db"))?.len() / 1_000_000
+    );
+    Ok(())
+}
+
+fn size(folder: &PathBuf) -> Result<u64, Failure> {
+    let files: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    let sizes: Vec<u64> = files
+        .iter()
+        .map(|file| Ok(file.metadata()?.len()))
+        .collect::<Result<_, std::io::Error>>()?;
+    Ok(sizes.iter().sum::<u64>() / 1_000_000)
+}
+
+/// How much memory the process has, in KiB, as the system says.
+fn resident() -> Result<u64, Failure> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}

@@ -1,0 +1,156 @@
+//! Whole results and binaries, kept once under the hash of what they are.
+//!
+//! A file holds the media type, a newline, and the content as it is. Its id is the first 32 hex digits of the
+//! SHA-256 over the whole file, so `sha256sum` checks it.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+    time::SystemTime,
+};
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use switchboard_runtime::artifacts::Stored;
+
+use crate::{
+    chain::hex,
+    error::Error,
+    layout::{create_folder, private},
+};
+
+/// The folder of the artifacts.
+#[derive(Clone, Debug)]
+pub(crate) struct Artifacts {
+    folder: PathBuf,
+    /// How large one may be.
+    most: u64,
+}
+
+/// How many hex digits an id has.
+const DIGITS: usize = 32;
+
+impl Artifacts {
+    pub(crate) fn new(folder: PathBuf, most: u64) -> Self {
+        Self { folder, most }
+    }
+
+    /// Keeps the content and returns its id; what is there already is only marked as new.
+    pub(crate) fn keep(&self, content: &Stored) -> Result<String, Error> {
+        let size = content.bytes.len() as u64;
+        if size > self.most {
+            return Err(Error::TooLarge { size, most: self.most });
+        }
+        let media_type = content.media_type.replace(['\n', '\r'], " ");
+        let mut hasher = Sha256::new();
+        hasher.update(media_type.as_bytes());
+        hasher.update(b"\n");
+        hasher.update(&content.bytes);
+        let digest = hex(hasher.finalize().into());
+        let id = String::from_utf8_lossy(&digest[..DIGITS]).into_owned();
+        let path = self.path(&id);
+        // A fresh date keeps it from being collected before its record is written.
+        let touched = File::options().append(true).open(&path);
+        if touched.and_then(|file| file.set_modified(SystemTime::now())).is_ok() {
+            return Ok(id);
+        }
+        if let Some(folder) = path.parent() {
+            create_folder(folder)?;
+        }
+        write(&path, &[media_type.as_bytes(), b"\n", &content.bytes])
+            .map_err(Error::file("write", &path))?;
+        Ok(id)
+    }
+
+    /// What is kept under the id.
+    pub(crate) fn read(&self, id: &str) -> Result<Option<Stored>, Error> {
+        if id.len() != DIGITS || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let path = self.path(&id.to_ascii_lowercase());
+        let whole = match fs::read(&path) {
+            Ok(whole) => Bytes::from(whole),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::file("read", &path)(error)),
+        };
+        let Some(line) = whole.iter().position(|byte| *byte == b'\n') else {
+            return Err(Error::damaged(&path, "it has no media type"));
+        };
+        let media_type = String::from_utf8_lossy(&whole[..line]).into_owned();
+        Ok(Some(Stored { media_type, bytes: whole.slice(line + 1..) }))
+    }
+
+    /// Every artifact there is: its id, its size and when it was last kept.
+    pub(crate) fn all(&self) -> Result<Vec<Kept>, Error> {
+        let mut all = Vec::new();
+        let Ok(folders) = fs::read_dir(&self.folder) else { return Ok(all) };
+        for folder in folders.flatten() {
+            let Ok(files) = fs::read_dir(folder.path()) else { continue };
+            for file in files {
+                let file = file.map_err(Error::file("read the folder", &folder.path()))?;
+                let (Ok(metadata), path) = (file.metadata(), file.path()) else { continue };
+                let id = file.file_name().to_string_lossy().into_owned();
+                let kept = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                all.push(Kept { id, path, size: metadata.len(), kept });
+            }
+        }
+        Ok(all)
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.folder.join(&id[..2]).join(id)
+    }
+}
+
+/// A file of an artifact; what a dying process left half-written is one too.
+pub(crate) struct Kept {
+    pub(crate) id: String,
+    pub(crate) path: PathBuf,
+    pub(crate) size: u64,
+    pub(crate) kept: SystemTime,
+}
+
+/// Writes a file that is there whole or not at all.
+pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let fresh = path.with_extension(format!("{}-{count}.new", process::id()));
+    let written = private().create_new(true).write(true).open(&fresh).and_then(|mut file| {
+        parts.iter().try_for_each(|part| file.write_all(part))?;
+        fs::rename(&fresh, path)
+    });
+    if written.is_err() {
+        _ = fs::remove_file(&fresh);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(media_type: &str, bytes: &'static [u8]) -> Stored {
+        Stored { media_type: media_type.to_owned(), bytes: Bytes::from_static(bytes) }
+    }
+
+    // RS-5, RS-6
+    #[test]
+    fn the_same_content_is_kept_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let artifacts = Artifacts::new(folder.path().join("artifacts"), 10);
+        let id = artifacts.keep(&stored("text/plain", b"hello")).unwrap();
+        assert_eq!(artifacts.keep(&stored("text/plain", b"hello")).unwrap(), id);
+        let other = artifacts.keep(&stored("text/html", b"hello")).unwrap();
+        assert_ne!(other, id);
+        assert_eq!(artifacts.all().unwrap().len(), 2);
+        assert_eq!(artifacts.read(&id).unwrap(), Some(stored("text/plain", b"hello")));
+        for nothing in ["", "../../../etc/passwd", &"0".repeat(32)] {
+            assert_eq!(artifacts.read(nothing).unwrap(), None);
+        }
+        let error = artifacts.keep(&stored("text/plain", b"hello world")).unwrap_err();
+        assert_eq!(error.to_string(), "11 bytes are more than the 10 that one artifact may have");
+    }
+}

@@ -1,0 +1,118 @@
+//! The hash chain: each line carries a hash over the line before it and its own content.
+//!
+//! `hash` of a line is SHA-256 over the hash of the line before, written as its 64 hex digits, followed by the
+//! line's text up to its `,"hash":`. So `printf %s%s "$previous" "$content" | sha256sum` checks one by hand.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+/// A hash as it stands in a line: 64 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Hash([u8; 64]);
+
+/// What stands before the hash in a line.
+const BEFORE: &[u8] = b",\"hash\":\"";
+/// What stands after it.
+const AFTER: &[u8] = b"\"}";
+
+impl Hash {
+    /// What the first line of all follows.
+    pub const NONE: Self = Self([b'0'; 64]);
+
+    fn of(previous: &Self, content: &[u8]) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(previous.0);
+        hasher.update(content);
+        Self(hex(hasher.finalize().into()))
+    }
+
+    /// The hash as text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// Reads a hash as it stands in a line.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let digits: [u8; 64] = text.as_bytes().try_into().ok()?;
+        digits.iter().all(is_digit).then_some(Self(digits))
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Ends an object that was left open with its hash, a brace and a newline; returns the hash.
+pub(crate) fn seal(line: &mut Vec<u8>, previous: &Hash) -> Hash {
+    let hash = Hash::of(previous, line);
+    line.extend_from_slice(BEFORE);
+    line.extend_from_slice(&hash.0);
+    line.extend_from_slice(AFTER);
+    line.push(b'\n');
+    hash
+}
+
+/// A line, without its newline, taken apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Sealed<'a> {
+    content: &'a [u8],
+    /// The hash that the line carries.
+    pub(crate) hash: Hash,
+}
+
+impl<'a> Sealed<'a> {
+    /// Takes a line apart; none where it does not end with a hash.
+    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
+        let content = line.len().checked_sub(BEFORE.len() + 64 + AFTER.len())?;
+        let (content, rest) = line.split_at(content);
+        let digits = rest.strip_prefix(BEFORE)?.strip_suffix(AFTER)?;
+        let hash = Hash::parse(std::str::from_utf8(digits).ok()?)?;
+        Some(Self { content, hash })
+    }
+
+    /// Whether the line is unaltered and follows the one with the hash `previous`.
+    pub(crate) fn follows(&self, previous: &Hash) -> bool {
+        Hash::of(previous, self.content) == self.hash
+    }
+}
+
+/// The hex digits of a digest.
+pub(crate) fn hex(digest: [u8; 32]) -> [u8; 64] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut hex = [0; 64];
+    for (byte, pair) in digest.iter().zip(hex.chunks_exact_mut(2)) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+    hex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_follows_exactly_one_other() {
+        let mut line = b"{\"open\":\"1\"".to_vec();
+        let hash = seal(&mut line, &Hash::NONE);
+        let text = &line[..line.len() - 1];
+        let sealed = Sealed::parse(text).unwrap();
+        assert_eq!(sealed.hash, hash);
+        assert!(sealed.follows(&Hash::NONE) && !sealed.follows(&hash));
+        let altered = String::from_utf8(text.to_vec()).unwrap().replacen('1', "2", 1);
+        assert!(!Sealed::parse(altered.as_bytes()).unwrap().follows(&Hash::NONE));
+        for torn in ["", "{", &altered[..altered.len() - 1]] {
+            assert!(Sealed::parse(torn.as_bytes()).is_none(), "{torn}");
+        }
+    }
+}

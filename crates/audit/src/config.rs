@@ -1,0 +1,102 @@
+//! The store's settings.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+use switchboard_toolcall::{HumanDuration, Size};
+
+/// The settings of `[audit]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The folder of the store; where it is left out, the app says where.
+    pub path: Option<PathBuf>,
+    /// Whether calls are written down at all.
+    pub enabled: bool,
+    /// What a record must have reached before its call is dispatched.
+    pub durability: Durability,
+    /// Records that are older give way.
+    pub max_age: HumanDuration,
+    /// How many bytes records and artifacts may take; the oldest give way.
+    pub max_size: Size,
+    /// What happens to calls that cannot be written down.
+    pub on_failure: OnFailure,
+    /// Whether results are kept in the records.
+    pub results: Results,
+}
+
+/// What a record must have reached before its call is dispatched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// The operating system: survives the end of our process, however it ends.
+    #[default]
+    Os,
+    /// The disk: survives a loss of power too, and costs a wait for the disk.
+    Disk,
+}
+
+/// What happens to calls that cannot be written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// Those of tools that are not read-only are refused.
+    #[default]
+    Refuse,
+    /// They run, and the log warns.
+    Warn,
+}
+
+/// Whether results are kept in the records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Results {
+    /// As the caller saw them, secrets redacted.
+    #[default]
+    Full,
+    /// Only the outcome and the size.
+    None,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            path: None,
+            enabled: true,
+            durability: Durability::default(),
+            max_age: HumanDuration(Duration::from_secs(30 * 86400)),
+            max_size: Size(1_000_000_000),
+            on_failure: OnFailure::default(),
+            results: Results::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read_and_others_are_refused() {
+        let config: Config = toml::from_str(
+            r#"
+            path = "/var/lib/switchboard"
+            enabled = false
+            durability = "disk"
+            max_age = "7d"
+            max_size = "200MB"
+            on_failure = "warn"
+            results = "none"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.path.as_deref(), Some("/var/lib/switchboard".as_ref()));
+        assert_eq!((config.enabled, config.durability), (false, Durability::Disk));
+        assert_eq!(config.max_age.0, Duration::from_secs(7 * 86400));
+        assert_eq!(config.max_size, Size(200_000_000));
+        assert_eq!((config.on_failure, config.results), (OnFailure::Warn, Results::None));
+        for wrong in ["size = 1", "durability = \"paper\"", "max_age = 30"] {
+            assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! How the store can fail.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What the store could not do, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or folder of the store could not be used.
+    #[error("failed to {tried} `{}`", path.display())]
+    File {
+        /// What was tried, as in "open".
+        tried: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Another process holds the store's lock and does not let go.
+    #[error("the store `{}` is locked by another process", path.display())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+    },
+    /// A line that everything else hangs on cannot be read.
+    #[error("`{}` is damaged: {what}; `switchboard calls verify` says more", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The index was made by a newer version.
+    #[error(
+        "the index `{}` has schema {found}, and this version knows {known}; use the newer version, or delete the file: it is rebuilt from the journal",
+        path.display()
+    )]
+    NewerIndex {
+        /// The index.
+        path: PathBuf,
+        /// The schema's version in the file.
+        found: i64,
+        /// The newest that we know.
+        known: i64,
+    },
+    /// The index could not answer.
+    #[error("failed to {tried} the index `{}`", path.display())]
+    Index {
+        /// What was tried, as in "read".
+        tried: &'static str,
+        /// The index.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// A glob of a filter is none.
+    #[error("`{glob}` is not a glob")]
+    Glob {
+        /// What was given.
+        glob: String,
+        /// What is wrong with it.
+        source: globset::Error,
+    },
+    /// Something is too large to be kept.
+    #[error("{size} bytes are more than the {most} that one artifact may have")]
+    TooLarge {
+        /// Its size.
+        size: u64,
+        /// What is allowed.
+        most: u64,
+    },
+    /// The disk did not say in time that it has the record.
+    #[error("the disk of `{}` did not answer within {seconds} s", path.display())]
+    Slow {
+        /// The store.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The same failure as a moment ago, not tried again yet.
+    #[error(transparent)]
+    Again(Arc<Error>),
+    /// A background thread could not be started or has ended.
+    #[error("the store's background work has ended: {0}")]
+    Background(String),
+}
+
+/// The causes of an error, outermost first.
+pub(crate) fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    let mut next = error.source();
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
+}
+
+/// The error and its causes in one line.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    causes(error).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+impl Error {
+    /// Says what was tried with a file, for `map_err`.
+    pub(crate) fn file<'a>(
+        tried: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<'a> {
+        move |source| Self::File { tried, path: path.to_owned(), source }
+    }
+
+    /// Says what was tried with the index, for `map_err`.
+    pub(crate) fn index(tried: &'static str, path: &Path) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| Self::Index { tried, path: path.to_owned(), source }
+    }
+
+    /// A damaged file.
+    pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), what: what.into() }
+    }
+}

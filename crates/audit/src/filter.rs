@@ -1,0 +1,125 @@
+//! Which records are asked for.
+
+use std::time::{Duration, SystemTime};
+
+use globset::Glob;
+use rusqlite::{Connection, types::Value};
+use switchboard_toolcall::CallId;
+
+use crate::{error::Error, line::microseconds};
+
+/// Which records are asked for; what is left out does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// A glob of the tool's name.
+    pub tool: Option<String>,
+    /// The server that the tool belongs to.
+    pub server: Option<String>,
+    /// Who asked.
+    pub caller: Option<String>,
+    /// The conversation it was part of.
+    pub conversation: Option<String>,
+    /// Only those that failed.
+    pub failed: bool,
+    /// Only those whose outcome nobody knows.
+    pub unknown: bool,
+    /// Only those that took longer.
+    pub slower_than: Option<Duration>,
+    /// Only those that began then or later.
+    pub since: Option<SystemTime>,
+    /// Only those that began before.
+    pub until: Option<SystemTime>,
+    /// Only those older than this record: the next page.
+    pub after: Option<CallId>,
+    /// How many at most.
+    pub limit: Option<usize>,
+}
+
+/// A filter as SQLite takes it.
+#[derive(Default)]
+pub(crate) struct Clause {
+    pub(crate) conditions: String,
+    pub(crate) values: Vec<Value>,
+}
+
+impl Clause {
+    fn and(&mut self, condition: &str, value: impl Into<Value>) {
+        self.values.push(value.into());
+        let number = self.values.len();
+        self.conditions.push_str(" AND ");
+        self.conditions.push_str(&condition.replace("??", &format!("?{number}")));
+    }
+}
+
+impl Filter {
+    /// The filter as conditions; globs are matched with the names that there are.
+    pub(crate) fn clause(&self, connection: &Connection) -> Result<Clause, Error> {
+        let mut clause = Clause { conditions: "1".to_owned(), values: Vec::new() };
+        if let Some(glob) = &self.tool {
+            let names = matching(connection, glob)?;
+            clause.and("tool IN (SELECT value FROM json_each(??))", names);
+        }
+        let texts = [
+            ("server = ??", &self.server),
+            ("caller = ??", &self.caller),
+            ("conversation = ??", &self.conversation),
+        ];
+        for (condition, value) in texts {
+            if let Some(value) = value {
+                clause.and(condition, value.clone());
+            }
+        }
+        if self.failed {
+            clause.conditions.push_str(" AND outcome IS NOT 'ok' AND outcome IS NOT NULL");
+        }
+        if self.unknown {
+            clause.conditions.push_str(" AND outcome IS NOT 'ok' AND outcome = 'outcome_unknown'");
+        }
+        if let Some(limit) = self.slower_than {
+            clause.and("duration > ??", i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX));
+        }
+        if let Some(since) = self.since {
+            // A tick is never before its time, so it narrows the search where the clock went back.
+            clause.and("tick >= ??", signed(since));
+            clause.and("started >= ??", signed(since));
+        }
+        if let Some(until) = self.until {
+            clause.and("started < ??", signed(until));
+        }
+        if let Some(after) = self.after {
+            clause.and("tick < (SELECT tick FROM calls WHERE id = ??)", after.to_string());
+        }
+        Ok(clause)
+    }
+}
+
+fn signed(time: SystemTime) -> i64 {
+    i64::try_from(microseconds(time)).unwrap_or(i64::MAX)
+}
+
+/// The names of tools that the glob matches, as a JSON array.
+fn matching(connection: &Connection, glob: &str) -> Result<String, Error> {
+    if !glob.contains(['*', '?', '[', '{', '\\']) {
+        return Ok(serde_json::json!([glob]).to_string());
+    }
+    let bad = |source| Error::Glob { glob: glob.to_owned(), source };
+    let matcher = Glob::new(glob).map_err(bad)?.compile_matcher();
+    let names = tools(connection).map_err(|source| Error::Index {
+        tried: "read",
+        path: "index.db".into(),
+        source,
+    })?;
+    let names: Vec<_> = names.into_iter().filter(|name| matcher.is_match(name)).collect();
+    Ok(serde_json::json!(names).to_string())
+}
+
+/// Every tool that has a record, found by hopping from name to name.
+fn tools(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut rows = connection.prepare_cached(
+        "WITH RECURSIVE names (name) AS (
+             SELECT min(tool) FROM calls
+             UNION ALL SELECT (SELECT min(tool) FROM calls WHERE tool > name) FROM names WHERE name IS NOT NULL
+         ) SELECT name FROM names WHERE name IS NOT NULL",
+    )?;
+    rows.query_map([], |row| row.get(0))?.collect()
+}

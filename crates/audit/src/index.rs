@@ -1,0 +1,121 @@
+//! The index: an SQLite database for questions, made from the journal and thrown away where it does not fit.
+
+mod schema;
+mod feed;
+
+pub(crate) use feed::segments;
+
+use std::{fs, path::Path, path::PathBuf, time::Duration};
+
+use rusqlite::{Connection, ErrorCode};
+use tracing::warn;
+
+use crate::{error::Error, layout::Layout};
+
+/// The open index.
+pub(crate) struct Index {
+    layout: Layout,
+    path: PathBuf,
+    pub(crate) connection: Connection,
+}
+
+/// How long another process's writing is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Index {
+    /// Opens the index; one that cannot be read is made anew.
+    pub(crate) fn open(layout: &Layout) -> Result<Self, Error> {
+        let path = layout.index();
+        let connection = match connect(&path) {
+            Err(Error::Index { source, .. }) if is_broken(&source) => {
+                warn!(file = %path.display(), cause = %source, "the index cannot be read and is made anew");
+                let _guard = layout.lock()?;
+                for end in ["", "-wal", "-shm"] {
+                    let mut file = path.clone().into_os_string();
+                    file.push(end);
+                    _ = fs::remove_file(file);
+                }
+                connect(&path)?
+            }
+            connected => connected?,
+        };
+        Ok(Self { layout: layout.clone(), path, connection })
+    }
+
+    /// Says what was tried, for `map_err`.
+    pub(crate) fn tried(
+        &self,
+        tried: &'static str,
+    ) -> impl FnOnce(rusqlite::Error) -> Error + use<> {
+        let path = self.path.clone();
+        move |source| Error::Index { tried, path, source }
+    }
+
+    /// Forgets what a dropped segment held.
+    pub(crate) fn forget(&mut self, segment: u64) -> Result<(), Error> {
+        let tried = self.tried("change");
+        let mut forget = || {
+            let change = self.connection.transaction()?;
+            change.execute("DELETE FROM calls WHERE segment = ?1", [segment])?;
+            change.execute("DELETE FROM artifacts WHERE segment = ?1", [segment])?;
+            change.execute("DELETE FROM segments WHERE number = ?1", [segment])?;
+            change.commit()
+        };
+        forget().map_err(tried)
+    }
+
+    /// How many bytes it takes, free pages aside.
+    pub(crate) fn bytes(&self) -> Result<u64, Error> {
+        let ask = |what| self.connection.pragma_query_value(None, what, |row| row.get::<_, u64>(0));
+        let bytes = || Ok((ask("page_count")? - ask("freelist_count")?) * ask("page_size")?);
+        bytes().map_err(self.tried("read"))
+    }
+
+    /// Gives free pages back to the system.
+    pub(crate) fn shrink(&self) -> Result<(), Error> {
+        let shrink = self.connection.execute_batch("PRAGMA incremental_vacuum");
+        shrink.map_err(self.tried("shrink"))
+    }
+
+    /// How far each segment was read.
+    pub(crate) fn read_to(&self) -> Result<Vec<(u64, u64)>, Error> {
+        let read = || {
+            let mut rows = self.connection.prepare("SELECT number, read FROM segments")?;
+            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<Vec<_>, _>>()
+        };
+        read().map_err(self.tried("read"))
+    }
+
+    /// Whether any record names the artifact.
+    pub(crate) fn has_artifact(&self, id: &str) -> Result<bool, Error> {
+        let has = || {
+            let mut rows = self
+                .connection
+                .prepare_cached("SELECT 1 FROM artifacts WHERE artifact = ?1 LIMIT 1")?;
+            rows.exists([id])
+        };
+        has().map_err(self.tried("read"))
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, Error> {
+    let connection = Connection::open(path).map_err(Error::index("open", path))?;
+    let prepare = || {
+        connection.busy_timeout(PATIENCE)?;
+        // Takes effect where there are no tables yet.
+        connection.pragma_update(None, "auto_vacuum", "incremental")?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.pragma_update(None, "synchronous", "normal")?;
+        connection.pragma_update(None, "cache_size", -16_000)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(())
+    };
+    prepare().map_err(Error::index("open", path))?;
+    schema::migrate(&connection, path)?;
+    Ok(connection)
+}
+
+fn is_broken(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}

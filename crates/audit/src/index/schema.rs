@@ -1,0 +1,83 @@
+//! The index's tables and their version.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::Error;
+
+/// The version of the tables below, kept in `user_version`.
+pub(super) const VERSION: i64 = 1;
+
+/// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments`
+/// where they are so long that only the journal has them.
+/// `segment`, `offset` and `length` say where in the journal a call's lines are.
+const TABLES: &str = "
+    CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL);
+    CREATE TABLE calls (
+        id TEXT NOT NULL PRIMARY KEY,
+        tick INTEGER NOT NULL,
+        started INTEGER NOT NULL,
+        tool TEXT NOT NULL,
+        server TEXT,
+        caller TEXT,
+        conversation TEXT,
+        arguments TEXT,
+        outcome TEXT,
+        duration INTEGER,
+        bytes INTEGER,
+        reused TEXT,
+        segment INTEGER NOT NULL,
+        offset INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        end_segment INTEGER,
+        end_offset INTEGER,
+        end_length INTEGER
+    ) WITHOUT ROWID;
+    CREATE INDEX calls_by_time ON calls (tick);
+    CREATE INDEX calls_by_tool ON calls (tool, tick);
+    CREATE INDEX calls_not_ok ON calls (tick) WHERE outcome IS NOT 'ok';
+    CREATE TABLE artifacts (
+        artifact TEXT NOT NULL,
+        segment INTEGER NOT NULL,
+        PRIMARY KEY (artifact, segment)
+    ) WITHOUT ROWID;
+    CREATE VIEW records AS SELECT
+        id, strftime('%Y-%m-%dT%H:%M:%fZ', started / 1e6, 'unixepoch') AS started, tool, server, caller,
+        coalesce(outcome, 'running') AS outcome, duration / 1e6 AS duration_ms, bytes, arguments
+    FROM calls;
+";
+
+/// Makes the tables what this version expects. Older ones are dropped: the journal fills them again.
+pub(super) fn migrate(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let tried = |tried| Error::index(tried, path);
+    let found = version(connection).map_err(tried("open"))?;
+    match found {
+        VERSION => Ok(()),
+        newer if newer > VERSION => {
+            Err(Error::NewerIndex { path: path.to_owned(), found, known: VERSION })
+        }
+        _ => build(connection).map_err(tried("build")),
+    }
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+fn build(connection: &Connection) -> rusqlite::Result<()> {
+    let change = rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    // Another process may have been quicker.
+    if version(&change)? != VERSION {
+        let old: Vec<(String, String)> = change
+            .prepare("SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()?;
+        for (kind, name) in old {
+            change.execute_batch(&format!("DROP {kind} \"{}\"", name.replace('"', "\"\"")))?;
+        }
+        change.execute_batch(TABLES)?;
+        change.pragma_update(None, "user_version", VERSION)?;
+    }
+    change.commit()
+}

@@ -1,0 +1,253 @@
+//! The journal as this process writes it: one segment at a time, held until the process ends.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    fs::File,
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use switchboard_toolcall::CallId;
+use tracing::{error, warn};
+
+use crate::{
+    error::Error,
+    layout::{Guard, Layout},
+    line::{Body, microseconds},
+    manifest::Manifest,
+    segment::Segment,
+};
+
+/// Where a line ends: its segment, and how many bytes that has with it.
+pub(crate) type Position = (u64, u64);
+
+/// Appends lines, and holds the segment that they go to.
+pub(crate) struct Journal {
+    layout: Layout,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    segment: Option<Segment>,
+    /// Ends that could not be written yet, oldest first.
+    backlog: VecDeque<(CallId, Body)>,
+    backlog_bytes: usize,
+    /// When it was last seen that the segment's file is there.
+    looked: u64,
+    /// Why the journal could not be opened, and when that was.
+    failed: Option<(u64, Arc<Error>)>,
+    /// When the next segment could not be begun.
+    stuck: u64,
+}
+
+/// How long a failure stands before it is tried again, in microseconds.
+const PATIENCE: u64 = 250_000;
+/// How often it is looked whether the segment's file is still there, in microseconds.
+const LOOK: u64 = 1_000_000;
+/// How many bytes of ends wait while the disk takes none.
+const MOST_WAITING: usize = 8 << 20;
+
+impl Journal {
+    pub(crate) fn new(layout: Layout) -> Self {
+        Self { layout, held: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the line that a call begins with.
+    pub(crate) fn open(&self, id: CallId, mut body: Body, now: u64) -> Result<Position, Error> {
+        let mut held = self.lock();
+        held.ready(&self.layout, now)?;
+        held.catch_up()?;
+        let position = held.append(&mut body, now)?;
+        if let Some(segment) = &mut held.segment {
+            segment.open.insert(id);
+        }
+        Ok(position)
+    }
+
+    /// Writes the line that a call ends with, or keeps it until it can be written.
+    pub(crate) fn close(&self, id: CallId, mut body: Body) -> Option<Position> {
+        let mut held = self.lock();
+        // A call that could not be opened has no end either.
+        if !held.segment.as_ref()?.open.contains(&id) {
+            return None;
+        }
+        match held.catch_up().and_then(|()| held.end(id, &mut body)) {
+            Ok(position) => Some(position),
+            Err(cause) => {
+                warn!(%cause, call = %id, "the end of a call could not be recorded yet");
+                held.wait_with(id, body);
+                None
+            }
+        }
+    }
+
+    /// Writes what could not be written before.
+    pub(crate) fn catch_up(&self) -> Result<(), Error> {
+        self.lock().catch_up()
+    }
+
+    /// The segment's file and where it ends now, for whoever waits until the disk has it.
+    pub(crate) fn position(&self) -> io::Result<Option<(File, Position)>> {
+        let held = self.lock();
+        let Some(segment) = &held.segment else { return Ok(None) };
+        Ok(Some((segment.file()?, (segment.number, segment.length))))
+    }
+
+    /// Whether the call is running in this process.
+    pub(crate) fn runs(&self, id: CallId) -> bool {
+        self.lock().segment.as_ref().is_some_and(|segment| segment.open.contains(&id))
+    }
+
+    /// Lets go of the segment; the next one who needs it goes on with it.
+    pub(crate) fn rest(&self) {
+        let mut held = self.lock();
+        if let Err(cause) = held.catch_up() {
+            warn!(%cause, "the ends of calls could not be recorded");
+        }
+        let Some(mut segment) = held.segment.take() else { return };
+        // Where calls are still open, whoever takes over must find them.
+        if segment.open.is_empty()
+            && let Err(cause) = segment.rest()
+        {
+            warn!(%cause, "the journal could not be put to rest; it will be checked when it is next opened");
+        }
+    }
+}
+
+impl Held {
+    /// Makes sure that there is a segment to write to.
+    fn ready(&mut self, layout: &Layout, now: u64) -> Result<(), Error> {
+        if let Some(segment) = &self.segment {
+            if now.abs_diff(self.looked) < LOOK && !segment.is_full(now) {
+                return Ok(());
+            }
+            self.looked = now;
+            if !segment.is_there() {
+                error!(file = %segment.path.display(), "the journal was deleted under us; a new one is begun");
+                self.segment = None;
+            }
+        }
+        if let Some((when, failed)) = &self.failed
+            && now.abs_diff(*when) < PATIENCE
+        {
+            return Err(Error::Again(failed.clone()));
+        }
+        let ready = match self.segment.take() {
+            Some(segment) => self.rotate(segment, layout, now),
+            None => acquire(layout, now).map(|segment| self.segment = Some(segment)),
+        };
+        self.looked = now;
+        ready.map_err(|error| {
+            let error = Arc::new(error);
+            self.failed = Some((now, error.clone()));
+            Error::Again(error)
+        })
+    }
+
+    /// Begins the next segment where this one is full. Where that fails, this one goes on.
+    fn rotate(&mut self, segment: Segment, layout: &Layout, now: u64) -> Result<(), Error> {
+        if !segment.is_full(now) || now.abs_diff(self.stuck) < PATIENCE {
+            self.segment = Some(segment);
+            return Ok(());
+        }
+        let next = || {
+            let guard = layout.lock()?;
+            let mut manifest = Manifest::read(layout)?;
+            let (open, tick) = (segment.open.clone(), segment.tick.max(now));
+            let next = Segment::begin(layout, &mut manifest, open, tick, &guard)?;
+            Ok::<_, Error>((next, manifest, guard))
+        };
+        match next() {
+            Ok((next, mut manifest, guard)) => {
+                self.segment = Some(next);
+                // The next one knows what is open; a seal that fails is made up for by the next process.
+                if let Err(cause) = segment.seal(layout, &mut manifest, &guard) {
+                    warn!(%cause, "a full segment of the journal could not be sealed");
+                }
+            }
+            Err(cause) => {
+                warn!(%cause, "the next segment of the journal could not be begun");
+                self.stuck = now;
+                self.segment = Some(segment);
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, body: &mut Body, now: u64) -> Result<Position, Error> {
+        let Some(segment) = &mut self.segment else {
+            return Err(Error::Background("there is no journal".to_owned()));
+        };
+        let end = segment.append(body, now).map_err(Error::file("write", &segment.path))?;
+        Ok((segment.number, end))
+    }
+
+    fn end(&mut self, id: CallId, body: &mut Body) -> Result<Position, Error> {
+        let position = self.append(body, 0)?;
+        if let Some(segment) = &mut self.segment {
+            segment.open.remove(&id);
+        }
+        Ok(position)
+    }
+
+    /// Writes the ends that wait.
+    fn catch_up(&mut self) -> Result<(), Error> {
+        while let Some((id, mut body)) = self.backlog.pop_front() {
+            let length = body.0.len();
+            if let Err(error) = self.end(id, &mut body) {
+                self.backlog.push_front((id, body));
+                return Err(error);
+            }
+            self.backlog_bytes -= length;
+        }
+        Ok(())
+    }
+
+    /// Keeps an end until it can be written, within bounds.
+    fn wait_with(&mut self, id: CallId, body: Body) {
+        self.backlog_bytes += body.0.len();
+        self.backlog.push_back((id, body));
+        while self.backlog_bytes > MOST_WAITING {
+            let Some((id, body)) = self.backlog.pop_front() else { break };
+            self.backlog_bytes -= body.0.len();
+            // It stays open in the journal, and will be `outcome_unknown`.
+            error!(call = %id, "the end of a call is lost: the disk takes no records");
+        }
+    }
+}
+
+/// Takes a segment that nobody holds, or begins one.
+fn acquire(layout: &Layout, now: u64) -> Result<Segment, Error> {
+    layout.create()?;
+    let guard = layout.lock()?;
+    let mut manifest = Manifest::read(layout)?;
+    match repair(layout, &mut manifest, &guard)? {
+        Some(segment) => Ok(segment),
+        None => Segment::begin(layout, &mut manifest, BTreeSet::new(), now, &guard),
+    }
+}
+
+/// Repairs what dead processes left behind, seals what is full, and returns a segment that has room.
+pub(crate) fn repair(
+    layout: &Layout,
+    manifest: &mut Manifest,
+    guard: &Guard,
+) -> Result<Option<Segment>, Error> {
+    let now = microseconds(SystemTime::now());
+    let mut with_room = None;
+    for entry in manifest.unsealed() {
+        let Some(segment) = Segment::take_over(layout, &entry, guard)? else { continue };
+        if segment.is_full(now) {
+            segment.seal(layout, manifest, guard)?;
+        } else if with_room.is_none() {
+            with_room = Some(segment);
+        }
+    }
+    Ok(with_room)
+}

@@ -1,0 +1,107 @@
+//! What is where in the store's folder.
+
+use std::{
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use crate::error::Error;
+
+/// The folder of a store, and the names in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) root: PathBuf,
+    /// Whether what changes hands must reach the disk.
+    pub(crate) sync: bool,
+}
+
+/// Holds the store's lock until it is dropped.
+pub(crate) struct Guard {
+    _file: File,
+}
+
+impl Layout {
+    pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), sync: false }
+    }
+
+    pub(crate) fn manifest(&self) -> PathBuf {
+        self.root.join("manifest.log")
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.root.join("journal")
+    }
+
+    pub(crate) fn segment(&self, number: u64) -> PathBuf {
+        self.journal().join(format!("{number:08}.log"))
+    }
+
+    pub(crate) fn index(&self) -> PathBuf {
+        self.root.join("index.db")
+    }
+
+    pub(crate) fn artifacts(&self) -> PathBuf {
+        self.root.join("artifacts")
+    }
+
+    pub(crate) fn claims(&self) -> PathBuf {
+        self.root.join("claims")
+    }
+
+    /// Whether anything was ever written there.
+    pub(crate) fn exists(&self) -> bool {
+        self.manifest().exists()
+    }
+
+    /// Makes the folders.
+    pub(crate) fn create(&self) -> Result<(), Error> {
+        create_folder(&self.journal())
+    }
+
+    /// Waits for the store's lock, but not for ever. It is held only while segments change hands; whether a segment
+    /// is held may only be tried under it, so that nobody who looks is taken for a holder.
+    pub(crate) fn lock(&self) -> Result<Guard, Error> {
+        let path = self.root.join("lock");
+        let file = private().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(Error::file("open", &path))?;
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(Guard { _file: file }),
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(Error::file("lock", &path)(error)),
+            }
+        }
+        Err(Error::Locked { path })
+    }
+}
+
+/// How often and how patiently the lock is tried: one second in all.
+const LOCK_TRIES: u32 = 1000;
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
+
+/// Opens files that only their owner may read: records may hold what nobody else should see.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = File::options();
+    options.mode(0o600);
+    options
+}
+
+/// Makes a folder that only its owner may enter.
+pub(crate) fn create_folder(path: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(Error::file("create the folder", path))
+}
+
+/// Locks a segment for as long as the file is open; false where somebody else holds it.
+pub(crate) fn hold(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}

@@ -1,0 +1,153 @@
+//! Reads lines.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use switchboard_toolcall::{Artifact, CallId, Reused};
+
+/// What a line is, by its first key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Segment,
+    Open,
+    End,
+    Unknown,
+    Torn,
+    Rest,
+    Sealed,
+    Opened,
+    Dropped,
+    Checkpoint,
+}
+
+impl Kind {
+    /// The kind of a line; none where it is no line of ours.
+    pub(crate) fn of(line: &[u8]) -> Option<Self> {
+        let key = line.strip_prefix(b"{\"")?;
+        let end = key.iter().take(16).position(|byte| *byte == b'"')?;
+        Some(match &key[..end] {
+            b"segment" => Self::Segment,
+            b"open" => Self::Open,
+            b"end" => Self::End,
+            b"unknown" => Self::Unknown,
+            b"torn" => Self::Torn,
+            b"rest" => Self::Rest,
+            b"sealed" => Self::Sealed,
+            b"opened" => Self::Opened,
+            b"dropped" => Self::Dropped,
+            b"checkpoint" => Self::Checkpoint,
+            _ => return None,
+        })
+    }
+}
+
+/// The id that a line is about, without reading the rest of it.
+pub(crate) fn first_id(line: &[u8]) -> Option<CallId> {
+    let (_, rest) = std::str::from_utf8(line.get(..48.min(line.len()))?).ok()?.split_once(":\"")?;
+    CallId::parse(rest.split_once('"')?.0)
+}
+
+/// The tick of a line, which stands just before its hash.
+pub(crate) fn last_tick(line: &[u8]) -> Option<u64> {
+    // `,"hash":"…64…"}` is 75 bytes, `,"tick":` and a number come before it.
+    let end = line.len().checked_sub(75)?;
+    let text = std::str::from_utf8(line.get(end.saturating_sub(40)..end)?).ok()?;
+    text.rsplit_once(",\"tick\":")?.1.parse().ok()
+}
+
+/// A line that says something about a call.
+pub(crate) enum Line<'a> {
+    Open(Open<'a>),
+    End(Box<End<'a>>),
+    Unknown(CallId),
+    /// Housekeeping, and kinds of a later version.
+    Other,
+}
+
+/// The beginning of a call.
+#[derive(Deserialize)]
+pub(crate) struct Open<'a> {
+    #[serde(rename = "open")]
+    pub(crate) id: CallId,
+    #[serde(borrow)]
+    pub(crate) at: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) tool: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) arguments: &'a RawValue,
+    #[serde(borrow, default)]
+    pub(crate) caller: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) conversation: Option<Cow<'a, str>>,
+    pub(crate) tick: u64,
+}
+
+/// The end of a call.
+#[derive(Deserialize)]
+pub(crate) struct End<'a> {
+    #[serde(rename = "end")]
+    pub(crate) id: CallId,
+    #[serde(borrow)]
+    pub(crate) outcome: Cow<'a, str>,
+    pub(crate) duration_ns: u64,
+    #[serde(borrow, default)]
+    pub(crate) server: Option<Cow<'a, str>>,
+    /// The name of the tool that was found, where it is not the name that was asked for.
+    #[serde(borrow, default)]
+    pub(crate) found: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(crate) stages_ns: Option<StagesNs>,
+    #[serde(default)]
+    pub(crate) reused: Option<Reused>,
+    #[serde(default)]
+    pub(crate) bytes: u64,
+    #[serde(borrow, default)]
+    pub(crate) result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) result_head: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(crate) content: bool,
+    #[serde(default)]
+    pub(crate) whole: Option<String>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) hint: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(crate) causes: Vec<String>,
+    #[serde(default)]
+    pub(crate) truncated: bool,
+    #[serde(default)]
+    pub(crate) artifacts: Vec<Artifact>,
+}
+
+/// How long each stage took, in nanoseconds.
+#[derive(Clone, Copy, Deserialize)]
+pub(crate) struct StagesNs {
+    pub(crate) open: u64,
+    pub(crate) lookup: u64,
+    pub(crate) check: u64,
+    pub(crate) wait: u64,
+    pub(crate) run: u64,
+    pub(crate) shape: u64,
+}
+
+#[derive(Deserialize)]
+struct UnknownLine {
+    unknown: CallId,
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line; none where it is not what its first key promises.
+    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
+        Some(match Kind::of(line) {
+            Some(Kind::Open) => Self::Open(serde_json::from_slice(line).ok()?),
+            Some(Kind::End) => Self::End(Box::new(serde_json::from_slice(line).ok()?)),
+            Some(Kind::Unknown) => {
+                Self::Unknown(serde_json::from_slice::<UnknownLine>(line).ok()?.unknown)
+            }
+            _ => Self::Other,
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Writes lines.
+
+use std::{
+    fmt::Display,
+    io::Write,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use switchboard_runtime::{CallEnd, CallStart, record::Stages, redact};
+use switchboard_toolcall::{Artifact, ErrorKind, ToolError, ToolOutput, ToolResult};
+
+use crate::{config::Results, error::causes};
+
+/// A line without its tick, its hash and its last brace: those are known when it is written.
+pub(crate) struct Body(pub(crate) Vec<u8>);
+
+impl Body {
+    /// A line of the given kind about `subject`.
+    pub(crate) fn new(kind: &str, subject: impl Serialize) -> Self {
+        let mut body = Self(Vec::with_capacity(384));
+        body.0.push(b'{');
+        body.pair(kind, &subject);
+        body
+    }
+
+    /// Adds a key with any value.
+    pub(crate) fn with(mut self, key: &str, value: impl Serialize) -> Self {
+        self.0.push(b',');
+        self.pair(key, &value);
+        self
+    }
+
+    /// Adds a key where there is a value.
+    pub(crate) fn with_some(self, key: &str, value: Option<impl Serialize>) -> Self {
+        match value {
+            Some(value) => self.with(key, value),
+            None => self,
+        }
+    }
+
+    /// Adds the time.
+    pub(crate) fn at(self, time: SystemTime) -> Self {
+        self.with_text("at", Timestamp::try_from(time).unwrap_or_default())
+    }
+
+    /// Adds a key with a value that needs no escaping.
+    fn with_text(mut self, key: &str, value: impl Display) -> Self {
+        // Writing to a vector cannot fail.
+        _ = write!(self.0, ",\"{key}\":\"{value}\"");
+        self
+    }
+
+    /// Adds how long each stage took.
+    fn stages(mut self, stages: &Stages) -> Self {
+        let Stages { open, lookup, check, wait, run, shape } = *stages;
+        let [open, lookup, check, wait, run, shape] =
+            [open, lookup, check, wait, run, shape].map(nanoseconds);
+        _ = write!(
+            self.0,
+            r#","stages_ns":{{"open":{open},"lookup":{lookup},"check":{check},"wait":{wait},"run":{run},"shape":{shape}}}"#
+        );
+        self
+    }
+
+    /// Adds a key with a value that is JSON already.
+    pub(crate) fn with_json(mut self, key: &str, json: &str) -> Self {
+        _ = write!(self.0, ",\"{key}\":");
+        let start = self.0.len();
+        self.0.extend_from_slice(json.as_bytes());
+        // A newline within JSON is white space, and would end our line.
+        for byte in &mut self.0[start..] {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        self
+    }
+
+    fn pair(&mut self, key: &str, value: &impl Serialize) {
+        _ = write!(self.0, "\"{key}\":");
+        if serde_json::to_writer(&mut self.0, value).is_err() {
+            self.0.extend_from_slice(b"null");
+        }
+    }
+}
+
+/// The line that a call begins with.
+pub(crate) fn opened(start: &CallStart) -> Body {
+    Body::new("open", start.id)
+        .at(start.started)
+        .with("tool", &*start.tool)
+        .with_json("arguments", if start.arguments.is_empty() { "{}" } else { &start.arguments })
+        .with_some("caller", start.caller.as_deref())
+        .with_some("conversation", start.conversation.as_deref())
+}
+
+/// How much of a result a record holds; what is longer is kept whole beside it.
+const MOST_SHOWN: usize = 64 << 10;
+
+/// The line that a call ends with. `keep` is given results that are too long for a line.
+pub(crate) fn ended(
+    end: &CallEnd<'_>,
+    results: Results,
+    keep: impl FnOnce(String) -> Option<Artifact>,
+) -> Body {
+    let found = end.tool.filter(|tool| **tool != end.start.tool);
+    let body = Body::new("end", end.start.id)
+        .with_text("outcome", end.error_kind.map_or("ok", ErrorKind::code))
+        .with("duration_ns", nanoseconds(end.duration))
+        .stages(&end.stages)
+        .with_some("found", found.map(|tool| &**tool))
+        .with_some("server", end.server.map(|server| &**server));
+    match end.result {
+        Some(result) => with_result(body, result, results, keep),
+        None => body,
+    }
+}
+
+fn with_result(
+    body: Body,
+    result: &ToolResult,
+    results: Results,
+    keep: impl FnOnce(String) -> Option<Artifact>,
+) -> Body {
+    let mut kept = None;
+    let body = match &result.outcome {
+        Ok(answer) => {
+            let is_content = matches!(answer.shown(), ToolOutput::Content(_));
+            let json = result.value().map(|value| redact::value(&value)).unwrap_or_default();
+            let body = body.with("bytes", json.len());
+            match results {
+                Results::None => body,
+                Results::Full if json.len() > MOST_SHOWN => {
+                    let head = head(&json).to_owned();
+                    kept = keep(json);
+                    body.with("result_head", head)
+                }
+                Results::Full => {
+                    // A plain string says the same; only objects must come back as what they were.
+                    let is_content = is_content && json.starts_with('{');
+                    body.with_json("result", &json).with_some("content", is_content.then_some(true))
+                }
+            }
+        }
+        Err(error) => with_error(body, error, results),
+    };
+    let artifacts: Vec<_> = result.artifacts.iter().chain(&kept).collect();
+    body.with_some("whole", kept.as_ref().map(|whole| &whole.id))
+        .with_some("reused", result.reused)
+        .with_some("truncated", result.truncated.then_some(true))
+        .with_some("artifacts", (!artifacts.is_empty()).then_some(artifacts))
+}
+
+fn with_error(body: Body, error: &ToolError, results: Results) -> Body {
+    let text = redact::text(&error.for_model);
+    let body = body.with("bytes", text.len());
+    if results == Results::None {
+        return body;
+    }
+    let short = |text: &str| head(text).to_owned();
+    let causes: Vec<_> =
+        causes(error).map(|cause| short(&redact::text(&cause.to_string()))).collect();
+    body.with("error", short(&text))
+        .with_some("hint", error.hint.as_deref().map(|hint| short(&redact::text(hint))))
+        .with_some("causes", (!causes.is_empty()).then_some(causes))
+}
+
+/// As much of a text as a record holds, cut between characters.
+fn head(text: &str) -> &str {
+    let end = (0..=text.len().min(MOST_SHOWN)).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Microseconds since 1970.
+pub(crate) fn microseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}

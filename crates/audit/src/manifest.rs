@@ -1,0 +1,280 @@
+//! The manifest: which segments there are, in a chain of its own.
+//!
+//! It is small, and written only under the store's lock: when a segment begins, is sealed or is dropped. The header
+//! of a segment follows the manifest's line about it, and the line that seals it carries the segment's last hash: so
+//! no segment can be altered, taken away or put in without a trace.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use serde::Deserialize;
+
+use crate::{
+    chain::{self, Hash, Sealed},
+    error::Error,
+    layout::{Guard, Layout, private},
+    line::{Body, Kind, last_tick, microseconds},
+};
+
+/// What the manifest says of a segment.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) number: u64,
+    /// The hash of the line that began it, which its header follows.
+    pub(crate) opened: Hash,
+    pub(crate) end: Option<SegmentEnd>,
+    pub(crate) dropped: bool,
+}
+
+/// What a sealed segment holds.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct SegmentEnd {
+    pub(crate) lines: u64,
+    pub(crate) bytes: u64,
+    pub(crate) last: String,
+    /// The tick of its last line.
+    pub(crate) until: u64,
+}
+
+/// The manifest as it was read.
+pub(crate) struct Manifest {
+    path: PathBuf,
+    pub(crate) entries: Vec<Entry>,
+    /// The hash of its last line.
+    pub(crate) last: Hash,
+    pub(crate) tick: u64,
+    pub(crate) lines: u64,
+    /// What is wrong with it: the line's number and what.
+    pub(crate) damage: Vec<(u64, &'static str)>,
+    /// How many bytes are good; what follows was torn.
+    good: u64,
+    next: u64,
+    sync: bool,
+}
+
+impl Manifest {
+    /// Reads the manifest; one that is not there yet is empty.
+    pub(crate) fn read(layout: &Layout) -> Result<Self, Error> {
+        let path = layout.manifest();
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(Error::file("read", &path)(error)),
+        };
+        let mut manifest = Self {
+            path,
+            entries: Vec::new(),
+            last: Hash::NONE,
+            tick: 0,
+            lines: 0,
+            damage: Vec::new(),
+            good: 0,
+            next: 1,
+            sync: layout.sync,
+        };
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            let Some(line) = line.strip_suffix(b"\n") else { break };
+            manifest.good += line.len() as u64 + 1;
+            manifest.lines += 1;
+            manifest.take(line);
+        }
+        Ok(manifest)
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let wrong = |manifest: &mut Self, what| manifest.damage.push((manifest.lines, what));
+        let Some(sealed) = Sealed::parse(line) else {
+            return wrong(self, "it cannot be read");
+        };
+        // A checkpoint stands in the place of lines that were let go; the next line follows the last of those.
+        let follows = match Kind::of(line) {
+            Some(Kind::Checkpoint) => Hash::NONE,
+            _ => self.last,
+        };
+        if !sealed.follows(&follows) {
+            wrong(self, "it does not follow the line before it");
+        }
+        self.last = sealed.hash;
+        self.tick = last_tick(line).unwrap_or(self.tick).max(self.tick);
+        match serde_json::from_slice(line) {
+            Ok(said) => self.apply(said, sealed.hash),
+            Err(_) => wrong(self, "it cannot be read"),
+        }
+    }
+
+    fn apply(&mut self, said: Said, hash: Hash) {
+        let Said { opened, sealed, dropped, checkpoint, follows, end } = said;
+        if let Some(next) = checkpoint {
+            self.next = self.next.max(next);
+            self.last = follows.as_deref().and_then(Hash::parse).unwrap_or(hash);
+        }
+        if let Some(number) = opened {
+            self.next = self.next.max(number + 1);
+            self.entries.push(Entry { number, opened: hash, end: None, dropped: false });
+        }
+        if let Some(entry) = sealed.and_then(|number| self.entry(number)) {
+            entry.end = end;
+        }
+        if let Some(entry) = dropped.and_then(|number| self.entry(number)) {
+            entry.dropped = true;
+        }
+    }
+
+    fn entry(&mut self, number: u64) -> Option<&mut Entry> {
+        self.entries.iter_mut().rev().find(|entry| entry.number == number)
+    }
+
+    /// Segments that may still grow, newest first.
+    pub(crate) fn unsealed(&self) -> Vec<Entry> {
+        let is_unsealed = |entry: &&Entry| entry.end.is_none() && !entry.dropped;
+        self.entries.iter().rev().filter(is_unsealed).cloned().collect()
+    }
+
+    /// Segments whose files are there.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| !entry.dropped)
+    }
+
+    /// Begins a segment; returns its number and the hash that its header follows.
+    pub(crate) fn begin(&mut self, guard: &Guard) -> Result<(u64, Hash), Error> {
+        let number = self.next;
+        let body = Body::new("opened", number).at(SystemTime::now());
+        self.append(body.with("process", std::process::id()), guard)?;
+        Ok((number, self.last))
+    }
+
+    /// Notes what a segment held when it was sealed.
+    pub(crate) fn seal(
+        &mut self,
+        number: u64,
+        end: &SegmentEnd,
+        guard: &Guard,
+    ) -> Result<(), Error> {
+        let SegmentEnd { lines, bytes, last, until } = end;
+        let end = serde_json::json!({"lines": lines, "bytes": bytes, "last": last, "until": until});
+        let body = Body::new("sealed", number).at(SystemTime::now()).with("end", end);
+        self.append(body, guard)
+    }
+
+    /// Notes that a segment was dropped, and why.
+    pub(crate) fn drop_segment(
+        &mut self,
+        number: u64,
+        why: &str,
+        guard: &Guard,
+    ) -> Result<(), Error> {
+        let body = Body::new("dropped", number).at(SystemTime::now()).with("why", why);
+        self.append(body, guard)
+    }
+
+    fn append(&mut self, mut body: Body, _held: &Guard) -> Result<(), Error> {
+        let tried = Error::file("write", &self.path);
+        let tick = microseconds(SystemTime::now()).max(self.tick + 1);
+        _ = write!(body.0, ",\"tick\":{tick}");
+        chain::seal(&mut body.0, &self.last);
+        let length = body.0.len() as u64;
+        write_whole(&self.path, self.good, &body.0, self.sync).map_err(tried)?;
+        self.good += length;
+        self.lines += 1;
+        self.take(body.0.trim_ascii_end());
+        Ok(())
+    }
+
+    /// Forgets the lines about segments that were dropped, leaving one that says where the chain goes on.
+    pub(crate) fn compact(&mut self, layout: &Layout, _held: &Guard) -> Result<(), Error> {
+        let text = fs::read(&self.path).map_err(Error::file("read", &self.path))?;
+        let oldest = self.kept().map(|entry| entry.number).min().unwrap_or(self.next);
+        let about = |line: &[u8]| match serde_json::from_slice::<Said>(line) {
+            Ok(said) => said.opened.or(said.sealed).or(said.dropped).or(said.checkpoint),
+            Err(_) => None,
+        };
+        // Only whole runs from the beginning can go: the rest of the chain stays as it was written.
+        let lines: Vec<_> = text.split_inclusive(|byte| *byte == b'\n').collect();
+        let gone = lines.iter().take_while(|line| about(line).is_some_and(|n| n < oldest)).count();
+        let Some(last) = lines[..gone].last().and_then(|line| Sealed::parse(line.trim_ascii_end()))
+        else {
+            return Ok(());
+        };
+        let mut body = Body::new("checkpoint", oldest).at(SystemTime::now());
+        body = body.with("follows", last.hash.as_str());
+        _ = write!(body.0, ",\"tick\":{}", self.tick);
+        chain::seal(&mut body.0, &Hash::NONE);
+        let mut kept = body.0;
+        for line in &lines[gone..] {
+            kept.extend_from_slice(line);
+        }
+        let fresh = layout.root.join("manifest.new");
+        fs::write(&fresh, &kept).map_err(Error::file("write", &fresh))?;
+        fs::rename(&fresh, &self.path).map_err(Error::file("replace", &self.path))
+    }
+}
+
+/// What a line of the manifest can say.
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    opened: Option<u64>,
+    #[serde(default)]
+    sealed: Option<u64>,
+    #[serde(default)]
+    dropped: Option<u64>,
+    #[serde(default)]
+    checkpoint: Option<u64>,
+    #[serde(default)]
+    follows: Option<String>,
+    #[serde(default)]
+    end: Option<SegmentEnd>,
+}
+
+/// Writes at the end of what is good, and takes back what was written only in part.
+fn write_whole(path: &Path, good: u64, line: &[u8], sync: bool) -> io::Result<()> {
+    let mut file: File = private().create(true).append(true).open(path)?;
+    if file.metadata()?.len() != good {
+        file.set_len(good)?;
+    }
+    let mut written = file.write_all(line);
+    if sync {
+        written = written.and_then(|()| file.sync_data());
+    }
+    if written.is_err() {
+        _ = file.set_len(good);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_dropped_can_be_forgotten_and_the_chain_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        let guard = layout.lock().unwrap();
+        let mut manifest = Manifest::read(&layout).unwrap();
+        let end = SegmentEnd { lines: 1, bytes: 1, last: String::new(), until: 1 };
+        for _ in 0..5 {
+            let (number, _) = manifest.begin(&guard).unwrap();
+            manifest.seal(number, &end, &guard).unwrap();
+        }
+        for number in 1..=3 {
+            manifest.drop_segment(number, "age", &guard).unwrap();
+        }
+        for _ in 0..2 {
+            manifest.compact(&layout, &guard).unwrap();
+            manifest = Manifest::read(&layout).unwrap();
+            assert_eq!(manifest.damage, []);
+            assert_eq!(manifest.kept().map(|entry| entry.number).collect::<Vec<_>>(), [4, 5]);
+        }
+        // A checkpoint, two lines for each that is left, and three that came after them.
+        assert_eq!(manifest.lines, 8);
+        let (number, hash) = manifest.begin(&guard).unwrap();
+        assert_eq!(number, 6);
+        let manifest = Manifest::read(&layout).unwrap();
+        assert_eq!((manifest.damage.len(), manifest.last), (0, hash));
+    }
+}

@@ -1,0 +1,158 @@
+//! Answers questions about records, in any process.
+
+mod detail;
+mod stats;
+mod follow;
+
+use std::{
+    path::PathBuf,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use rusqlite::{Row, params_from_iter};
+use switchboard_toolcall::{CallId, Reused};
+use tracing::warn;
+
+use crate::{
+    artifacts::Artifacts,
+    error::Error,
+    filter::Filter,
+    index::Index,
+    journal,
+    layout::Layout,
+    line::Line,
+    manifest::Manifest,
+    record::{Outcome, Record},
+};
+
+pub use follow::Follow;
+pub use stats::ToolStats;
+
+/// Answers questions about records. Every answer first takes in what was written since the last one.
+pub struct Reader {
+    layout: Layout,
+    /// None while there is no store: nothing was recorded yet, and asking makes nothing.
+    index: Option<Index>,
+    artifacts: Artifacts,
+}
+
+/// The columns that [`record`] reads, in its order.
+const COLUMNS: &str = "id, tool, server, caller, conversation, arguments, outcome, duration, started, bytes, reused, \
+     segment, offset, length";
+
+/// Where a line of the journal is: its segment, offset and length.
+type Found = (u64, u64, u64);
+
+impl Reader {
+    /// Opens the store in the folder; one that is not there is empty.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or its index was made by a newer version.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
+        let layout = Layout::new(path);
+        let artifacts = Artifacts::new(layout.artifacts(), u64::MAX);
+        let mut reader = Self { layout, index: None, artifacts };
+        reader.fresh()?;
+        Ok(reader)
+    }
+
+    /// The records that pass the filter, newest first.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a glob is none.
+    pub fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
+        let clause = filter.clause(&index.connection)?;
+        let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let question = format!(
+            "SELECT {COLUMNS} FROM calls WHERE {} ORDER BY tick DESC LIMIT {limit}",
+            clause.conditions
+        );
+        let list = || {
+            let mut rows = index.connection.prepare_cached(&question)?;
+            rows.query_map(params_from_iter(&clause.values), record)?.collect::<Result<Vec<_>, _>>()
+        };
+        let found = list().map_err(index.tried("read"))?;
+        Ok(self.complete(found))
+    }
+
+    /// How many records pass the filter.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a glob is none.
+    pub fn count(&mut self, filter: &Filter) -> Result<u64, Error> {
+        let Some(index) = self.fresh()? else { return Ok(0) };
+        let clause = filter.clause(&index.connection)?;
+        let question = format!("SELECT count(*) FROM calls WHERE {}", clause.conditions);
+        let count = || {
+            let mut rows = index.connection.prepare_cached(&question)?;
+            rows.query_row(params_from_iter(&clause.values), |row| row.get(0))
+        };
+        count().map_err(index.tried("read"))
+    }
+
+    /// The records with their arguments, where those are so long that only the journal has them.
+    fn complete(&self, found: Vec<(Record, Found)>) -> Vec<Record> {
+        let complete = |(mut record, begun): (Record, Found)| {
+            if record.arguments.is_empty() {
+                // A line that cannot be read is `verify`'s to report.
+                let line = detail::line(&self.layout, begun).map(|(line, _)| line);
+                let open = line.as_deref().map(Line::parse);
+                record.arguments = match open {
+                    Ok(Some(Line::Open(open))) => open.arguments.get().to_owned(),
+                    _ => "null".to_owned(),
+                };
+            }
+            record
+        };
+        found.into_iter().map(complete).collect()
+    }
+
+    /// Takes in what was written since the last answer, dead processes' open calls included.
+    pub(crate) fn fresh(&mut self) -> Result<Option<&mut Index>, Error> {
+        if self.index.is_none() {
+            if !self.layout.exists() {
+                return Ok(None);
+            }
+            self.index = Some(Index::open(&self.layout)?);
+        }
+        // Who may only read can still ask.
+        if let Err(cause) = self.repair() {
+            warn!(%cause, "what dead processes left could not be looked after");
+        }
+        let Some(index) = &mut self.index else { return Ok(None) };
+        index.feed()?;
+        Ok(Some(index))
+    }
+
+    fn repair(&self) -> Result<(), Error> {
+        let guard = self.layout.lock()?;
+        let mut manifest = Manifest::read(&self.layout)?;
+        journal::repair(&self.layout, &mut manifest, &guard).map(|_| ())
+    }
+}
+
+/// Reads a row of [`COLUMNS`].
+fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
+    let outcome: Option<String> = row.get(6)?;
+    let reused: Option<String> = row.get(10)?;
+    let id: String = row.get(0)?;
+    let record = Record {
+        id: CallId::parse(&id).ok_or(rusqlite::Error::InvalidQuery)?,
+        tool: row.get(1)?,
+        server: row.get(2)?,
+        caller: row.get(3)?,
+        conversation: row.get(4)?,
+        arguments: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
+        outcome: Outcome::parse(outcome.as_deref()),
+        duration: row.get::<_, Option<u64>>(7)?.map(Duration::from_nanos),
+        started: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(8)?.max(0).unsigned_abs()),
+        bytes: row.get(9)?,
+        reused: reused.and_then(|code| {
+            [Reused::Replayed, Reused::Cached, Reused::Shared]
+                .into_iter()
+                .find(|r| r.code() == code)
+        }),
+    };
+    Ok((record, (row.get(11)?, row.get(12)?, row.get(13)?)))
+}

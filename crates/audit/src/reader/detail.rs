@@ -1,0 +1,122 @@
+//! Everything about one call, read from the journal.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    time::Duration,
+};
+
+use rusqlite::OptionalExtension;
+use switchboard_runtime::record::Stages;
+use switchboard_toolcall::CallId;
+
+use super::{COLUMNS, Found, Reader, record};
+use crate::{
+    chain::Sealed,
+    error::Error,
+    index::Index,
+    layout::Layout,
+    line::Line,
+    record::{Detail, Place, Record},
+};
+
+impl Reader {
+    /// Everything about one call; none where no record has the id.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the call's lines are damaged.
+    pub fn show(&mut self, id: CallId) -> Result<Option<Detail>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(None) };
+        let Some((record, begun, ended)) = find(index, id)? else { return Ok(None) };
+        let record = self.complete(vec![(record, begun)]).remove(0);
+        let mut detail = Detail {
+            record,
+            result: None,
+            is_content: false,
+            error: None,
+            hint: None,
+            causes: Vec::new(),
+            stages: None,
+            truncated: false,
+            artifacts: Vec::new(),
+            lines: Vec::new(),
+        };
+        let (_, place) = line(&self.layout, begun)?;
+        detail.lines.push(place);
+        if let Some(ended) = ended {
+            let (text, place) = line(&self.layout, ended)?;
+            detail.lines.push(place);
+            self.fill(&mut detail, &text)?;
+        }
+        Ok(Some(detail))
+    }
+
+    fn fill(&self, detail: &mut Detail, text: &[u8]) -> Result<(), Error> {
+        let Some(Line::End(end)) = Line::parse(text) else {
+            return Err(Error::damaged(
+                &self.layout.journal(),
+                "the end of the call cannot be read",
+            ));
+        };
+        let whole = end.whole.as_deref().map(|id| self.artifacts.read(id)).transpose()?.flatten();
+        let whole = whole.map(|whole| String::from_utf8_lossy(&whole.bytes).into_owned());
+        // Where the whole was collected, its head is shown as text.
+        let head = || end.result_head.as_ref().map(|head| serde_json::json!(head).to_string());
+        detail.result = end.result.map(|json| json.get().to_owned()).or(whole).or_else(head);
+        detail.is_content = end.content;
+        detail.error = end.error.map(Into::into);
+        detail.hint = end.hint.map(Into::into);
+        detail.causes = end.causes;
+        detail.truncated = end.truncated;
+        detail.artifacts = end.artifacts;
+        detail.stages = end.stages_ns.map(|stages| Stages {
+            open: Duration::from_nanos(stages.open),
+            lookup: Duration::from_nanos(stages.lookup),
+            check: Duration::from_nanos(stages.check),
+            wait: Duration::from_nanos(stages.wait),
+            run: Duration::from_nanos(stages.run),
+            shape: Duration::from_nanos(stages.shape),
+        });
+        Ok(())
+    }
+}
+
+fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found>)>, Error> {
+    let question =
+        format!("SELECT {COLUMNS}, end_segment, end_offset, end_length FROM calls WHERE id = ?1");
+    let find = || {
+        let mut rows = index.connection.prepare_cached(&question)?;
+        let found = rows.query_row([id.to_string()], |row| {
+            let ended = match row.get::<_, Option<u64>>(14)? {
+                Some(segment) => Some((segment, row.get(15)?, row.get(16)?)),
+                None => None,
+            };
+            let (record, begun) = record(row)?;
+            Ok((record, begun, ended))
+        });
+        found.optional()
+    };
+    find().map_err(index.tried("read"))
+}
+
+pub(super) fn line(
+    layout: &Layout,
+    (segment, offset, length): Found,
+) -> Result<(Vec<u8>, Place), Error> {
+    let path = layout.segment(segment);
+    let read = || {
+        let mut file = File::open(&path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        let mut text = Vec::new();
+        file.take(length).read_to_end(&mut text)?;
+        Ok::<_, io::Error>(text)
+    };
+    let text = read().map_err(Error::file("read", &path))?;
+    match Sealed::parse(&text) {
+        Some(sealed) => {
+            let hash = sealed.hash;
+            Ok((text, Place { segment, offset, hash }))
+        }
+        None => Err(Error::damaged(&path, format!("the line at byte {offset} cannot be read"))),
+    }
+}

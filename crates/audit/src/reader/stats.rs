@@ -1,0 +1,86 @@
+//! Figures per tool.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use rusqlite::params_from_iter;
+use serde::Serialize;
+
+use super::Reader;
+use crate::{error::Error, filter::Filter};
+
+/// The figures of one tool.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolStats {
+    /// The tool's name.
+    pub tool: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How many of those failed, or ended nobody knows how.
+    pub failures: u64,
+    /// Half of the calls took no longer, in milliseconds.
+    pub p50_ms: f64,
+    /// 95 of a hundred took no longer.
+    pub p95_ms: f64,
+    /// 99 of a hundred took no longer.
+    pub p99_ms: f64,
+    /// How large its results were in all.
+    pub bytes: u64,
+}
+
+#[derive(Default)]
+struct Sums {
+    calls: u64,
+    failures: u64,
+    bytes: u64,
+    durations: Vec<u64>,
+}
+
+impl Reader {
+    /// The figures of each tool that has records which pass the filter, most called first.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a glob is none.
+    pub fn stats(&mut self, filter: &Filter) -> Result<Vec<ToolStats>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
+        let clause = filter.clause(&index.connection)?;
+        let question =
+            format!("SELECT tool, outcome, duration, bytes FROM calls WHERE {}", clause.conditions);
+        let sum = || {
+            let mut sums = BTreeMap::<String, Sums>::new();
+            let mut rows = index.connection.prepare_cached(&question)?;
+            let mut rows = rows.query(params_from_iter(&clause.values))?;
+            while let Some(row) = rows.next()? {
+                let tool = row.get_ref(0)?.as_str()?;
+                let sums = match sums.get_mut(tool) {
+                    Some(sums) => sums,
+                    None => sums.entry(tool.to_owned()).or_default(),
+                };
+                sums.calls += 1;
+                let outcome = row.get_ref(1)?.as_str_or_null()?;
+                sums.failures += u64::from(outcome.is_some_and(|outcome| outcome != "ok"));
+                sums.durations.extend(row.get::<_, Option<u64>>(2)?);
+                sums.bytes += row.get::<_, Option<u64>>(3)?.unwrap_or(0);
+            }
+            Ok(sums)
+        };
+        let sums = sum().map_err(index.tried("read"))?;
+        let mut stats: Vec<_> = sums.into_iter().map(|(tool, sums)| sums.stats(tool)).collect();
+        stats.sort_by_key(|stats| std::cmp::Reverse(stats.calls));
+        Ok(stats)
+    }
+}
+
+impl Sums {
+    fn stats(mut self, tool: String) -> ToolStats {
+        self.durations.sort_unstable();
+        let at = |hundredths: usize| {
+            // The nearest rank: the smallest duration that so many of the calls did not exceed.
+            let rank = (self.durations.len() * hundredths).div_ceil(100).max(1) - 1;
+            let nanoseconds = self.durations.get(rank).copied().unwrap_or(0);
+            Duration::from_nanos(nanoseconds).as_nanos() as f64 / 1e6
+        };
+        let (p50_ms, p95_ms, p99_ms) = (at(50), at(95), at(99));
+        let Self { calls, failures, bytes, .. } = self;
+        ToolStats { tool, calls, failures, p50_ms, p95_ms, p99_ms, bytes }
+    }
+}

@@ -1,0 +1,197 @@
+//! Records as they are read back.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::value::RawValue;
+use switchboard_runtime::record::Stages;
+use switchboard_toolcall::{Artifact, CallId, ErrorKind, Reused};
+
+use crate::chain::Hash;
+
+/// One call, in short. Serializes as `switchboard calls --json` shows it (SPEC RC-2).
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The id of the execution, the envelope's `call_id`.
+    pub id: CallId,
+    /// The tool's name.
+    pub tool: String,
+    /// The server that the tool belongs to.
+    pub server: Option<String>,
+    /// Who asked.
+    pub caller: Option<String>,
+    /// The conversation it was part of.
+    pub conversation: Option<String>,
+    /// The arguments as JSON, secrets redacted.
+    pub arguments: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took, where that is known.
+    pub duration: Option<Duration>,
+    /// When it began.
+    pub started: SystemTime,
+    /// How large its result was, in bytes of JSON or text.
+    pub bytes: Option<u64>,
+    /// Why the tool did not run for it, where an answer was there already.
+    pub reused: Option<Reused>,
+}
+
+/// How a call ended, if it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A running process holds it.
+    Running,
+    /// It succeeded.
+    Ok,
+    /// It failed, or nobody knows.
+    Failed(ErrorKind),
+}
+
+impl Outcome {
+    /// `running`, `ok`, or the code of the failure.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ok => "ok",
+            Self::Failed(kind) => kind.code(),
+        }
+    }
+
+    /// Reads what a record says; a kind that a later version knows is an internal failure to us.
+    pub(crate) fn parse(code: Option<&str>) -> Self {
+        match code {
+            None => Self::Running,
+            Some("ok") => Self::Ok,
+            Some(kind) => Self::Failed(kind.parse().unwrap_or(ErrorKind::Internal)),
+        }
+    }
+
+    /// The kind of failure, where it failed.
+    pub fn error_kind(self) -> Option<ErrorKind> {
+        match self {
+            Self::Failed(kind) => Some(kind),
+            _ => None,
+        }
+    }
+}
+
+/// Everything that is known of one call.
+#[derive(Clone, Debug)]
+pub struct Detail {
+    /// The call in short.
+    pub record: Record,
+    /// The result as JSON, secrets redacted, where it succeeded and results are kept.
+    pub result: Option<String>,
+    /// Whether the result was content parts.
+    pub is_content: bool,
+    /// What the model read of the failure.
+    pub error: Option<String>,
+    /// The way out that was shown with it.
+    pub hint: Option<String>,
+    /// What caused the failure, outermost first.
+    pub causes: Vec<String>,
+    /// How long each stage took.
+    pub stages: Option<Stages>,
+    /// Whether text was cut.
+    pub truncated: bool,
+    /// What is kept beside the record.
+    pub artifacts: Vec<Artifact>,
+    /// Where its lines are in the journal: the beginning, and the end where there is one.
+    pub lines: Vec<Place>,
+}
+
+/// Where a line is, and its hash.
+#[derive(Clone, Debug, Serialize)]
+pub struct Place {
+    /// The segment's number.
+    pub segment: u64,
+    /// Where the line begins, in bytes.
+    pub offset: u64,
+    /// The hash it carries.
+    #[serde(serialize_with = "hash_text")]
+    pub hash: Hash,
+}
+
+fn hash_text<S: Serializer>(hash: &Hash, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(hash.as_str())
+}
+
+impl Record {
+    fn entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("tool", &self.tool)?;
+        map.serialize_entry("server", &self.server)?;
+        map.serialize_entry("arguments", &json(&self.arguments))?;
+        map.serialize_entry("outcome", self.outcome.code())?;
+        map.serialize_entry("error_kind", &self.outcome.error_kind())?;
+        map.serialize_entry("duration_ms", &self.duration.map(milliseconds))?;
+        let started = Timestamp::try_from(self.started).unwrap_or_default();
+        map.serialize_entry("started", &started.to_string())?;
+        let more = [("caller", &self.caller), ("conversation", &self.conversation)];
+        for (key, value) in more.into_iter().filter(|(_, value)| value.is_some()) {
+            map.serialize_entry(key, value)?;
+        }
+        if let Some(bytes) = self.bytes {
+            map.serialize_entry("bytes", &bytes)?;
+        }
+        if let Some(reused) = self.reused {
+            map.serialize_entry("reused", &reused)?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.entries(&mut map)?;
+        map.end()
+    }
+}
+
+impl Serialize for Detail {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.record.entries(&mut map)?;
+        if let Some(result) = &self.result {
+            map.serialize_entry("result", &json(result))?;
+        }
+        for (key, value) in [("error", &self.error), ("hint", &self.hint)] {
+            if let Some(value) = value {
+                map.serialize_entry(key, value)?;
+            }
+        }
+        if !self.causes.is_empty() {
+            map.serialize_entry("causes", &self.causes)?;
+        }
+        if let Some(stages) = &self.stages {
+            let Stages { open, lookup, check, wait, run, shape } = *stages;
+            let names = ["open", "lookup", "check", "wait", "run", "shape"];
+            let times = [open, lookup, check, wait, run, shape].map(milliseconds);
+            let stages: serde_json::Map<_, _> = names
+                .iter()
+                .zip(times)
+                .map(|(name, time)| ((*name).to_owned(), time.into()))
+                .collect();
+            map.serialize_entry("stages_ms", &stages)?;
+        }
+        if self.truncated {
+            map.serialize_entry("truncated", &true)?;
+        }
+        if !self.artifacts.is_empty() {
+            map.serialize_entry("artifacts", &self.artifacts)?;
+        }
+        map.serialize_entry("journal", &self.lines)?;
+        map.end()
+    }
+}
+
+/// Text that is JSON, as such.
+fn json(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
+}

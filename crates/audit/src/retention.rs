@@ -1,0 +1,148 @@
+//! What is too old or too much gives way: whole segments, with their rows and artifacts.
+
+use std::{
+    fs, io,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use serde::Serialize;
+
+use crate::{
+    artifacts::{Artifacts, Kept},
+    claims,
+    config::Config,
+    error::Error,
+    index::Index,
+    layout::{Guard, Layout},
+    line::microseconds,
+    manifest::{Entry, Manifest},
+};
+
+/// What was given up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Collected {
+    /// How many segments were dropped.
+    pub segments: u64,
+    /// How many artifacts were removed.
+    pub artifacts: u64,
+    /// How many bytes that freed.
+    pub bytes: u64,
+    /// How many bytes records and artifacts take now, the index included.
+    pub left: u64,
+}
+
+/// How long an artifact may wait for the record that names it.
+const GRACE: Duration = Duration::from_secs(3600);
+/// When the manifest is worth shortening, in lines.
+const LONG: u64 = 1000;
+
+/// Drops what the settings no longer want.
+///
+/// # Errors
+/// The store cannot be read or changed.
+pub fn gc(path: &Path, config: &Config) -> Result<Collected, Error> {
+    let layout = Layout::new(path);
+    if !layout.exists() {
+        return Ok(Collected::default());
+    }
+    let mut index = Index::open(&layout)?;
+    index.feed()?;
+    let mut store = Contents::of(layout, index)?;
+    store.drop_segments(config)?;
+    store.remove_unnamed()?;
+    store.index.shrink()?;
+    store.collected.left = store.bytes()?;
+    Ok(store.collected)
+}
+
+/// What the store holds, and what was given up of it.
+struct Contents {
+    layout: Layout,
+    index: Index,
+    artifacts: Vec<Kept>,
+    /// How many bytes the segments have.
+    journal: u64,
+    collected: Collected,
+}
+
+impl Contents {
+    fn of(layout: Layout, index: Index) -> Result<Self, Error> {
+        let artifacts = Artifacts::new(layout.artifacts(), u64::MAX).all()?;
+        let manifest = Manifest::read(&layout)?;
+        let journal = manifest.kept().map(|entry| length(&layout.segment(entry.number))).sum();
+        Ok(Self { layout, index, artifacts, journal, collected: Collected::default() })
+    }
+
+    fn bytes(&self) -> Result<u64, Error> {
+        let artifacts: u64 = self.artifacts.iter().map(|artifact| artifact.size).sum();
+        Ok(self.journal + artifacts + self.index.bytes()?)
+    }
+
+    /// Drops segments that are too old, and the oldest while there is too much.
+    fn drop_segments(&mut self, config: &Config) -> Result<(), Error> {
+        let guard = self.layout.lock()?;
+        let mut manifest = Manifest::read(&self.layout)?;
+        let age = u64::try_from(config.max_age.0.as_micros()).unwrap_or(u64::MAX);
+        let oldest_wanted = microseconds(SystemTime::now()).saturating_sub(age);
+        for entry in manifest.kept().cloned().collect::<Vec<_>>() {
+            let Some(end) = &entry.end else { continue };
+            let why = match (end.until < oldest_wanted, self.bytes()? > config.max_size.0) {
+                (true, _) => "age",
+                (_, true) => "size",
+                _ => continue,
+            };
+            self.drop_segment(&mut manifest, &entry, why, &guard)?;
+            // What only it named goes with it, and counts.
+            self.remove_unnamed()?;
+        }
+        claims::collect(&self.layout, &guard);
+        match manifest.lines > LONG {
+            true => manifest.compact(&self.layout, &guard),
+            false => Ok(()),
+        }
+    }
+
+    /// Drops a segment: its manifest line first, so that a crash in between leaves nothing unexplained.
+    fn drop_segment(
+        &mut self,
+        manifest: &mut Manifest,
+        entry: &Entry,
+        why: &str,
+        guard: &Guard,
+    ) -> Result<(), Error> {
+        let path = self.layout.segment(entry.number);
+        let size = length(&path);
+        manifest.drop_segment(entry.number, why, guard)?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::file("remove", &path)(error));
+            }
+            _ => {}
+        }
+        self.journal = self.journal.saturating_sub(size);
+        self.collected.segments += 1;
+        self.collected.bytes += size;
+        self.index.forget(entry.number)
+    }
+
+    /// Removes the artifacts that no record names, unless they are so young that their record may be on its way.
+    fn remove_unnamed(&mut self) -> Result<(), Error> {
+        let mut kept = Vec::new();
+        for artifact in std::mem::take(&mut self.artifacts) {
+            let is_young = artifact.kept.elapsed().map_or(true, |age| age < GRACE);
+            if is_young || self.index.has_artifact(&artifact.id)? {
+                kept.push(artifact);
+            } else if fs::remove_file(&artifact.path).is_ok() {
+                self.collected.artifacts += 1;
+                self.collected.bytes += artifact.size;
+            }
+        }
+        self.artifacts = kept;
+        Ok(())
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}

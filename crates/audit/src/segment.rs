@@ -1,0 +1,246 @@
+//! One segment of the journal: a file of lines that one process at a time holds and appends to.
+
+mod recover;
+mod scan;
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use switchboard_toolcall::CallId;
+
+use crate::{
+    chain::{self, Hash, Sealed},
+    error::Error,
+    layout::{Guard, Layout, hold, private},
+    line::{Body, FORMAT, Kind, last_tick},
+    manifest::{Entry, Manifest, SegmentEnd},
+};
+
+pub(crate) use scan::{Scan, lines};
+
+/// When a segment is full and the next one begins.
+pub(crate) const FULL: u64 = 16 << 20;
+/// How long a segment is written to, in microseconds: retention drops whole segments.
+pub(crate) const DAY: u64 = 24 * 3600 * 1_000_000;
+
+/// A segment that this process holds.
+pub(crate) struct Segment {
+    pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    file: File,
+    /// How many bytes are good; the next line goes there.
+    pub(crate) length: u64,
+    lines: u64,
+    last: Hash,
+    /// The tick of the last line: grows with every line, whatever the clock does.
+    pub(crate) tick: u64,
+    /// The tick of the header.
+    began: u64,
+    /// Calls that were opened and have not ended.
+    pub(crate) open: BTreeSet<CallId>,
+    /// Whether the last line says that nothing is going on.
+    rested: bool,
+    /// Whether bytes of a line that failed may stand behind the good ones.
+    torn: bool,
+}
+
+impl Segment {
+    /// Begins a new segment, which goes on with the calls in `carried`.
+    pub(crate) fn begin(
+        layout: &Layout,
+        manifest: &mut Manifest,
+        carried: BTreeSet<CallId>,
+        tick: u64,
+        guard: &Guard,
+    ) -> Result<Self, Error> {
+        let (number, opened) = manifest.begin(guard)?;
+        let path = layout.segment(number);
+        let file = private().create_new(true).read(true).append(true).open(&path);
+        let file = file.map_err(Error::file("create", &path))?;
+        let mut segment = Self::new(number, path, file);
+        segment.hold()?;
+        segment.open = carried;
+        segment.tick = tick.max(manifest.tick);
+        segment.write_header(opened)?;
+        if layout.sync {
+            let folder = layout.journal();
+            let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+            synced.map_err(Error::file("bring to the disk", &folder))?;
+        }
+        Ok(segment)
+    }
+
+    fn new(number: u64, path: PathBuf, file: File) -> Self {
+        Self {
+            number,
+            path,
+            file,
+            length: 0,
+            lines: 0,
+            last: Hash::NONE,
+            tick: 0,
+            began: 0,
+            open: BTreeSet::new(),
+            rested: false,
+            torn: false,
+        }
+    }
+
+    fn hold(&self) -> Result<bool, Error> {
+        hold(&self.file).map_err(Error::file("lock", &self.path))
+    }
+
+    fn write_header(&mut self, opened: Hash) -> Result<(), Error> {
+        self.last = opened;
+        let carried: Vec<_> = self.open.iter().collect();
+        let mut header = Body::new("segment", self.number)
+            .with("format", FORMAT)
+            .at(SystemTime::now())
+            .with("process", std::process::id())
+            .with_some("carried", (!carried.is_empty()).then_some(carried));
+        self.append(&mut header, 0).map_err(Error::file("write", &self.path))?;
+        self.began = self.tick;
+        Ok(())
+    }
+
+    /// Takes over a segment that nobody holds, repaired where its last holder died; none where somebody holds it or
+    /// the file is gone.
+    pub(crate) fn take_over(
+        layout: &Layout,
+        entry: &Entry,
+        _held: &Guard,
+    ) -> Result<Option<Self>, Error> {
+        let path = layout.segment(entry.number);
+        let file = match private().read(true).append(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::file("open", &path)(error)),
+        };
+        let mut segment = Self::new(entry.number, path, file);
+        if !segment.hold()? {
+            return Ok(None);
+        }
+        let rested = segment.read_rest().map_err(Error::file("read", &segment.path))?;
+        if !rested {
+            segment.repair(layout, entry)?;
+        }
+        Ok(Some(segment))
+    }
+
+    /// Reads the state from the last line, where that says that nothing is going on.
+    fn read_rest(&mut self) -> io::Result<bool> {
+        const TAIL: u64 = 1024;
+        let length = self.file.seek(SeekFrom::End(0))?;
+        self.file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut tail = Vec::new();
+        (&self.file).take(TAIL).read_to_end(&mut tail)?;
+        let Some(line) = tail.strip_suffix(b"\n").and_then(|tail| tail.rsplit(is_newline).next())
+        else {
+            return Ok(false);
+        };
+        let (Some(Kind::Rest), Some(sealed), Some(tick)) =
+            (Kind::of(line), Sealed::parse(line), last_tick(line))
+        else {
+            return Ok(false);
+        };
+        let Ok(rest) = serde_json::from_slice::<Rest>(line) else { return Ok(false) };
+        self.length = length;
+        self.last = sealed.hash;
+        self.tick = tick;
+        (self.lines, self.began, self.rested) = (rest.rest, rest.began, true);
+        Ok(true)
+    }
+
+    /// Appends a line; its tick is at least `at_least` and greater than the one before. Returns where it ends.
+    ///
+    /// A line that cannot be written whole is taken back, so that the next one can follow.
+    pub(crate) fn append(&mut self, body: &mut Body, at_least: u64) -> io::Result<u64> {
+        if self.torn {
+            self.file.set_len(self.length)?;
+            self.torn = false;
+        }
+        let tick = at_least.max(self.tick + 1);
+        let unsealed = body.0.len();
+        // Writing to a vector cannot fail.
+        _ = write!(body.0, ",\"tick\":{tick}");
+        let hash = chain::seal(&mut body.0, &self.last);
+        if let Err(error) = self.file.write_all(&body.0) {
+            self.torn = self.file.set_len(self.length).is_err();
+            body.0.truncate(unsealed);
+            return Err(error);
+        }
+        self.length += body.0.len() as u64;
+        self.lines += 1;
+        (self.last, self.tick, self.rested) = (hash, tick, false);
+        Ok(self.length)
+    }
+
+    /// Says that nothing is going on, so that the next holder need not read everything.
+    pub(crate) fn rest(&mut self) -> Result<(), Error> {
+        if self.rested {
+            return Ok(());
+        }
+        let mut body = Body::new("rest", self.lines + 1).with("began", self.began);
+        self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+        self.rested = true;
+        Ok(())
+    }
+
+    /// Ends the segment for good.
+    pub(crate) fn seal(
+        mut self,
+        layout: &Layout,
+        manifest: &mut Manifest,
+        guard: &Guard,
+    ) -> Result<(), Error> {
+        let mut body = Body::new("sealed", self.number).at(SystemTime::now());
+        self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+        if layout.sync {
+            self.file.sync_data().map_err(Error::file("bring to the disk", &self.path))?;
+        }
+        let last = self.last.to_string();
+        let Self { lines, length: bytes, tick: until, .. } = self;
+        manifest.seal(self.number, &SegmentEnd { lines, bytes, last, until }, guard)
+    }
+
+    /// Whether the next line should go into the next segment.
+    pub(crate) fn is_full(&self, now: u64) -> bool {
+        self.length >= FULL || now.max(self.tick).saturating_sub(self.began) >= DAY
+    }
+
+    /// Whether the file still has a name, so that what is written can be found again.
+    pub(crate) fn is_there(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
+    }
+
+    /// The file, for whoever waits until the disk has it.
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+}
+
+/// The last line of a segment at rest: how many lines it has, itself included, and the tick of its header.
+#[derive(serde::Deserialize)]
+struct Rest {
+    rest: u64,
+    began: u64,
+}
+
+fn is_newline(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+/// Whether some process holds the segment.
+pub(crate) fn is_held(path: &Path, _held: &Guard) -> Result<bool, Error> {
+    match File::open(path) {
+        Ok(file) => Ok(!hold(&file).map_err(Error::file("lock", path))?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::file("open", path)(error)),
+    }
+}

@@ -1,0 +1,77 @@
+//! Makes a segment whole again whose holder died: cuts off a torn tail, and marks what nobody knows the end of.
+
+use std::{
+    fs,
+    io::{self, Read, Seek, SeekFrom, Write},
+    time::SystemTime,
+};
+
+use tracing::warn;
+
+use super::{Scan, Segment};
+use crate::{
+    error::Error,
+    layout::{Layout, private},
+    line::Body,
+    manifest::Entry,
+};
+
+impl Segment {
+    /// Reads the whole segment, and leaves it at rest.
+    pub(super) fn repair(&mut self, layout: &Layout, entry: &Entry) -> Result<(), Error> {
+        let text = self.read_all().map_err(Error::file("read", &self.path))?;
+        let scan = Scan::of(&text, entry.opened);
+        let torn = text.len() as u64 - scan.length;
+        let kept = match torn {
+            0 => None,
+            _ => Some(self.cut_off(layout, &text, scan.length)?),
+        };
+        (self.length, self.lines, self.last) = (scan.length, scan.lines, scan.last);
+        (self.tick, self.began) = (scan.tick, scan.began);
+        if self.lines == 0 {
+            // Its holder died before it wrote the header.
+            self.write_header(entry.opened)?;
+        }
+        if let Some(kept) = kept {
+            let mut body = Body::new("torn", torn).at(SystemTime::now()).with("kept", kept);
+            self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+        }
+        for id in &scan.open {
+            let mut body = Body::new("unknown", id).at(SystemTime::now());
+            self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+        }
+        self.rest()?;
+        let (segment, unknown) = (self.number, scan.open.len());
+        if torn > 0 || unknown > 0 {
+            warn!(
+                segment,
+                torn_bytes = torn,
+                outcome_unknown = unknown,
+                "the last process that wrote records ended without warning; its journal was repaired"
+            );
+        }
+        Ok(())
+    }
+
+    fn read_all(&mut self) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    /// Cuts off what stands behind the last good line, and keeps it in a file beside the segment.
+    fn cut_off(&self, layout: &Layout, text: &[u8], length: u64) -> Result<String, Error> {
+        let tail = &text[usize::try_from(length).unwrap_or(text.len())..];
+        let name = format!("{:08}-{length}.torn", self.number);
+        let path = layout.journal().join(&name);
+        let kept = private().create(true).truncate(true).write(true).open(&path);
+        // A disk that is full must not keep us from going on: the tail was never acknowledged.
+        if let Err(cause) = kept.and_then(|mut file| file.write_all(tail)) {
+            warn!(%cause, file = %path.display(), "a torn tail could not be kept");
+            _ = fs::remove_file(&path);
+        }
+        self.file.set_len(length).map_err(Error::file("repair", &self.path))?;
+        Ok(name)
+    }
+}

@@ -1,0 +1,119 @@
+//! Reads a whole segment and checks its chain.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use switchboard_toolcall::CallId;
+
+use crate::{
+    chain::{Hash, Sealed},
+    line::{Kind, first_id, last_tick},
+};
+
+/// What a walk through a segment found.
+pub(crate) struct Scan {
+    /// How many lines are good to build on: all but a torn tail.
+    pub(crate) lines: u64,
+    /// Where those lines end.
+    pub(crate) length: u64,
+    pub(crate) last: Hash,
+    pub(crate) tick: u64,
+    pub(crate) began: u64,
+    /// Calls that began and did not end.
+    pub(crate) open: BTreeSet<CallId>,
+    /// How many calls began here.
+    pub(crate) calls: u64,
+    /// Lines that are not what they were when they were written.
+    pub(crate) faults: Vec<Fault>,
+    /// Whether the last line says that nothing is going on, or that the segment is sealed.
+    pub(crate) ended_well: bool,
+}
+
+/// A line that is not what it was when it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The line's number, from 1.
+    pub(crate) line: u64,
+    /// Where it begins, in bytes.
+    pub(crate) offset: u64,
+    /// What is wrong with it.
+    pub(crate) what: &'static str,
+}
+
+/// The lines that end with a newline, each with where it begins, without the newline.
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let mut offset = 0;
+    text.split_inclusive(|byte| *byte == b'\n').filter_map(move |line| {
+        let at = offset;
+        offset += line.len() as u64;
+        Some((at, line.strip_suffix(b"\n")?))
+    })
+}
+
+impl Scan {
+    /// Walks through the text of a segment whose header follows `opened`.
+    pub(crate) fn of(text: &[u8], opened: Hash) -> Self {
+        let mut scan = Self {
+            lines: 0,
+            length: 0,
+            last: opened,
+            tick: 0,
+            began: 0,
+            open: BTreeSet::new(),
+            calls: 0,
+            faults: Vec::new(),
+            ended_well: false,
+        };
+        let (mut number, mut previous) = (0, Some(opened));
+        for (offset, line) in lines(text) {
+            number += 1;
+            let sealed = Sealed::parse(line);
+            let what = match (&sealed, &previous) {
+                (None, _) => Some("it cannot be read"),
+                (Some(sealed), Some(previous)) if !sealed.follows(previous) => {
+                    Some("it was altered, or does not follow the line before it")
+                }
+                _ => None,
+            };
+            match what {
+                // What is wrong at the very end is torn, what is wrong before good lines is damage.
+                Some(what) => scan.faults.push(Fault { line: number, offset, what }),
+                None => scan.take(line, number, offset),
+            }
+            // The next line is judged by what this one says of itself; after one that says nothing it cannot be.
+            previous = sealed.map(|sealed| sealed.hash);
+            if what.is_none() {
+                scan.last = previous.unwrap_or(scan.last);
+            }
+        }
+        scan.faults.retain(|fault| fault.offset < scan.length);
+        scan
+    }
+
+    fn take(&mut self, line: &[u8], number: u64, offset: u64) {
+        self.lines = number;
+        self.length = offset + line.len() as u64 + 1;
+        self.tick = last_tick(line).unwrap_or(self.tick).max(self.tick);
+        let kind = Kind::of(line);
+        self.ended_well = matches!(kind, Some(Kind::Rest | Kind::Sealed));
+        match (kind, first_id(line)) {
+            (Some(Kind::Open), Some(id)) => {
+                self.calls += 1;
+                self.open.insert(id);
+            }
+            (Some(Kind::End | Kind::Unknown), Some(id)) => _ = self.open.remove(&id),
+            (Some(Kind::Segment), _) => {
+                self.began = self.tick;
+                let header = serde_json::from_slice::<Header>(line);
+                self.open.extend(header.into_iter().flat_map(|header| header.carried));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Header {
+    #[serde(default)]
+    carried: Vec<CallId>,
+}

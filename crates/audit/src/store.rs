@@ -1,0 +1,249 @@
+//! The store as the executor uses it: records calls and keeps artifacts.
+
+mod claim;
+mod upkeep;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use switchboard_runtime::{
+    ArtifactStore, CallEnd, CallStart, Opening, RecordedCall, Recorder,
+    artifacts::Stored,
+    record::{Claim, Claimed},
+};
+use switchboard_toolcall::{Artifact, BoxError, BoxFuture};
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use crate::{
+    artifacts::Artifacts,
+    config::{Config, Durability, OnFailure},
+    disk::Disk,
+    error::{Error, chain},
+    filter::Filter,
+    journal::{Journal, Position},
+    layout::Layout,
+    line::{self, microseconds},
+    reader::Reader,
+    record::{Outcome, Record},
+};
+use upkeep::Upkeep;
+
+/// Keeps records of calls, and what their results do not show. Cheap to clone.
+///
+/// Opening it touches no file: the first call does. The last clone that is dropped puts the journal to rest.
+#[derive(Clone)]
+pub struct Store(Arc<Shared>);
+
+struct Shared {
+    layout: Layout,
+    config: Config,
+    journal: Arc<Journal>,
+    disk: OnceLock<Disk>,
+    artifacts: Artifacts,
+    reader: Mutex<Option<Reader>>,
+    upkeep: OnceLock<Upkeep>,
+    /// When it was last warned that a call runs unrecorded, in microseconds.
+    warned: AtomicU64,
+}
+
+/// Artifacts up to this size are written at once; larger ones do not hold up the thread that runs calls.
+const SMALL: usize = 64 << 10;
+
+impl Store {
+    /// The store in `folder`, or where the settings say.
+    pub fn open(config: Config, folder: impl Into<PathBuf>) -> Self {
+        let mut layout = Layout::new(config.path.clone().unwrap_or_else(|| folder.into()));
+        layout.sync = config.durability == Durability::Disk;
+        Self(Arc::new(Shared {
+            journal: Arc::new(Journal::new(layout.clone())),
+            disk: OnceLock::new(),
+            // One artifact may not push out everything else.
+            artifacts: Artifacts::new(layout.artifacts(), config.max_size.0 / 4),
+            reader: Mutex::default(),
+            upkeep: OnceLock::new(),
+            warned: AtomicU64::new(0),
+            config,
+            layout,
+        }))
+    }
+
+    /// Where the store is.
+    pub fn path(&self) -> &Path {
+        &self.0.layout.root
+    }
+
+    /// Keeps the index fed and the store within its bounds, in a thread that ends with the store. For processes that
+    /// run on; those that make one call leave it to whoever asks.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn keep_up(&self) -> Result<(), Error> {
+        if self.0.upkeep.get().is_none() {
+            let upkeep = Upkeep::start(&self.0)?;
+            _ = self.0.upkeep.set(upkeep);
+        }
+        Ok(())
+    }
+
+    /// Asks the store, with a reader that is kept for the next question.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn ask<T>(
+        &self,
+        question: impl FnOnce(&mut Reader) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.0.ask(question)
+    }
+}
+
+impl Shared {
+    fn ask<T>(&self, question: impl FnOnce(&mut Reader) -> Result<T, Error>) -> Result<T, Error> {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = match &mut *reader {
+            Some(reader) => reader,
+            none => none.insert(Reader::open(&self.layout.root)?),
+        };
+        question(reader)
+    }
+
+    /// The thread that brings records to the disk, where that is wanted.
+    fn disk(&self) -> Result<Option<&Disk>, Error> {
+        if self.config.durability == Durability::Os {
+            return Ok(None);
+        }
+        if self.disk.get().is_none() {
+            // Where two threads come here at once, the one disk too many ends when it is dropped.
+            _ = self.disk.set(Disk::start(self.journal.clone(), self.layout.root.clone())?);
+        }
+        Ok(self.disk.get())
+    }
+
+    fn open(&self, start: &CallStart) -> Result<Position, Error> {
+        let now = microseconds(start.started);
+        self.journal.open(start.id, line::opened(start), now)
+    }
+
+    /// What becomes of a call that could not be written down.
+    fn unwritten(&self, error: Error, now: u64) -> Result<(), BoxError> {
+        const PAUSE: u64 = 10_000_000;
+        match self.config.on_failure {
+            OnFailure::Refuse => Err(error.into()),
+            OnFailure::Warn => {
+                let last = self.warned.swap(now, Ordering::Relaxed);
+                if now.abs_diff(last) >= PAUSE {
+                    let cause = chain(&error);
+                    warn!(cause, "calls run unrecorded: the store takes none");
+                } else {
+                    self.warned.store(last, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps a result that is too long for its record.
+    fn keep_whole(&self, json: String) -> Option<Artifact> {
+        let media_type = "application/json".to_owned();
+        let size = json.len() as u64;
+        let content = Stored { media_type: media_type.clone(), bytes: Bytes::from(json) };
+        match self.artifacts.keep(&content) {
+            Ok(id) => Some(Artifact { id, kind: "text".to_owned(), media_type, size }),
+            Err(cause) => {
+                warn!(cause = chain(&cause), "a long result could not be kept whole");
+                None
+            }
+        }
+    }
+}
+
+impl Recorder for Store {
+    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
+        let written = self.0.open(&start).and_then(|position| Ok((position, self.0.disk()?)));
+        match written {
+            Ok((_, None)) => Opening::Now(Ok(())),
+            Ok((position, Some(disk))) => Opening::Later(Box::pin(async move {
+                match disk.has(position).await {
+                    Err(error) => self.0.unwritten(error, microseconds(start.started)),
+                    Ok(()) => Ok(()),
+                }
+            })),
+            Err(error) => Opening::Now(self.0.unwritten(error, microseconds(start.started))),
+        }
+    }
+
+    fn close(&self, end: CallEnd<'_>) {
+        let body = line::ended(&end, self.0.config.results, |json| self.0.keep_whole(json));
+        let position = self.0.journal.close(end.start.id, body);
+        if let (Some(position), Some(disk)) = (position, self.0.disk.get()) {
+            disk.want(position);
+        }
+    }
+
+    fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
+        let shared = self.0.clone();
+        Box::pin(async move {
+            let filter = Filter { limit: Some(most), ..Filter::default() };
+            let asked = spawn_blocking(move || shared.ask(|reader| reader.list(&filter)));
+            Ok(asked.await??.into_iter().map(recorded).collect())
+        })
+    }
+
+    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>> {
+        let (shared, claim) = (self.0.clone(), claim.clone());
+        Box::pin(async move { Ok(spawn_blocking(move || shared.claim(&claim)).await??) })
+    }
+
+    fn release(&self, claim: &Claim) {
+        self.0.release(claim);
+    }
+}
+
+impl ArtifactStore for Store {
+    fn put(&self, content: Stored) -> BoxFuture<'_, Result<String, BoxError>> {
+        if content.bytes.len() <= SMALL {
+            let kept = self.0.artifacts.keep(&content);
+            return Box::pin(std::future::ready(kept.map_err(Into::into)));
+        }
+        let artifacts = self.0.artifacts.clone();
+        Box::pin(async move { Ok(spawn_blocking(move || artifacts.keep(&content)).await??) })
+    }
+
+    fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Stored>, BoxError>> {
+        let (artifacts, id) = (self.0.artifacts.clone(), id.to_owned());
+        Box::pin(async move { Ok(spawn_blocking(move || artifacts.read(&id)).await??) })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.journal.rest();
+    }
+}
+
+/// A record as the runtime reads it.
+fn recorded(record: Record) -> RecordedCall {
+    let end = match record.outcome {
+        Outcome::Running => None,
+        outcome => Some((outcome.error_kind(), record.duration.unwrap_or_default())),
+    };
+    RecordedCall {
+        start: Arc::new(CallStart {
+            id: record.id,
+            tool: record.tool.into(),
+            arguments: record.arguments,
+            caller: record.caller.map(Into::into),
+            conversation: record.conversation.map(Into::into),
+            started: record.started,
+        }),
+        server: record.server.map(Into::into),
+        end,
+    }
+}

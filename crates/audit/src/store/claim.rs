@@ -1,0 +1,93 @@
+//! Idempotency keys over processes.
+
+use serde_json::{Map, Value};
+use switchboard_runtime::record::{Claim, Claimed};
+use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
+use tracing::warn;
+
+use super::Shared;
+use crate::{
+    claims,
+    error::{Error, chain},
+    record::{Detail, Outcome},
+};
+
+impl Shared {
+    /// Takes the key for the call, or says what became of the call that has it.
+    pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
+        self.layout.create()?;
+        let earlier = {
+            let guard = self.layout.lock()?;
+            claims::take(&self.layout, claim, &guard)?
+        };
+        let Some(earlier) = earlier else { return Ok(Claimed::First) };
+        let id = earlier.id;
+        if !earlier.is_same(claim) {
+            return Ok(Claimed::Other(id));
+        }
+        if self.journal.runs(id) {
+            return Ok(Claimed::Running(id));
+        }
+        // Asking also marks what dead processes left open.
+        let Some(detail) = self.ask(|reader| reader.show(id))? else {
+            // Its record was dropped or never written: nobody can say what happened.
+            return Ok(Claimed::Unknown(id));
+        };
+        Ok(match detail.record.outcome {
+            Outcome::Running => Claimed::Running(id),
+            Outcome::Failed(ErrorKind::OutcomeUnknown) if detail.error.is_none() => {
+                Claimed::Unknown(id)
+            }
+            _ => Claimed::Ended(id, outcome(detail)),
+        })
+    }
+
+    /// Gives the key back.
+    pub(super) fn release(&self, claim: &Claim) {
+        let released =
+            self.layout.lock().and_then(|guard| claims::release(&self.layout, claim, &guard));
+        if let Err(cause) = released {
+            warn!(cause = chain(&cause), "an idempotency key could not be given back");
+        }
+    }
+}
+
+/// The outcome as the record has it.
+fn outcome(detail: Detail) -> Result<ToolOutput, ToolError> {
+    let Some(kind) = detail.record.outcome.error_kind() else {
+        let json = detail.result.as_deref();
+        let value = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        return Ok(match value {
+            Value::Object(object) if detail.is_content => content(object),
+            value => ToolOutput::Value(value),
+        });
+    };
+    let text = detail.error.unwrap_or_else(|| {
+        // The caller walked away, or results are not kept.
+        format!("Tool '{}' ended as {}", detail.record.tool, kind.code())
+    });
+    let error = ToolError::new(kind, text);
+    Err(match detail.hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    })
+}
+
+/// Content parts as they were.
+fn content(mut object: Map<String, Value>) -> ToolOutput {
+    match object.shift_remove("content") {
+        Some(Value::Array(parts)) if parts.iter().all(Value::is_object) => {
+            let part = |part| match part {
+                Value::Object(part) => Part(part),
+                _ => Part::text(""),
+            };
+            let parts = parts.into_iter().map(part).collect();
+            ToolOutput::Content(Content { parts, fields: object })
+        }
+        Some(other) => {
+            object.insert("content".to_owned(), other);
+            ToolOutput::Value(Value::Object(object))
+        }
+        None => ToolOutput::Value(Value::Object(object)),
+    }
+}

@@ -1,0 +1,112 @@
+//! Work in the background of a process that runs on.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use tracing::{info, warn};
+
+use super::Shared;
+use crate::{
+    config::Config,
+    error::{Error, chain},
+    journal::Journal,
+    layout::Layout,
+    reader::Reader,
+    retention,
+};
+
+/// How often the index is fed.
+const FEED: Duration = Duration::from_millis(200);
+/// How many feedings apart old records are looked for: ten minutes.
+const COLLECT: u64 = 3000;
+
+/// Stops the background thread when dropped.
+pub(super) struct Upkeep(Arc<(Mutex<bool>, Condvar)>);
+
+impl Upkeep {
+    pub(super) fn start(store: &Shared) -> Result<Self, Error> {
+        let stop = Arc::<(Mutex<bool>, Condvar)>::default();
+        let mut work = Work {
+            layout: store.layout.clone(),
+            config: store.config.clone(),
+            journal: store.journal.clone(),
+            reader: None,
+            is_well: true,
+        };
+        let stopped = stop.clone();
+        let run = move || {
+            let mut rounds = 0;
+            while !waits(&stopped) {
+                work.round(rounds);
+                rounds += 1;
+            }
+        };
+        let tried = Error::file("start a thread for", &store.layout.root);
+        thread::Builder::new().name("audit-upkeep".to_owned()).spawn(run).map_err(tried)?;
+        Ok(Self(stop))
+    }
+}
+
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_one();
+    }
+}
+
+/// Waits for the next round; true at the end.
+fn waits(stop: &(Mutex<bool>, Condvar)) -> bool {
+    let guard = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = stop.1.wait_timeout_while(guard, FEED, |stop| !*stop);
+    *waited.unwrap_or_else(PoisonError::into_inner).0
+}
+
+struct Work {
+    layout: Layout,
+    config: Config,
+    journal: Arc<Journal>,
+    reader: Option<Reader>,
+    is_well: bool,
+}
+
+impl Work {
+    fn round(&mut self, rounds: u64) {
+        let mut done = self.journal.catch_up().and_then(|()| self.feed());
+        // The first time after a few seconds: not everything at once when a process starts.
+        if done.is_ok() && rounds % COLLECT == 20 {
+            done = self.collect();
+        }
+        // Said once, not five times a second.
+        match &done {
+            Err(cause) if self.is_well => {
+                warn!(cause = chain(cause), "the record store needs help");
+            }
+            Ok(()) if !self.is_well => info!("the record store is well again"),
+            _ => {}
+        }
+        self.is_well = done.is_ok();
+        if !self.is_well {
+            self.reader = None;
+        }
+    }
+
+    fn feed(&mut self) -> Result<(), Error> {
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => none.insert(Reader::open(&self.layout.root)?),
+        };
+        reader.fresh().map(|_| ())
+    }
+
+    fn collect(&self) -> Result<(), Error> {
+        let collected = retention::gc(&self.layout.root, &self.config)?;
+        if collected.segments + collected.artifacts > 0 {
+            let retention::Collected { segments, artifacts, bytes, left } = collected;
+            info!(segments, artifacts, bytes, left, "old records gave way");
+        }
+        Ok(())
+    }
+}

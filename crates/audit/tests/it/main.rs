@@ -1,0 +1,14 @@
+//! The store from outside: what executors write, what processes leave, what readers find.
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod support;
+
+mod recording;
+mod crashes;
+mod damage;
+mod failures;
+mod sharing;
+mod index;
+mod claims;
+mod retention;
+mod clock;

@@ -1,0 +1,121 @@
+//! Old records give way, and the rest can still be checked.
+
+use std::{fs, time::Duration};
+
+use serde_json::json;
+use switchboard_audit::{Config, Reader, Store, gc};
+use switchboard_runtime::{ArtifactStore, Opening, Recorder, artifacts::Stored};
+use switchboard_toolcall::{HumanDuration, Size};
+
+use crate::support::{Folder, call, cancelled, executor, start};
+
+/// Writes calls with so many megabytes of arguments, which fill segments of 16 MiB.
+fn fill(store: &Store, megabytes: usize) {
+    let arguments = json!({"text": "x".repeat(1_000_000)}).to_string();
+    for _ in 0..megabytes {
+        let start = start("large", arguments.clone());
+        let Opening::Now(opened) = store.open(start.clone()) else { panic!("it waits") };
+        opened.unwrap();
+        store.close(cancelled(&start));
+    }
+}
+
+// RC-1
+#[tokio::test]
+async fn what_is_too_much_gives_way_from_the_oldest() {
+    let folder = Folder::new();
+    fill(&folder.store(), 60);
+    let segments = || fs::read_dir(folder.path().join("journal")).unwrap().count();
+    assert_eq!(segments(), 4);
+    assert_eq!(folder.records().len(), 60);
+    let newest = folder.records()[0].id;
+    let config = Config { max_size: Size(40_000_000), ..Config::default() };
+    let collected = gc(&folder.path(), &config).unwrap();
+    assert_eq!(collected.segments, 2);
+    assert!(collected.left <= 40_000_000 && collected.bytes > 30_000_000, "{collected:?}");
+    assert_eq!(segments(), 2);
+    let left = folder.records();
+    assert!(left.len() < 40 && left[0].id == newest);
+    let report = switchboard_audit::verify(&folder.path()).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!((report.dropped, report.segments, report.calls), (2, 2, left.len() as u64));
+    // The index forgets with it, and a new one agrees.
+    fs::remove_file(folder.path().join("index.db")).unwrap();
+    assert_eq!(folder.records().len(), left.len());
+    fill(&folder.store(), 1);
+    assert_eq!(folder.damage(), []);
+}
+
+#[tokio::test]
+async fn what_is_too_old_gives_way_once_it_is_sealed() {
+    let folder = Folder::new();
+    fill(&folder.store(), 20);
+    let config = Config { max_age: HumanDuration(Duration::ZERO), ..Config::default() };
+    let collected = gc(&folder.path(), &config).unwrap();
+    assert_eq!(collected.segments, 1);
+    assert!(folder.records().len() < 20);
+    assert_eq!(folder.damage(), []);
+}
+
+// RS-5: artifacts go with their records.
+#[tokio::test]
+async fn artifacts_that_no_record_names_are_collected() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let stored =
+        |text: &'static str| Stored { media_type: "text/plain".to_owned(), bytes: text.into() };
+    let stray = store.put(stored("nobody names me")).await.unwrap();
+    let young = store.put(stored("not yet")).await.unwrap();
+    let named = {
+        let executor = executor(store.clone());
+        let result = call(&executor, "answer", json!({"with": "long ".repeat(20_000)})).await;
+        result.artifacts[0].id.clone()
+    };
+    let age = |id: &str| {
+        let path = folder.path().join("artifacts").join(&id[..2]).join(id);
+        let file = fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(std::time::SystemTime::now() - Duration::from_secs(7200)).unwrap();
+    };
+    age(&stray);
+    age(&named);
+    let collected = gc(&folder.path(), &Config::default()).unwrap();
+    assert_eq!((collected.artifacts, collected.segments), (1, 0));
+    assert!(store.get(&stray).await.unwrap().is_none());
+    assert!(store.get(&young).await.unwrap().is_some());
+    assert!(store.get(&named).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn an_artifact_may_not_push_out_everything_else() {
+    let folder = Folder::new();
+    let config = Config { max_size: Size(4000), ..Config::default() };
+    let store = Store::open(config, folder.path());
+    let stored = Stored { media_type: "text/plain".to_owned(), bytes: vec![b'x'; 1001].into() };
+    let error = store.put(stored).await.unwrap_err().to_string();
+    assert_eq!(error, "1001 bytes are more than the 1000 that one artifact may have");
+}
+
+#[tokio::test]
+async fn a_full_segment_is_sealed_and_its_open_calls_go_on() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let executor = executor(store.clone());
+    let hanging = tokio::spawn({
+        let executor = executor.clone();
+        async move { call(&executor, "hang", json!({})).await }
+    });
+    tokio::task::yield_now().await;
+    fill(&store, 20);
+    let outcome = || folder.outcomes().last().unwrap().1;
+    assert_eq!(outcome(), "running");
+    let header = fs::read_to_string(folder.segment(2)).unwrap();
+    assert!(header.lines().next().unwrap().contains("\"carried\":[\""));
+    hanging.abort();
+    _ = hanging.await;
+    assert_eq!(outcome(), "cancelled");
+    assert_eq!(folder.damage(), []);
+    let mut reader = Reader::open(folder.path()).unwrap();
+    let id = folder.outcomes().last().unwrap().0;
+    let lines = reader.show(id).unwrap().unwrap().lines;
+    assert_eq!((lines[0].segment, lines[1].segment), (1, 2));
+}
