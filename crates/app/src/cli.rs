@@ -184,14 +184,14 @@ pub(crate) struct Asked {
 }
 
 const MODEL_HELP: &str = "The model that is asked:
-  local                           the one of [models.local] in the config
-  anthropic:claude-sonnet-4-5     Anthropic, with the key in $ANTHROPIC_API_KEY
-  openai:gpt-5-mini               OpenAI, with the key in $OPENAI_API_KEY
-  openai:NAME@http://host/v1      a server that speaks OpenAI's chat completions; a key is not needed
+  local                        the one of [models.local] in the config
+  anthropic:claude-sonnet-4-5  Anthropic, with the key in $ANTHROPIC_API_KEY
+  openai:gpt-5-mini            OpenAI, with the key in $OPENAI_API_KEY
+  openai:NAME@http://host/v1   a server that speaks OpenAI's chat completions, key or not
   ollama:qwen3:0.6b[@http://host:11434]
-  script:FILE                     a file of turns, to try things without a model
-Default: the first of [models.*]; without one, a model of the Ollama that answers at $OLLAMA_HOST or its
-usual port, one that can call tools where there is one";
+  script:FILE                  a file of turns, to try things without a model
+Default: the first of [models.*]. Without one, a model of the Ollama that answers at
+$OLLAMA_HOST or its usual port; one that can call tools, where it has one";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -201,9 +201,10 @@ usual port, one that can call tools where there is one";
   switchboard ask - < question.txt
   switchboard ask --json -m script:examples/script.json \"Try it without a model\"
 
-What comes through a pipe or from a file on stdin follows the question; a word `-` says where it goes instead.
+What comes through a pipe or from a file on stdin follows the question; a word - says where it goes.
 
-Exit status: 0 there is an answer, 1 the model failed or gave none, 2 wrong usage or config, 130 Ctrl-C.")]
+Exit status: 0 there is an answer, 1 the model failed or gave none, 2 wrong usage or config,
+130 Ctrl-C.")]
 pub(crate) struct Ask {
     /// The question; - stands for stdin
     #[arg(value_name = "QUESTION|-")]
@@ -236,11 +237,12 @@ pub(crate) struct Ask {
   switchboard chat --list
   switchboard chat --resume                       the last one, with its model
 
-Commands: /help, /tools, /model [NAME], /save [FILE], /clear, /quit. Ctrl-C cancels what the model does; at the
-prompt it clears the line, and twice it ends the chat, as Ctrl-D does. After each turn a chat is saved under
-$XDG_STATE_HOME/switchboard/chats. Without a terminal each line of stdin is a turn.
+Commands: /help, /tools, /model [NAME], /save [FILE], /clear, /quit.
+Ctrl-C cancels what the model does; at the prompt it clears the line, and twice it ends the chat,
+as Ctrl-D does. After each turn the chat is saved under $XDG_STATE_HOME/switchboard/chats.
+Without a terminal each line of stdin is a turn.
 
-Exit status: 0 success, 1 a turn failed and nobody was there to see it, 2 wrong usage or config.")]
+Exit status: 0 success, 1 a turn failed and nobody sat there to see it, 2 wrong usage or config.")]
 pub(crate) struct Chat {
     #[command(flatten)]
     pub(crate) asked: Asked,

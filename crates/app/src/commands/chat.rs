@@ -178,7 +178,12 @@ impl Session<'_> {
         self.keep();
         let outcome = outcome?;
         let ending = Ending::of(outcome.as_ref(), self.chosen.model.provider());
-        ending.tell(self.paint);
+        match &ending {
+            Ending::Cancelled => {
+                terminal::tell(&self.paint.yellow("cancelled; what was finished is kept"));
+            }
+            ending => ending.tell(self.paint),
+        }
         self.failed |= !matches!(ending, Ending::Answer { .. });
         if let Some(outcome) = outcome.filter(|_| screen.is_watched()) {
             let line = talk::summary(outcome.usage, began.elapsed());

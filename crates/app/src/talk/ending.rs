@@ -41,9 +41,7 @@ impl Ending {
             Self::Answer { note: Some(note), .. } => {
                 terminal::tell(&format!("{} {note}", paint.yellow("warning:")));
             }
-            Self::Cancelled => {
-                terminal::tell(&paint.yellow("cancelled; what was finished is kept"))
-            }
+            Self::Cancelled => terminal::tell(&paint.yellow("cancelled")),
             Self::Nothing(reason) => {
                 terminal::tell(&format!("{} no answer: {reason}", paint.bold_red("error:")));
             }
