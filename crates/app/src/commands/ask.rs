@@ -10,10 +10,7 @@ use tokio::time::Instant;
 
 use crate::{
     cli::{Ask, Cli},
-    connections::{
-        INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, unless_interrupted,
-        while_connected,
-    },
+    connections::{INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, while_connected},
     house::House,
     model::{self, Chosen},
     settings::{self, Loaded},
@@ -32,11 +29,7 @@ pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
         let is_streamed = config.stream && !ask.json;
         let agent = chosen.agent(&ask.asked, &house, config)?;
         while_connected(&house, &loaded, Needs::All, async |connections| {
-            let ready = async {
-                connections.settled(is_watched(ask.json)).await;
-                Ok(())
-            };
-            unless_interrupted(ready).await?;
+            connections.ready(is_watched(ask.json)).await?;
             model::tell_unmatched(&ask.asked.tools, &house);
             answer(ask, cli, &question, is_streamed, &agent, &chosen).await
         })
