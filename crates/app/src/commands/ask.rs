@@ -85,8 +85,10 @@ async fn answer(
 fn report(ending: &Ending, outcome: Option<&Outcome>, conversation: &Conversation) -> Value {
     let mut messages = json!(conversation.messages());
     for message in messages.as_array_mut().into_iter().flatten() {
-        // Only its provider has a use for it.
-        message.as_object_mut().map(|message| message.shift_remove("native"));
+        // Only providers have a use for these, and they are long.
+        if let Some(message) = message.as_object_mut() {
+            message.retain(|key, _| key != "native" && key != "images");
+        }
     }
     let usage = outcome.map(|outcome| outcome.usage).unwrap_or_default();
     let (answer, error) = match ending {
