@@ -6,7 +6,10 @@
 mod spans;
 
 use self::spans::{BOLD, CODE, DIM, Style, spans};
-use super::screen::harmless;
+use super::{screen::harmless, wrap::Wrap};
+
+/// How much of a line is looked at, so that one without an end costs no more than others.
+const LONGEST: usize = 4096;
 
 /// Lays text out in the order in which it comes.
 #[derive(Debug, Default)]
@@ -21,9 +24,15 @@ pub(super) struct Markdown {
     fence: Option<String>,
     /// The last character that was shown on this line.
     before: Option<char>,
+    wrap: Wrap,
 }
 
 impl Markdown {
+    /// For a terminal of so many columns.
+    pub(super) fn for_width(width: usize) -> Self {
+        Self { wrap: Wrap::at(width), ..Self::default() }
+    }
+
     /// Takes more text, and gives what can be shown of all so far.
     pub(super) fn push(&mut self, text: &str) -> String {
         self.held.push_str(&harmless(text));
@@ -34,35 +43,35 @@ impl Markdown {
     pub(super) fn finish(&mut self) -> String {
         let mut shown = self.show(true);
         if let Some(style) = self.line_style.take() {
-            shown.push_str(style.1);
+            shown.push_str(&self.wrap.push(style.1));
         }
-        *self = Self::default();
+        shown.push_str(&self.wrap.finish());
+        *self = Self { wrap: self.wrap.anew(), ..Self::default() };
         shown
     }
 
     fn show(&mut self, is_last: bool) -> String {
         let mut shown = String::new();
         while !self.held.is_empty() {
-            let end = self.held.find('\n');
-            let line = end.map_or(self.held.len(), |end| end);
-            let is_whole = end.is_some() || is_last;
+            let (line, is_whole) = self.line(is_last);
             if self.fence.is_some() || (!self.inside_line && is_fence(&self.held[..line])) {
                 // Lines of code are short, and only a whole one is known not to be the fence's end.
                 if !is_whole {
                     break;
                 }
                 let code: String = self.held.drain(..line).collect();
-                shown.push_str(&self.code_line(&code));
+                let code = self.code_line(&code);
+                shown.push_str(&self.wrap.raw(&code));
             } else {
                 if !self.inside_line && !self.begin_line(line, is_whole, &mut shown) {
                     break;
                 }
-                let line = self.held.find('\n').unwrap_or(self.held.len());
+                let (line, is_whole) = self.line(is_last);
                 let (spans, taken) = spans(&self.held[..line], is_whole, self.before);
                 self.before = self.held[..taken].chars().next_back().or(self.before);
                 self.held.drain(..taken);
-                shown.push_str(&spans);
-                if !self.held.starts_with('\n') {
+                shown.push_str(&self.wrap.push(&spans));
+                if taken < line {
                     break;
                 }
             }
@@ -73,12 +82,22 @@ impl Markdown {
         shown
     }
 
+    /// Where the line that is looked at ends, and whether more of it cannot come.
+    fn line(&self, is_last: bool) -> (usize, bool) {
+        let end = self.held.find('\n');
+        let line = end.unwrap_or(self.held.len());
+        let is_long = line > LONGEST;
+        let mut ends = (0..=line.min(LONGEST)).rev();
+        let line = ends.find(|end| self.held.is_char_boundary(*end)).unwrap_or(0);
+        (line, end.is_some() || is_last || is_long)
+    }
+
     fn end_line(&mut self, shown: &mut String) {
         self.held.remove(0);
         if let Some(style) = self.line_style.take() {
-            shown.push_str(style.1);
+            shown.push_str(&self.wrap.push(style.1));
         }
-        shown.push('\n');
+        shown.push_str(&self.wrap.push("\n"));
         self.inside_line = false;
         self.before = None;
     }
@@ -101,7 +120,7 @@ impl Markdown {
             if rest[hashes.len()..].starts_with(' ') {
                 taken = text.len() - rest[hashes.len()..].trim_start().len();
                 self.line_style = Some(BOLD);
-                shown.push_str(BOLD.0);
+                shown.push_str(&self.wrap.push(BOLD.0));
             }
         } else if let Some(mark) = ["-", "*", "+", ">"].iter().find(|mark| rest.starts_with(**mark))
         {
@@ -110,13 +129,12 @@ impl Markdown {
             }
             if rest[1..].starts_with(' ') {
                 taken = indent + 2;
-                shown.push_str(space);
+                shown.push_str(&self.wrap.push(space));
                 if *mark == ">" {
                     self.line_style = Some(DIM);
-                    shown.push_str(DIM.0);
-                    shown.push_str("│ ");
+                    shown.push_str(&self.wrap.push(&format!("{}│ ", DIM.0)));
                 } else {
-                    shown.push_str("• ");
+                    shown.push_str(&self.wrap.push("• "));
                 }
             }
         }

@@ -68,3 +68,20 @@ fn text_does_not_wait_for_its_line() {
     assert_eq!(markdown.push("gins** h"), "\x1b[1mbegins\x1b[22m h");
     assert_eq!(markdown.push("\x1b[31mere\n"), "[31mere\n");
 }
+
+#[test]
+fn lines_break_between_words_but_not_in_code() {
+    let mut markdown = Markdown::for_width(10);
+    let text = "- one **two** three\n```\nlet one = two;\n```\nfour five six";
+    let shown = markdown.push(text) + &markdown.finish();
+    let expected = "• one \x1b[1mtwo\x1b[22m\n  three\n\x1b[2m```\x1b[22m\n\x1b[36mlet one = two;\x1b[39m\n\
+                    \x1b[2m```\x1b[22m\nfour five\nsix";
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_line_without_an_end_is_shown_all_the_same() {
+    let text = "*ä ".repeat(3000);
+    let mut markdown = Markdown::default();
+    assert_eq!(markdown.push(&text) + &markdown.finish(), text);
+}
