@@ -4,6 +4,7 @@ mod ending;
 mod markdown;
 mod screen;
 mod status;
+mod wrap;
 
 use std::{pin::pin, sync::Arc};
 

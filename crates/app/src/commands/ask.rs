@@ -10,10 +10,7 @@ use tokio::time::Instant;
 
 use crate::{
     cli::{Ask, Cli},
-    connections::{
-        INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, unless_interrupted,
-        while_connected,
-    },
+    connections::{INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, while_connected},
     house::House,
     model::{self, Chosen},
     settings::{self, Loaded},
@@ -32,11 +29,7 @@ pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
         let is_streamed = config.stream && !ask.json;
         let agent = chosen.agent(&ask.asked, &house, config)?;
         while_connected(&house, &loaded, Needs::All, async |connections| {
-            let ready = async {
-                connections.settled(is_watched(ask.json)).await;
-                Ok(())
-            };
-            unless_interrupted(ready).await?;
+            connections.ready(is_watched(ask.json)).await?;
             model::tell_unmatched(&ask.asked.tools, &house);
             answer(ask, cli, &question, is_streamed, &agent, &chosen).await
         })
@@ -92,8 +85,10 @@ async fn answer(
 fn report(ending: &Ending, outcome: Option<&Outcome>, conversation: &Conversation) -> Value {
     let mut messages = json!(conversation.messages());
     for message in messages.as_array_mut().into_iter().flatten() {
-        // Only its provider has a use for it.
-        message.as_object_mut().map(|message| message.shift_remove("native"));
+        // Only providers have a use for these, and they are long.
+        if let Some(message) = message.as_object_mut() {
+            message.retain(|key, _| key != "native" && key != "images");
+        }
     }
     let usage = outcome.map(|outcome| outcome.usage).unwrap_or_default();
     let (answer, error) = match ending {

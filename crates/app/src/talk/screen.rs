@@ -37,7 +37,7 @@ impl Screen {
         let is_watched = is_watched && io::stderr().is_terminal();
         Self {
             answers,
-            markdown: is_laid_out.then(Markdown::default),
+            markdown: is_laid_out.then(|| Markdown::for_width(terminal::width())),
             is_terminal,
             at_line_start: true,
             status: is_watched.then(|| Status::new(Paint::stderr(color))),

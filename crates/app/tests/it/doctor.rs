@@ -163,10 +163,9 @@ fn models_are_looked_at() {
         says("model claude")
             .starts_with("ok: anthropic c at https://api.anthropic.com, key in the config, 10")
     );
-    assert!(
-        says("model claude")
-            .contains("\nsent in another form: odd.name: the name is sent as `odd_name`; ")
-    );
+    assert!(says("model claude").contains(
+        "\nsent as odd_name: odd.name\nsent with a simpler schema (--json says how): odd.name"
+    ));
     assert!(
         says("model gpt").starts_with("broken: ")
             && says("model gpt").contains("set OPENAI_API_KEY")

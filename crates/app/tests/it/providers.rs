@@ -203,6 +203,7 @@ async fn failures_of_a_provider_say_what_to_do() {
         ),
         ("openai", "/v1", error(400, "maximum context length is 8"), "offer fewer tools (--tools)"),
         ("ollama", "", error(404, "model not found"), "`ollama pull` gets others"),
+        ("ollama", "", error(400, "m does not support tools"), "offer no tools (--tools '')"),
     ] {
         let server = ProviderServer::start([reply]).await;
         let model = format!("{provider}:m@{}{path}", server.url());

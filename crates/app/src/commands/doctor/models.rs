@@ -152,12 +152,28 @@ impl ModelReport {
             let all = if installed.is_empty() { "none".to_owned() } else { installed.join(", ") };
             lines.push(format!("installed: {all}"));
         }
-        lines.extend(self.lowered.iter().map(|lowered| {
-            format!("sent in another form: {}: {}", lowered.tool, lowered.notes.join("; "))
-        }));
+        lines.extend(self.lowered());
         let status = if self.problem.is_some() { Status::Broken } else { Status::Ok };
         let lines: Vec<_> = lines.iter().map(|line| text::one_line(line)).collect();
         Check::new(format!("model {}", self.name), status, lines.join("\n"))
+    }
+
+    /// Which tools are sent in another form; what exactly is changed of a schema is for programs.
+    fn lowered(&self) -> Vec<String> {
+        let renamed = self.lowered.iter().filter(|lowered| lowered.sent_as != lowered.tool);
+        let mut lines: Vec<_> =
+            renamed.map(|tool| format!("sent as {}: {}", tool.sent_as, tool.tool)).collect();
+        let is_simpler =
+            |tool: &&Lowering| tool.notes.len() > usize::from(tool.sent_as != tool.tool);
+        let simpler = self.lowered.iter().filter(is_simpler);
+        let simpler: Vec<_> = simpler.map(|tool| tool.tool.as_str()).collect();
+        if !simpler.is_empty() {
+            lines.push(format!(
+                "sent with a simpler schema (--json says how): {}",
+                simpler.join(", ")
+            ));
+        }
+        lines
     }
 }
 
