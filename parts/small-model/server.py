@@ -29,6 +29,8 @@ def main() -> None:
     params.hostnames = ["127.0.0.1"]
     params.port = int(port)
     params.n_ctx = 4096
+    # Failures only.
+    params.verbosity = 1
     params.n_parallel = 1
     # Two cores are shared with the tests themselves.
     params.cpuparams.n_threads = 1

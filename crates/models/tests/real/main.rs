@@ -6,3 +6,6 @@
 
 mod conversation;
 mod sdks;
+#[path = "../it/light.rs"]
+mod light;
+mod small_model;
