@@ -8,3 +8,4 @@ mod cancelling;
 mod repeating;
 mod saved;
 mod property;
+mod recovered;

@@ -30,7 +30,7 @@ fn a_turn() -> impl Strategy<Value = Says> {
         turn.message.tool_calls.iter_mut().for_each(|call| call.id = id.to_owned());
         Says::Turn(turn)
     });
-    prop_oneof![12 => turn, 1 => Just(Says::Fails), 1 => Just(Says::Hangs), 1 => Just(says("Hi"))]
+    prop_oneof![12 => turn, 1 => Just(Says::Fails), 1 => Just(Says::Hangs), 1 => Just(Says::Begins("half a")), 1 => Just(says("Hi"))]
 }
 
 const CONFIGS: [&str; 4] = [

@@ -1,5 +1,6 @@
 //! One reply for each call, in order, whatever becomes of it.
 
+use serde_json::json;
 use switchboard_agent::Stopped;
 use switchboard_models::Message;
 use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor};
@@ -71,6 +72,22 @@ async fn every_failure_fills_its_slot() {
     assert_eq!(stage.texts(), expected);
     let errors: Vec<_> = stage.replies().iter().map(|reply| reply.is_error).collect();
     assert_eq!(errors, [true, true, true, true, true, true, false]);
+}
+
+// ML-5, §12: arguments that are no JSON get the same way out as those that do not fit.
+#[tokio::test(start_paused = true)]
+async fn unreadable_arguments_are_told_what_is_required() {
+    let mut stage =
+        Stage::new([calls(&[("typed", r#"{"city":"#), ("typed", "{}")]), says("Done.")]);
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    stage.executor.tools().add(Fake::echoes("typed").parameters(schema)).unwrap();
+    assert_eq!(stage.run().await.stop, Stopped::Answer);
+    let expected = [
+        "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a value at line 1 column 8 Required parameters: city (string)",
+        "Error: Invalid parameters: missing 'city' Required parameters: city (string)",
+    ];
+    assert_eq!(stage.texts(), expected);
 }
 
 // ML-5: a denial, too.

@@ -22,6 +22,8 @@ pub(crate) enum Says {
     Turn(Turn),
     Fails,
     Hangs,
+    /// Says something, and then nothing more.
+    Begins(&'static str),
 }
 
 /// Answers with text.
@@ -84,6 +86,12 @@ impl Model for Scripted {
                 }
                 Says::Fails => Err(ModelError::new(FailureKind::Server, "it burns")),
                 Says::Hangs => std::future::pending().await,
+                Says::Begins(text) => {
+                    for word in text.split_inclusive(' ') {
+                        events(switchboard_models::Event::Text(word.to_owned()));
+                    }
+                    std::future::pending().await
+                }
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_models::{
-    AiMessage, Arguments, Image, Message, ModelCall, Native, Provider, ToolReply,
+    AiMessage, Arguments, Audio, Image, Message, ModelCall, Native, Provider, ToolReply,
 };
 use switchboard_toolcall::ToolSpec;
 
@@ -50,7 +50,13 @@ pub(crate) fn messages(provider: Provider) -> Vec<Message> {
     ];
     let thinking = AiMessage { native: thoughts(provider), ..ai("Let me look.", calls) };
     let image = Image { media_type: "image/png".to_owned(), data: "iVBORw0KGgo=".to_owned() };
-    let pictures = ToolReply { images: vec![image.clone(), image], ..reply("call_4", "a chart") };
+    let audio = ["audio/wav", "audio/mpeg"]
+        .map(|media_type| Audio { media_type: media_type.to_owned(), data: "UklG".to_owned() });
+    let pictures = ToolReply {
+        images: vec![image.clone(), image],
+        audio: audio.to_vec(),
+        ..reply("call_4", "a chart")
+    };
     let only_a_picture = ToolReply { images: pictures.images.clone(), ..reply("call_5", "") };
     vec![
         Message::System("Be brief.".to_owned()),

@@ -48,6 +48,7 @@ fn with_everything(config: &mut ModelConfig) {
     config.max_tokens = Some(100);
     config.temperature = Some(0.5);
     config.num_ctx = Some(8192);
+    config.audio = true;
     config.keep_alive = Some("5m".to_owned());
     config.think = Some(Think::Level("low".to_owned()));
 }
