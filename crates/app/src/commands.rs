@@ -4,6 +4,7 @@ mod tools;
 mod call;
 mod resources;
 mod prompts;
+mod ask;
 mod lists;
 mod doctor;
 mod import;
@@ -24,6 +25,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Call(call) => call::run(call, cli),
         Command::Resources(resources) => resources::run(resources, cli),
         Command::Prompts(prompts) => prompts::run(prompts, cli),
+        Command::Ask(ask) => ask::run(ask, cli),
         Command::Doctor(doctor) => doctor::run(doctor, cli),
         Command::Import(import) => import::run(import, cli),
         Command::Completions(completions) => completions::run(completions),

@@ -155,15 +155,34 @@ pub(crate) fn with_servers<T>(
     needs: Needs<'_>,
     work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
+    on_runtime(while_connected(house, loaded, needs, work))
+}
+
+/// As [`with_servers`], where a runtime is there already.
+///
+/// # Errors
+/// As [`with_servers`].
+pub(crate) async fn while_connected<T>(
+    house: &House,
+    loaded: &Loaded,
+    needs: Needs<'_>,
+    work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let connections = house.connect(loaded, needs)?;
+    let outcome = work(&connections).await;
+    connections.close().await;
+    outcome
+}
+
+/// Does `work` on a runtime of its own.
+///
+/// # Errors
+/// As `work`; or there is no runtime to be had.
+pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     // A worker beside the tool's, so that one that blocks cannot hold up its deadline.
     let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("failed to start the runtime")?;
-    let outcome = runtime.block_on(async {
-        let connections = house.connect(loaded, needs)?;
-        let outcome = work(&connections).await;
-        connections.close().await;
-        outcome
-    });
+    let outcome = runtime.block_on(work);
     // A tool that goes on after its deadline must not keep us.
     runtime.shutdown_background();
     outcome

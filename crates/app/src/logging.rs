@@ -17,6 +17,7 @@ pub(crate) fn start(cli: &Cli) {
         | Command::Call(_)
         | Command::Resources(_)
         | Command::Prompts(_)
+        | Command::Ask(_)
         | Command::Doctor(_)
         | Command::Import(_)
         | Command::Completions(_) => "warn",

@@ -7,6 +7,8 @@ mod settings;
 mod house;
 mod connections;
 mod arguments;
+mod model;
+mod talk;
 mod commands;
 mod excerpt;
 mod terminal;

@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("models", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
-    ("app", &["local", "mcp", "models", "runtime", "toolcall"]),
+    ("app", &["agent", "local", "mcp", "models", "runtime", "testkit", "toolcall"]),
 ];
 
 #[test]

@@ -13,6 +13,7 @@ mod servers;
 mod foreign;
 mod import;
 mod resources;
+mod ask;
 mod doctor;
 mod streams;
 mod usage;
