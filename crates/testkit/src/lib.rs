@@ -5,6 +5,7 @@ pub mod cassette;
 mod http;
 pub mod logs;
 pub mod provider;
+pub mod rules;
 pub mod script;
 pub mod small_model;
 pub mod tools;

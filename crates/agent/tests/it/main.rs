@@ -9,3 +9,4 @@ mod repeating;
 mod saved;
 mod property;
 mod recovered;
+mod traps;

@@ -3,7 +3,6 @@
 use serde_json::json;
 use switchboard_agent::Stopped;
 use switchboard_models::Message;
-use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor};
 use switchboard_testkit::Fake;
 use tokio::time::Instant;
 
@@ -93,12 +92,8 @@ async fn unreadable_arguments_are_told_what_is_required() {
 // ML-5: a denial, too.
 #[tokio::test(start_paused = true)]
 async fn a_denial_fills_its_slot() {
-    let mut stage = Stage::new([calls(&[("echo", "{}"), ("rm", "{}")]), says("Done.")]);
-    let rules = PolicyConfig { deny: vec!["rm".to_owned()], ..PolicyConfig::default() };
-    stage.executor = ToolExecutor::builder().policy(RulePolicy::new(rules).unwrap()).build();
-    for name in ["echo", "rm"] {
-        stage.executor.tools().add(Fake::echoes(name)).unwrap();
-    }
+    let mut stage =
+        Stage::new([calls(&[("echo", "{}"), ("rm", "{}")]), says("Done.")]).denying("rm");
     assert_eq!(stage.run().await.stop, Stopped::Answer);
     assert_eq!(stage.texts()[0], "{}");
     assert!(

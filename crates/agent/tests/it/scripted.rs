@@ -12,7 +12,7 @@ use switchboard_models::{
     AiMessage, Arguments, FailureKind, Message, Model, ModelCall, ModelError, Provider, Request,
     StopReason, ToolChoice, ToolReply, Turn, Usage, model,
 };
-use switchboard_runtime::ToolExecutor;
+use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor};
 use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{BoxFuture, CallContext, ProgressUpdate, ToolOutput};
 
@@ -132,6 +132,16 @@ impl Stage {
 
     pub(crate) fn configured(mut self, toml: &str) -> Self {
         self.config = toml::from_str(toml).unwrap();
+        self
+    }
+
+    /// Has one more tool, which policy denies.
+    pub(crate) fn denying(mut self, name: &str) -> Self {
+        let rules = PolicyConfig { deny: vec![name.to_owned()], ..PolicyConfig::default() };
+        self.executor = ToolExecutor::builder().policy(RulePolicy::new(rules).unwrap()).build();
+        for tool in tools(&self.witness).into_iter().chain([Fake::echoes(name)]) {
+            self.executor.tools().add(tool).unwrap();
+        }
         self
     }
 

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The body of a request.
-pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(config.model));
     body.insert("stream".to_owned(), json!(request.stream));
