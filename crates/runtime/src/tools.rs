@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec};
 use tokio::sync::{Semaphore, watch};
 use tracing::warn;
@@ -11,7 +11,8 @@ use tracing::warn;
 use crate::{
     config::Config,
     registry::{Registry, Server},
-    validate::{Check, SchemaError},
+    rename,
+    validate::{self, Check, SchemaError},
 };
 
 /// Holds local and server tools alike, in the order of the config.
@@ -41,6 +42,17 @@ impl RegisteredTool {
     /// What is known of it.
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
+    }
+
+    /// Whether a call with these arguments would pass validation, argument names fixed as a call fixes them.
+    pub fn accepts(&self, args: &Map<String, Value>) -> bool {
+        let args = rename::for_server(self.spec(), args.clone());
+        self.check.accepts(&Value::Object(args))
+    }
+
+    /// What a call must bring, as errors say it; none where nothing is required.
+    pub fn required(&self) -> Option<String> {
+        validate::required(&self.spec().parameters)
     }
 
     /// The tool itself.
