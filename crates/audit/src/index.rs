@@ -51,12 +51,14 @@ impl Index {
         move |source| Error::Index { tried, path, source }
     }
 
-    /// Forgets what a dropped segment held.
-    pub(crate) fn forget(&mut self, segment: u64) -> Result<(), Error> {
+    /// Forgets what a dropped segment held, whose last tick was `until`.
+    pub(crate) fn forget(&mut self, segment: u64, until: u64) -> Result<(), Error> {
         let tried = self.tried("change");
         let mut forget = || {
             let change = self.connection.transaction()?;
-            change.execute("DELETE FROM calls WHERE segment = ?1", [segment])?;
+            // The oldest go first, so the ticks up to its last are few.
+            let calls = "DELETE FROM calls WHERE tick <= ?2 AND segment = ?1";
+            change.execute(calls, [segment, until])?;
             change.execute("DELETE FROM artifacts WHERE segment = ?1", [segment])?;
             change.execute("DELETE FROM segments WHERE number = ?1", [segment])?;
             change.commit()
