@@ -5,7 +5,12 @@ mod feed;
 
 pub(crate) use feed::segments;
 
-use std::{fs, path::Path, path::PathBuf, time::Duration};
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rusqlite::{Connection, ErrorCode};
 use tracing::warn;
@@ -79,11 +84,12 @@ impl Index {
         shrink.map_err(self.tried("shrink"))
     }
 
-    /// How far each segment was read.
-    pub(crate) fn read_to(&self) -> Result<Vec<(u64, u64)>, Error> {
+    /// How far each segment was read, and the hash of the line there.
+    pub(crate) fn read_to(&self) -> Result<HashMap<u64, (u64, String)>, Error> {
         let read = || {
-            let mut rows = self.connection.prepare("SELECT number, read FROM segments")?;
-            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<Vec<_>, _>>()
+            let mut rows = self.connection.prepare("SELECT number, read, last FROM segments")?;
+            rows.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
+                .collect::<Result<_, _>>()
         };
         read().map_err(self.tried("read"))
     }

@@ -52,7 +52,8 @@ pub(crate) struct Manifest {
     pub(crate) damage: Vec<(u64, &'static str)>,
     /// How many bytes are good; what follows was torn.
     good: u64,
-    next: u64,
+    /// The number of the next segment.
+    pub(crate) next: u64,
     sync: bool,
 }
 
@@ -139,12 +140,11 @@ impl Manifest {
         self.entries.iter().filter(|entry| !entry.dropped)
     }
 
-    /// Begins a segment; returns its number and the hash that its header follows.
-    pub(crate) fn begin(&mut self, guard: &Guard) -> Result<(u64, Hash), Error> {
-        let number = self.next;
-        let body = Body::new("opened", number).at(SystemTime::now());
+    /// Begins the segment with the next number; returns the hash that its header follows.
+    pub(crate) fn begin(&mut self, guard: &Guard) -> Result<Hash, Error> {
+        let body = Body::new("opened", self.next).at(SystemTime::now());
         self.append(body.with("process", std::process::id()), guard)?;
-        Ok((number, self.last))
+        Ok(self.last)
     }
 
     /// Notes what a segment held when it was sealed.
@@ -258,7 +258,8 @@ mod tests {
         let mut manifest = Manifest::read(&layout).unwrap();
         let end = SegmentEnd { lines: 1, bytes: 1, last: String::new(), until: 1 };
         for _ in 0..5 {
-            let (number, _) = manifest.begin(&guard).unwrap();
+            let number = manifest.next;
+            manifest.begin(&guard).unwrap();
             manifest.seal(number, &end, &guard).unwrap();
         }
         for number in 1..=3 {
@@ -272,8 +273,8 @@ mod tests {
         }
         // A checkpoint, two lines for each that is left, and three that came after them.
         assert_eq!(manifest.lines, 8);
-        let (number, hash) = manifest.begin(&guard).unwrap();
-        assert_eq!(number, 6);
+        assert_eq!(manifest.next, 6);
+        let hash = manifest.begin(&guard).unwrap();
         let manifest = Manifest::read(&layout).unwrap();
         assert_eq!((manifest.damage.len(), manifest.last), (0, hash));
     }

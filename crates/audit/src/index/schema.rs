@@ -11,9 +11,10 @@ pub(super) const VERSION: i64 = 1;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments`
 /// where they are so long that only the journal has them.
-/// `segment`, `offset` and `length` say where in the journal a call's lines are.
+/// `read` and `last` say how far a segment was read, and the hash of the line there; `segment`, `offset` and `length`
+/// where in the journal a call's lines are.
 const TABLES: &str = "
-    CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL);
+    CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL, last TEXT NOT NULL);
     CREATE TABLE calls (
         id TEXT NOT NULL PRIMARY KEY,
         tick INTEGER NOT NULL,
