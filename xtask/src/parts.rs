@@ -1,12 +1,13 @@
-//! Installs what the tests need beyond Rust: Debian packages, npm packages, Python packages.
+//! Installs what the tests need beyond Rust: Debian packages, npm packages, Python packages, data.
 //!
-//! What is needed is declared: Debian's in `debian::PACKAGES`, npm's and Python's as folders under `parts/`. The
-//! latter two are installed under `.parts/`, which git ignores. A part that cannot be had is an error: a test that
+//! What is needed is declared: Debian's in `debian::PACKAGES`, the others as folders under `parts/`. The
+//! latter are installed under `.parts/`, which git ignores. A part that cannot be had is an error: a test that
 //! is skipped proves nothing.
 
 mod debian;
 mod npm;
 mod python;
+mod data;
 mod stamp;
 
 use std::fs::{self, File, TryLockError};
@@ -28,6 +29,8 @@ pub(crate) fn install() -> Result<PathBuf> {
             npm::install(&part)
                 .with_context(|| format!("failed to install part `{}`", part.name))?;
             python::install(&part)
+                .with_context(|| format!("failed to install part `{}`", part.name))?;
+            data::install(&part)
                 .with_context(|| format!("failed to install part `{}`", part.name))?;
         }
         Ok(())

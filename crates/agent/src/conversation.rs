@@ -111,7 +111,7 @@ fn unknown(call: &ModelCall) -> ToolReply {
         content: UNKNOWN.to_owned(),
         tool_call_id: call.id.clone(),
         is_error: true,
-        images: Vec::new(),
+        ..ToolReply::default()
     }
 }
 

@@ -83,7 +83,15 @@ pub(crate) fn calls(run: &mut Run<'_>, calls: &[ModelCall], held: Option<&Held>)
             Ok(call) => (call, None),
             Err(unparsable) => {
                 let empty = ToolCall::new(call.name.clone(), Map::new()).with_id(call.id.clone());
-                (empty, Some(ToolError::invalid(unparsable)))
+                let tool = run.agent.executor.tools().lookup(&call.name).ok();
+                let error = ToolError::invalid(unparsable);
+                (
+                    empty,
+                    Some(match tool.and_then(|tool| tool.required()) {
+                        Some(required) => error.with_hint(required),
+                        None => error,
+                    }),
+                )
             }
         };
         let mut step = Step { position, call: tool_call, refused: problem, nudge: None };

@@ -1,12 +1,14 @@
 //! One run of the loop.
 
-use std::pin::pin;
+use std::{
+    pin::pin,
+    sync::{Mutex, PoisonError},
+};
 
 use serde_json::Value;
 use switchboard_models::{
-    FailureKind, Message, ModelError, Request, StopReason, ToolChoice, Turn, Usage,
+    AiMessage, FailureKind, Message, ModelError, Request, StopReason, ToolChoice, Turn, Usage,
 };
-use switchboard_runtime::validate::Check;
 use switchboard_toolcall::{CallContext, CancellationToken};
 use tokio::time::{Instant, sleep_until};
 
@@ -61,10 +63,14 @@ impl<'a> Run<'a> {
             if let Some(stopped) = self.is_over() {
                 return self.stopped(stopped);
             }
-            let turn = match self.ask(conversation.messages(), last).await {
+            let said = Mutex::new(String::new());
+            let turn = match self.ask(conversation.messages(), last, &said).await {
                 Some(Ok(turn)) => turn,
                 Some(Err(error)) => return self.failed(error),
-                None => return self.stopped(self.is_over().unwrap_or(Stopped::Budget)),
+                None => {
+                    keep_partial(conversation, said);
+                    return self.stopped(self.is_over().unwrap_or(Stopped::Budget));
+                }
             };
             self.account(&turn);
             if turn.message.tool_calls.is_empty() {
@@ -79,14 +85,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Asks for one turn; none where the run ends before it comes.
-    async fn ask(&self, messages: &[Message], last: bool) -> Option<Result<Turn, ModelError>> {
+    /// Asks for one turn; none where the run ends before it comes. `said` has the text that was shown.
+    async fn ask(
+        &self,
+        messages: &[Message],
+        last: bool,
+        said: &Mutex<String>,
+    ) -> Option<Result<Turn, ModelError>> {
         let tools = self.agent.offered();
         let specs: Vec<_> = tools.iter().map(|tool| shown_spec(tool)).collect();
         let validate = |name: &str, args: &Value| {
-            let spec = specs.iter().find(|spec| spec.name == name);
-            let check = spec.map(|spec| Check::compile(&spec.parameters, spec.settings.strictness));
-            check.is_some_and(|check| check.is_ok_and(|check| check.accepts(args)))
+            let tool = tools.iter().find(|tool| **tool.name() == *name);
+            args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.accepts(args)))
         };
         let mut request = Request::new(messages)
             .with_tools(specs.iter().map(AsRef::as_ref))
@@ -96,6 +106,9 @@ impl<'a> Run<'a> {
             request.choice = ToolChoice::Never;
         }
         let tell = |event| {
+            if let switchboard_models::Event::Text(text) = &event {
+                said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+            }
             if let Some(event) = Event::of_model(event) {
                 (self.events)(event);
             }
@@ -181,5 +194,14 @@ impl<'a> Run<'a> {
 
     fn failed(&self, error: ModelError) -> Outcome {
         Outcome { error: Some(error), ..self.stopped(Stopped::ModelFailed) }
+    }
+}
+
+/// Keeps what the user has read of a turn that was stopped, so that both remember the same. Every provider takes a message
+/// of plain text before the user's next one; a call that had begun is not in it, nor are thoughts without their signature.
+fn keep_partial(conversation: &mut Conversation, said: Mutex<String>) {
+    let said = said.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if !said.trim().is_empty() {
+        conversation.append(AiMessage::text(said));
     }
 }

@@ -1,10 +1,15 @@
 //! What can be written on the command line.
 
+mod asking;
+
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use clap_complete::Shell;
+use switchboard_gateway::access::Rate;
 use switchboard_toolcall::HumanDuration;
+
+pub(crate) use asking::{Ask, Asked, Chat};
 
 /// Runs the tools that AI models call, through one safe executor.
 #[derive(Debug, Parser)]
@@ -19,11 +24,13 @@ use switchboard_toolcall::HumanDuration;
   switchboard call math_eval '{\"expression\":\"2+2\"}'
   switchboard call math_eval expression=2+2
   switchboard call time__get_current_time timezone=Europe/Berlin
+  switchboard ask \"How many cm are 2 inch?\"
+  switchboard chat
   switchboard import claude
   switchboard tools --config ~/.cursor/mcp.json
   switchboard doctor
 
-Exit status: 0 success, 1 the tool failed, 2 wrong usage or config."
+Exit status: 0 success, 1 the tool or the answer failed, 2 wrong usage or config."
 )]
 pub(crate) struct Cli {
     /// The config file [default: $SWITCHBOARD_CONFIG, ./switchboard.toml,
@@ -50,14 +57,20 @@ pub(crate) enum Command {
     Resources(Resources),
     /// List the prompts of the servers, or get one
     Prompts(Prompts),
-    /// Check the config, the tools, the servers and what they need
+    /// Ask a model one question; it may call the tools
+    Ask(Ask),
+    /// Talk with a model, which may call the tools
+    Chat(Chat),
+    /// Check the config, the tools, the servers, the models and what they need
     Doctor(Doctor),
     /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
     Import(Import),
     /// Print a completion script for a shell
     Completions(Completions),
-    /// Serve the tools to MCP clients and programs (comes with a later version)
-    Serve,
+    /// Serve the tools to MCP clients and programs
+    Serve(Serve),
+    /// Make, list and revoke the tokens that clients of `serve` bear
+    Token(Token),
 }
 
 #[derive(Debug, Args)]
@@ -157,11 +170,14 @@ pub(crate) struct Prompts {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Starts every server and waits until each is connected or given up.
+#[command(
+    after_help = "Starts every server and waits until each is connected or given up. Models are not asked; whether
+one on this machine can be reached is looked at.
 
-Exit status: 0 all is well, 1 something is broken.")]
+Exit status: 0 all is well, 1 something is broken."
+)]
 pub(crate) struct Doctor {
-    /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}]}
+    /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}], models: [{name, key, …}]}
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -182,6 +198,83 @@ pub(crate) struct Import {
     pub(crate) source: PathBuf,
 
     /// Print {source, config, servers: [{name, action, reason?, notes}]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard serve                                  on 127.0.0.1:7300, for programs of this machine
+  switchboard serve --stdio                          for one MCP client that starts us, such as Claude Desktop
+  switchboard serve --listen 0.0.0.0:7300            for others too; wants a token, see `switchboard token`
+
+MCP clients find the tools at /mcp, programs at /api/tools, Prometheus at /metrics. SIGTERM and Ctrl-C let running
+calls finish.
+
+Exit status: 0 told to stop, 2 wrong usage or config, or the address cannot be had.")]
+pub(crate) struct Serve {
+    /// Serve one MCP client over stdin and stdout
+    #[arg(long, conflicts_with = "listen")]
+    pub(crate) stdio: bool,
+
+    /// Where to listen [default: 127.0.0.1:7300]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<String>,
+
+    /// Print {address, mcp, api} on one line as soon as it listens
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard token new --name agent-7 --tools 'time__*' --rate 100/m
+  switchboard token list
+  switchboard token revoke agent-7
+
+A token is shown once; only its hash is kept. A running `serve` knows new and revoked tokens within a second.")]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) action: TokenAction,
+}
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenAction {
+    /// Make a token and show it, once
+    New(NewToken),
+    /// List the tokens, without their secrets
+    List {
+        /// Print an array of {name, tools, rate, concurrent, created}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a token worthless
+    Revoke {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewToken {
+    /// Who will bear it; records call the caller so
+    #[arg(long)]
+    pub(crate) name: String,
+
+    /// Which tools it may see and call; may be given several times [default: all]
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
+
+    /// How many requests it may make, such as 10/s, 100/m or 5000/h [default: no limit]
+    #[arg(long)]
+    pub(crate) rate: Option<Rate>,
+
+    /// How many requests it may have at once [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) concurrent: Option<usize>,
+
+    /// Print {token, name}
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -4,11 +4,14 @@ mod tools;
 mod call;
 mod resources;
 mod prompts;
+mod ask;
+mod chat;
 mod lists;
 mod doctor;
 mod import;
 mod completions;
 mod serve;
+mod token;
 
 use std::process::ExitCode;
 
@@ -24,9 +27,12 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Call(call) => call::run(call, cli),
         Command::Resources(resources) => resources::run(resources, cli),
         Command::Prompts(prompts) => prompts::run(prompts, cli),
+        Command::Ask(ask) => ask::run(ask, cli),
+        Command::Chat(chat) => chat::run(chat, cli),
         Command::Doctor(doctor) => doctor::run(doctor, cli),
         Command::Import(import) => import::run(import, cli),
         Command::Completions(completions) => completions::run(completions),
-        Command::Serve => Ok(serve::run()),
+        Command::Serve(serve) => serve::run(serve, cli),
+        Command::Token(token) => token::run(token),
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Context;
 use switchboard_mcp::{
-    client::{GivenUp, NoAnswers, Server, Servers, State, Surroundings, config::Start},
+    client::{GivenUp, Server, Servers, State, Surroundings, config::Start},
     guard::Guard,
 };
 use switchboard_runtime::ToolManager;
@@ -27,7 +27,7 @@ pub(crate) use needs::Needs;
 
 /// The servers of the config, of which those that are needed run.
 pub(crate) struct Connections {
-    servers: Servers,
+    servers: Arc<Servers>,
     /// What people have been told of servers that were given up.
     given_up: watch::Sender<Vec<GivenUp>>,
 }
@@ -44,13 +44,17 @@ impl House {
         let mut answers = questions::Answers::new(&loaded.inputs);
         for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
             let is_needed = needs.includes(name);
-            config.start = if is_needed { Start::Eager } else { Start::OnDemand };
+            config.start = match needs {
+                Needs::AsSet => config.start,
+                _ if is_needed => Start::Eager,
+                _ => Start::OnDemand,
+            };
             if is_needed {
                 let place = || format!("{}: server `{name}`", loaded.place_of_server(name));
                 inputs::fill(config, &mut |id| answers.to(id)).with_context(place)?;
             }
         }
-        let servers = Servers::start(configs, self.executor.tools(), &around)?;
+        let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
         Ok(Connections { servers, given_up })
     }
 
@@ -69,7 +73,7 @@ impl House {
         Surroundings {
             tools,
             mcp: loaded.settings.mcp.clone(),
-            answers: Arc::new(NoAnswers),
+            answers: self.answers.clone(),
             announce: Arc::new(announce),
             guard: guard.ok(),
         }
@@ -93,6 +97,11 @@ impl Connections {
         self.servers.all()
     }
 
+    /// The servers themselves, for who runs on beside them.
+    pub(crate) fn servers(&self) -> &Arc<Servers> {
+        &self.servers
+    }
+
     /// What is known of a server that was given up.
     pub(crate) fn given_up(&self, server: &str) -> Option<GivenUp> {
         self.given_up.borrow().iter().rev().find(|given_up| given_up.server == server).cloned()
@@ -105,6 +114,18 @@ impl Connections {
             self.told().await;
         };
         if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
+    }
+
+    /// As [`settled`](Self::settled), unless somebody presses Ctrl-C.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    pub(crate) async fn ready(&self, is_watched: bool) -> anyhow::Result<()> {
+        let settled = async {
+            self.settled(is_watched).await;
+            Ok(())
+        };
+        unless_interrupted(settled).await
     }
 
     /// Waits until people have read of every server that was given up: a server counts as given up a moment before.
@@ -155,16 +176,47 @@ pub(crate) fn with_servers<T>(
     needs: Needs<'_>,
     work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
+    on_runtime(while_connected(house, loaded, needs, work))
+}
+
+/// As [`with_servers`], where a runtime is there already.
+///
+/// # Errors
+/// As [`with_servers`].
+pub(crate) async fn while_connected<T>(
+    house: &House,
+    loaded: &Loaded,
+    needs: Needs<'_>,
+    work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let connections = house.connect(loaded, needs)?;
+    let outcome = work(&connections).await;
+    connections.close().await;
+    outcome
+}
+
+/// Does `work` on a runtime of its own.
+///
+/// # Errors
+/// As `work`; or there is no runtime to be had.
+pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     // A worker beside the tool's, so that one that blocks cannot hold up its deadline.
     let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("failed to start the runtime")?;
-    let outcome = runtime.block_on(async {
-        let connections = house.connect(loaded, needs)?;
-        let outcome = work(&connections).await;
-        connections.close().await;
-        outcome
-    });
+    let outcome = runtime.block_on(work);
     // A tool that goes on after its deadline must not keep us.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// As [`on_runtime`], for what serves many at once.
+///
+/// # Errors
+/// As [`on_runtime`].
+pub(crate) fn on_every_core<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("failed to start the runtime")?;
+    let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     outcome
 }
@@ -181,6 +233,9 @@ pub(crate) async fn unless_interrupted<T>(
         _ = signal::ctrl_c() => Err(Interrupted.into()),
     }
 }
+
+/// The exit status of what Ctrl-C ended, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Somebody pressed Ctrl-C.
 #[derive(Debug)]

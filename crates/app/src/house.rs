@@ -1,17 +1,36 @@
 //! The wiring: settings → executor with its tools.
 
+use std::sync::Arc;
+
 use anyhow::anyhow;
 use switchboard_local::{HandlerKind, Handlers, builtins};
-use switchboard_mcp::client::ServerConfig;
+use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
 use switchboard_runtime::{RulePolicy, ToolExecutor, services};
 
-use crate::settings::Loaded;
+use crate::{records::Records, settings::Loaded};
 
 /// Everything that runs.
 pub(crate) struct House {
     pub(crate) executor: ToolExecutor,
     /// What defined tools may call.
     pub(crate) handlers: Handlers,
+    /// Who answers what servers ask.
+    pub(crate) answers: Arc<dyn Answers>,
+}
+
+/// What surrounds the executor, where a command wants it to be something of its own.
+pub(crate) struct Around {
+    /// Keeps the records.
+    pub(crate) records: Records,
+    /// Who answers what servers ask.
+    pub(crate) answers: Arc<dyn Answers>,
+}
+
+impl Around {
+    /// As the settings say, with nobody to answer servers.
+    fn usual(loaded: &Loaded) -> Self {
+        Self { records: Records::of(loaded), answers: Arc::new(NoAnswers) }
+    }
 }
 
 impl House {
@@ -20,7 +39,15 @@ impl House {
     /// # Errors
     /// Something in the config cannot be used; all such problems are told at once.
     pub(crate) fn build(loaded: &Loaded) -> anyhow::Result<Self> {
-        let (house, problems) = Self::try_build(loaded);
+        Self::build_in(loaded, Around::usual(loaded))
+    }
+
+    /// As [`build`](Self::build), in other surroundings.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub(crate) fn build_in(loaded: &Loaded, around: Around) -> anyhow::Result<Self> {
+        let (house, problems) = Self::try_build_in(loaded, around);
         match house {
             Some(house) if problems.is_empty() => Ok(house),
             _ => Err(anyhow!(problems.join("\n       "))),
@@ -29,6 +56,10 @@ impl House {
 
     /// Puts together what can be, and tells what cannot.
     pub(crate) fn try_build(loaded: &Loaded) -> (Option<Self>, Vec<String>) {
+        Self::try_build_in(loaded, Around::usual(loaded))
+    }
+
+    fn try_build_in(loaded: &Loaded, around: Around) -> (Option<Self>, Vec<String>) {
         let mut problems = Vec::new();
         if loaded.settings.executor.max_concurrent == 0 {
             let place = loaded.place_of_section("executor");
@@ -43,8 +74,10 @@ impl House {
             }
         };
         let config = loaded.settings.executor.clone();
-        let executor = ToolExecutor::builder().config(config).policy(policy).build();
-        let house = Self { executor, handlers: Handlers::new() };
+        let executor = ToolExecutor::builder().config(config).policy(policy);
+        let Records { recorder, artifacts, .. } = around.records;
+        let executor = executor.recorder(recorder).artifacts(artifacts).build();
+        let house = Self { executor, handlers: Handlers::new(), answers: around.answers };
         house.add_own_tools(loaded, &mut problems);
         house.add_defined_tools(loaded, &mut problems);
         (Some(house), problems)

@@ -12,13 +12,16 @@ use crate::{
 /// Starts logging at the level of `RUST_LOG`, or what suits the command.
 pub(crate) fn start(cli: &Cli) {
     let default = match cli.command {
-        Command::Serve => "info",
+        Command::Serve(_) => "info",
         Command::Tools(_)
         | Command::Call(_)
         | Command::Resources(_)
         | Command::Prompts(_)
+        | Command::Ask(_)
+        | Command::Chat(_)
         | Command::Doctor(_)
         | Command::Import(_)
+        | Command::Token(_)
         | Command::Completions(_) => "warn",
     };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());

@@ -24,6 +24,9 @@ use std::{
 use anyhow::{Context, anyhow};
 use indexmap::IndexMap;
 use serde::Deserialize;
+use switchboard_agent::Config as AgentConfig;
+use switchboard_audit::Config as AuditConfig;
+use switchboard_gateway::Config as ServeConfig;
 use switchboard_local::{BuiltinsConfig, ToolDefinition};
 use switchboard_mcp::client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
@@ -51,8 +54,14 @@ pub(crate) struct Settings {
     pub(crate) mcp: McpConfig,
     /// `[servers.*]`, in the order of the file.
     pub(crate) servers: IndexMap<String, ServerConfig>,
+    /// `[audit]`
+    pub(crate) audit: AuditConfig,
+    /// `[serve]`
+    pub(crate) serve: ServeConfig,
     /// `[models.*]`, in the order of the file
     pub(crate) models: IndexMap<String, ModelConfig>,
+    /// `[agent]`
+    pub(crate) agent: AgentConfig,
 }
 
 /// Settings, and where they came from.
@@ -67,6 +76,8 @@ pub(crate) struct Loaded {
     tools: Vec<usize>,
     /// The lines of the servers, by name.
     servers: BTreeMap<String, usize>,
+    /// The lines of the models, by name.
+    models: BTreeMap<String, usize>,
     /// What `${input:…}` in the servers are, where the config is VS Code's.
     pub(crate) inputs: Vec<Input>,
 }
@@ -85,6 +96,11 @@ impl Loaded {
     /// `file:line` of a server, for messages.
     pub(crate) fn place_of_server(&self, name: &str) -> String {
         self.place(self.servers.get(name))
+    }
+
+    /// `file:line` of a model, for messages.
+    pub(crate) fn place_of_model(&self, name: &str) -> String {
+        self.place(self.models.get(name))
     }
 
     /// The servers that are to be used, in order.
@@ -164,7 +180,10 @@ fn read(config: Parsed, file: &Path, variable: Variable<'_>) -> Result<Loaded, P
                 ("tools", Content::List(tools)) => {
                     loaded.tools = tools.iter().map(|tool| tool.line).collect();
                 }
-                ("servers", Content::Table(servers)) => loaded.servers = lines_of(servers)?,
+                ("servers", Content::Table(servers)) => {
+                    loaded.servers = lines_of("servers", servers)?
+                }
+                ("models", Content::Table(models)) => loaded.models = lines_of("models", models)?,
                 _ => {}
             }
         }
@@ -197,13 +216,13 @@ fn adopted(
     Ok((Node::new(1, root), config.inputs))
 }
 
-/// The lines of the servers. JSON can name one twice, and a map would keep the last without a word.
-fn lines_of(servers: &[(Key, Node)]) -> Result<BTreeMap<String, usize>, Problem> {
+/// The lines of what a section names. JSON can name one twice, and a map would keep the last without a word.
+fn lines_of(section: &str, named: &[(Key, Node)]) -> Result<BTreeMap<String, usize>, Problem> {
     let mut lines = BTreeMap::new();
-    for (key, _) in servers {
+    for (key, _) in named {
         if lines.insert(key.name.clone(), key.line).is_some() {
             let what = format!("`{}` is given twice", key.name);
-            return Err(Problem::new(what).at(key.line).inside(Step::key("servers")));
+            return Err(Problem::new(what).at(key.line).inside(Step::key(section)));
         }
     }
     Ok(lines)

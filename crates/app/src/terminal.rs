@@ -39,9 +39,17 @@ pub(crate) fn width() -> usize {
 /// # Errors
 /// Stdout takes no more; but a reader that has seen enough, as `head` has, is no error.
 pub(crate) fn print(text: &str) -> Result<(), WriteError> {
-    let mut stdout = io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(end.as_bytes()));
+    write(&format!("{text}{end}"))
+}
+
+/// Writes text to stdout as it is.
+///
+/// # Errors
+/// As [`print`].
+pub(crate) fn write(text: &str) -> Result<(), WriteError> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes());
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(WriteError(error)),
         _ => Ok(()),
@@ -100,6 +108,11 @@ impl Paint {
     /// For stdout, as the user wants it.
     pub(crate) fn stdout(choice: ColorChoice) -> Self {
         Self(colours(choice, &io::stdout()))
+    }
+
+    /// For stderr, as the user wants it.
+    pub(crate) fn stderr(choice: ColorChoice) -> Self {
+        Self(colours(choice, &io::stderr()))
     }
 
     pub(crate) fn bold(self, text: &str) -> String {

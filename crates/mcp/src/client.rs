@@ -14,6 +14,7 @@ pub mod negotiate;
 pub mod session;
 pub mod usage;
 pub mod inbox;
+pub mod under_way;
 pub mod discover;
 pub mod tool;
 pub mod headers;

@@ -8,4 +8,4 @@ pub use client::Client;
 pub use convert::convert_tools;
 
 #[cfg(test)]
-pub(crate) use wire::Answer;
+pub(crate) use {convert::request, wire::Answer};

@@ -55,7 +55,7 @@ impl FromStr for Provider {
 }
 
 /// How a model is reached and asked.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Whose wire it speaks.
@@ -81,6 +81,9 @@ pub struct ModelConfig {
     pub truncate: bool,
     /// Which tools the model is offered (globs); all where unset.
     pub tools: Option<Vec<String>>,
+    /// Whether the model hears: audio results of tools are sent to it. Only openai has a way to do so.
+    #[serde(default)]
+    pub audio: bool,
     /// Whether calls that leak as text are recovered; never for anthropic.
     #[serde(default = "yes")]
     pub recover_calls: bool,
@@ -114,6 +117,7 @@ impl ModelConfig {
             keep_alive: None,
             truncate: false,
             tools: None,
+            audio: false,
             recover_calls: true,
             headers: BTreeMap::new(),
             connect_timeout: None,
@@ -129,6 +133,49 @@ impl ModelConfig {
     /// Long, because a local model may have to be loaded, and an answer in one piece is silent until it is whole.
     pub(crate) fn idle_timeout(&self) -> Duration {
         self.idle_timeout.map_or(Duration::from_secs(300), |time| time.0)
+    }
+}
+
+impl fmt::Debug for ModelConfig {
+    /// Without the passwords that people write into addresses.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base_url = self.base_url.as_deref().map(without_credentials);
+        f.debug_struct("ModelConfig")
+            .field("provider", &self.provider)
+            .field("model", &self.model)
+            .field("base_url", &base_url)
+            .field("api_key", &self.api_key)
+            .field("max_tokens", &self.max_tokens)
+            .field("temperature", &self.temperature)
+            .field("num_ctx", &self.num_ctx)
+            .field("think", &self.think)
+            .field("keep_alive", &self.keep_alive)
+            .field("truncate", &self.truncate)
+            .field("tools", &self.tools)
+            .field("audio", &self.audio)
+            .field("recover_calls", &self.recover_calls)
+            .field("headers", &self.headers)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("max_retries", &self.max_retries)
+            .finish()
+    }
+}
+
+/// The address without user, password and parameters, also where it is no address at all.
+fn without_credentials(address: &str) -> String {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), address),
+    };
+    let (rest, parameters) = match rest.split_once(['?', '#']) {
+        Some((rest, _)) => (rest, "?…"),
+        None => (rest, ""),
+    };
+    // The last one: a password may have one in it.
+    match rest.rsplit_once('@') {
+        Some((_, place)) => format!("{scheme}…@{place}{parameters}"),
+        None => format!("{scheme}{rest}{parameters}"),
     }
 }
 
@@ -186,9 +233,26 @@ mod tests {
         assert_eq!(config.idle_timeout(), Duration::from_secs(30));
         assert_eq!(config.think, Some(Think::Level("low".to_owned())));
         assert!(!format!("{config:?}").contains("secret"), "{config:?}");
+        assert!(!config.audio && format!("{config:?}").contains("http://127.0.0.1:11434"));
         let error = toml::from_str::<ModelConfig>("provider = \"x\"\nmodel = \"m\"").unwrap_err();
         assert!(error.to_string().contains("anthropic"), "{error}");
         let wrong = "provider = \"openai\"\nmodel = \"m\"\nmodle = 1";
         assert!(toml::from_str::<ModelConfig>(wrong).unwrap_err().to_string().contains("modle"));
+    }
+
+    #[test]
+    fn no_password_is_shown() {
+        for (address, shown) in [
+            ("http://me:hunter2@host:1/v1", "http://…@host:1/v1"),
+            ("https://me:hun@ter2@host/v1?key=hunter2", "https://…@host/v1?…"),
+            ("me:hunter2@host", "…@host"),
+            ("https://host/v1", "https://host/v1"),
+        ] {
+            let mut config = ModelConfig::new(Provider::OpenAi, "m");
+            config.base_url = Some(address.to_owned());
+            let debug = format!("{config:?}");
+            assert!(debug.contains(&format!("Some(\"{shown}\")")), "{debug}");
+            assert!(!debug.contains("ter2"), "{debug}");
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
+use switchboard_testkit::rules;
 use switchboard_toolcall::ToolSpec;
 
 use crate::{
-    Arguments, Message, Provider, Request, anthropic, exchange::Reader, lower, ollama, openai,
-    recover, sink::Sink, turn,
+    AiMessage, Arguments, Image, Message, ModelCall, ModelConfig, Native, Provider, Request,
+    ToolReply, anthropic, exchange::Reader, lower, ollama, openai, recover, sink::Sink, turn,
 };
 
 const PROVIDERS: [Provider; 3] = [Provider::Anthropic, Provider::OpenAi, Provider::Ollama];
@@ -79,7 +80,94 @@ fn read<R: Reader>(messages: &[Value]) -> Option<turn::Draft> {
     reader.finish().ok()
 }
 
+/// What a model says in one turn: text, calls with ids and arguments of any kind, and how each ends.
+#[derive(Clone, Debug)]
+struct Spoken {
+    text: &'static str,
+    calls: Vec<(&'static str, &'static str, &'static str, ToolReply)>,
+    thought: bool,
+}
+
+fn spoken() -> impl Strategy<Value = Spoken> {
+    let texts = prop::sample::select(vec!["", " ", "Hi", "{\"a\":1}"]);
+    let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
+    let replies = (any::<bool>(), any::<bool>(), prop::sample::select(vec!["", "ok", "Error: no"]));
+    let reply = replies.prop_map(move |(is_error, pictured, content)| {
+        let images = if pictured { vec![image.clone()] } else { Vec::new() };
+        ToolReply { content: content.to_owned(), is_error, images, ..ToolReply::default() }
+    });
+    let ids = prop::sample::select(vec!["call_", "functions.f:", "é", "toolu_"]);
+    let names = prop::sample::select(vec!["f", "home.light", "gone", "ein Name"]);
+    let args = prop::sample::select(vec!["{}", "{\"a\":1.0}", "{\"a", "[1]", ""]);
+    let calls = prop::collection::vec((ids, names, args, reply), 0..4);
+    (texts, calls, any::<bool>()).prop_map(|(text, calls, thought)| Spoken { text, calls, thought })
+}
+
+/// A conversation as the loop keeps it: the user asks first and last, every call has its reply.
+fn conversation(turns: Vec<(bool, Spoken)>, thinker: Provider) -> Vec<Message> {
+    let mut messages = vec![Message::System("Obey.".to_owned()), Message::User("Go".to_owned())];
+    for (reminded, spoken) in turns {
+        let place = messages.len();
+        let (mut tool_calls, mut replies) = (Vec::new(), Vec::new());
+        for (position, (id, name, args, reply)) in spoken.calls.into_iter().enumerate() {
+            let id = format!("{id}{place}_{position}");
+            replies.push(Message::Tool(ToolReply { tool_call_id: id.clone(), ..reply }));
+            let args = Arguments::parse(args);
+            tool_calls.push(ModelCall { id, name: name.to_owned(), args, recovered: false });
+        }
+        let answered = tool_calls.is_empty();
+        let thought = match thinker {
+            Provider::Anthropic => json!([{"type": "thinking", "thinking": "", "signature": "s"}]),
+            Provider::OpenAi => json!({"message": {"reasoning_content": "Hm"}}),
+            Provider::Ollama => json!({"thinking": "Hm"}),
+        };
+        let native = spoken.thought.then_some(Native { provider: thinker, content: thought });
+        messages.push(Message::Ai(AiMessage {
+            content: spoken.text.to_owned(),
+            tool_calls,
+            native,
+        }));
+        messages.extend(replies);
+        if reminded {
+            messages.push(Message::System("Mind the time.".to_owned()));
+        }
+        if answered {
+            messages.push(Message::User("Go on".to_owned()));
+        }
+    }
+    messages
+}
+
+/// The body that a provider would get.
+fn body(provider: Provider, messages: &[Message]) -> Value {
+    let specs = [
+        ToolSpec::new("f", "", json!({"type": "object"})),
+        ToolSpec::new("home.light", "", json!({"oneOf": [{"type": "object"}, {"$ref": "#/x"}]})),
+    ];
+    let request = Request::new(messages).with_tools(&specs);
+    let lowered = lower::tools(provider, &request.tools);
+    let config = ModelConfig::new(provider, "m");
+    match provider {
+        Provider::Anthropic => anthropic::request(&config, &request, &lowered),
+        Provider::OpenAi => openai::request(&config, &request, &lowered),
+        Provider::Ollama => ollama::request(&config, &request, &lowered),
+    }
+}
+
 proptest! {
+    // ML-5, ML-6: whatever was said and whoever said it, no provider has a reason to reject it.
+    #[test]
+    fn any_conversation_can_be_sent_to_anybody(
+        turns in prop::collection::vec((any::<bool>(), spoken()), 0..6),
+        thinker in prop::sample::select(PROVIDERS.to_vec()),
+    ) {
+        let messages = conversation(turns, thinker);
+        for provider in PROVIDERS {
+            let body = body(provider, &messages);
+            prop_assert_eq!(rules::broken(provider.code(), &body), Vec::<String>::new(), "{:#}", body);
+        }
+    }
+
     // ML-1, ML-3: every call has an id of its own, and arguments that can be sent again.
     #[test]
     fn readers_bear_anything(messages in prop::collection::vec(nonsense(), 0..6)) {

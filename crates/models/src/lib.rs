@@ -5,6 +5,7 @@
 //! calls, and asking again with their results, is the agent's.
 
 pub mod message;
+pub mod reply;
 pub mod arguments;
 pub mod model;
 pub mod config;
@@ -26,8 +27,9 @@ pub use arguments::{Arguments, Unparsable};
 pub use config::{ModelConfig, Provider, Secret, Think};
 pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
-pub use message::{AiMessage, Image, Message, ModelCall, Native, ToolReply};
+pub use message::{AiMessage, Message, ModelCall, Native};
 pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
+pub use reply::{Audio, Image, ToolReply};
 
 use std::sync::Arc;
 

@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchboard_toolcall::{Answer, Part, ToolCall, ToolMessage, ToolOutput, ToolResult};
+use switchboard_toolcall::ToolCall;
 
-use crate::{Arguments, Provider, Unparsable};
+use crate::{
+    Arguments, Provider, ToolReply, Unparsable,
+    reply::{Audio, Image},
+};
 
 /// One message of a conversation. Serializes flat, with its `role`, for transcripts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,60 +79,6 @@ pub struct Native {
     pub content: Value,
 }
 
-/// What came of one call, with images for models that take them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolReply {
-    /// What the model reads.
-    pub content: String,
-    /// The call that this answers.
-    pub tool_call_id: String,
-    /// Whether the call failed.
-    pub is_error: bool,
-    /// What the tool answered beside text.
-    pub images: Vec<Image>,
-}
-
-/// An image in base64.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
-    /// Such as `image/png`.
-    pub media_type: String,
-    /// The bytes in base64.
-    pub data: String,
-}
-
-/// What providers take as an image.
-const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
-
-impl From<&ToolResult> for ToolReply {
-    /// The reply to a call, with the images that its tool answered.
-    fn from(result: &ToolResult) -> Self {
-        let mut reply = Self::from(result.message());
-        if let Ok(Answer { output: ToolOutput::Content(content), .. }) = &result.outcome {
-            let binaries = content.parts.iter().filter_map(Part::as_binary);
-            let images = binaries.filter(|found| IMAGES.contains(&found.media_type));
-            reply.images.extend(images.map(|found| Image {
-                media_type: found.media_type.to_owned(),
-                data: found.data.to_owned(),
-            }));
-        }
-        reply
-    }
-}
-
-impl From<ToolMessage> for ToolReply {
-    fn from(message: ToolMessage) -> Self {
-        let ToolMessage { content, tool_call_id, is_error } = message;
-        Self { content, tool_call_id, is_error, images: Vec::new() }
-    }
-}
-
-impl From<ToolMessage> for Message {
-    fn from(message: ToolMessage) -> Self {
-        Self::Tool(message.into())
-    }
-}
-
 /// A message as transcripts hold it. Flat and written out, because a tagged enum would lose digits of numbers
 /// (`arbitrary_precision`).
 #[derive(Serialize, Deserialize)]
@@ -145,6 +94,8 @@ struct Saved {
     is_error: Option<bool>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     images: Vec<Image>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    audio: Vec<Audio>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     native: Option<Native>,
 }
@@ -168,6 +119,7 @@ impl Saved {
             tool_call_id: None,
             is_error: None,
             images: Vec::new(),
+            audio: Vec::new(),
             native: None,
         }
     }
@@ -181,10 +133,11 @@ impl From<Message> for Saved {
             Message::Ai(AiMessage { content, tool_calls, native }) => {
                 Self { tool_calls, native, ..Self::new(Role::Assistant, content) }
             }
-            Message::Tool(ToolReply { content, tool_call_id, is_error, images }) => Self {
+            Message::Tool(ToolReply { content, tool_call_id, is_error, images, audio }) => Self {
                 tool_call_id: Some(tool_call_id),
                 is_error: Some(is_error),
                 images,
+                audio,
                 ..Self::new(Role::Tool, content)
             },
         }
@@ -195,7 +148,8 @@ impl TryFrom<Saved> for Message {
     type Error = &'static str;
 
     fn try_from(saved: Saved) -> Result<Self, Self::Error> {
-        let Saved { role, content, tool_calls, tool_call_id, is_error, images, native } = saved;
+        let Saved { role, content, tool_calls, tool_call_id, is_error, images, audio, native } =
+            saved;
         Ok(match role {
             Role::System => Self::System(content),
             Role::User => Self::User(content),
@@ -205,6 +159,7 @@ impl TryFrom<Saved> for Message {
                 tool_call_id: tool_call_id.ok_or("a tool message without `tool_call_id`")?,
                 is_error: is_error.unwrap_or(false),
                 images,
+                audio,
             }),
         })
     }
@@ -212,41 +167,7 @@ impl TryFrom<Saved> for Message {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_toolcall::{CallId, Content};
-
     use super::*;
-
-    // RS-6: images go along as images, never in the text.
-    #[test]
-    fn results_bring_their_images() {
-        let parts = vec![
-            Part::binary("image", "image/png", "AAAA"),
-            Part::binary("image", "image/svg+xml", "BBBB"),
-            Part::binary("audio", "audio/wav", "CCCC"),
-        ];
-        let content = Content { parts, ..Content::default() };
-        let shown = ToolOutput::Value("[image]".into());
-        let answer = Answer { output: ToolOutput::Content(content), shown: Some(shown) };
-        let result = ToolResult {
-            call_id: CallId::generate(),
-            tool_call_id: "call_1".to_owned(),
-            tool_name: "camera".into(),
-            server: None,
-            elapsed: std::time::Duration::ZERO,
-            outcome: Ok(answer),
-            truncated: false,
-            artifacts: Vec::new(),
-            reused: None,
-        };
-        let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
-        let expected = ToolReply {
-            content: "[image]".to_owned(),
-            tool_call_id: "call_1".to_owned(),
-            is_error: false,
-            images: vec![image],
-        };
-        assert_eq!(ToolReply::from(&result), expected);
-    }
 
     // ML-8
     #[test]
@@ -256,6 +177,7 @@ mod tests {
             r#"{"role":"user","content":"Hi"}"#,
             r#"{"role":"assistant","content":"","tool_calls":[{"id":"call_1","name":"f","args":{"n":1.50},"recovered":true},{"id":"call_2","name":"g","args":"{\"a\":"}],"native":{"provider":"anthropic","content":[{"type":"thinking","thinking":"","signature":"x"}]}}"#,
             r#"{"role":"tool","content":"ok","tool_call_id":"call_1","is_error":false}"#,
+            r#"{"role":"tool","content":"","tool_call_id":"call_2","is_error":true,"images":[{"media_type":"image/png","data":"AA=="}],"audio":[{"media_type":"audio/wav","data":"AA=="}]}"#,
         ];
         for text in texts {
             let message: Message = serde_json::from_str(text).unwrap();

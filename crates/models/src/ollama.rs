@@ -10,4 +10,4 @@ pub use convert::convert_tools;
 pub use installed::{Installed, installed};
 
 #[cfg(test)]
-pub(crate) use wire::Answer;
+pub(crate) use {convert::request, wire::Answer};

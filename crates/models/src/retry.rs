@@ -1,7 +1,8 @@
 //! Asks again after failures that pass.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use reqwest::header::HeaderMap;
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
@@ -70,16 +71,22 @@ fn backoff(retries: &Retries, failures: u32) -> Duration {
     full.mul_f64(0.5 + fastrand::f64() / 2.0)
 }
 
-/// Reads `retry-after` (seconds) or `retry-after-ms`.
-pub(crate) fn retry_after(headers: &reqwest::header::HeaderMap) -> Option<Duration> {
-    let number = |name: &str| -> Option<f64> {
-        headers.get(name)?.to_str().ok()?.trim().parse().ok().filter(|n: &f64| *n >= 0.0)
-    };
-    let seconds = match number("retry-after-ms") {
-        Some(milliseconds) => milliseconds / 1000.0,
-        None => number("retry-after")?,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
+/// Reads `retry-after` (seconds or a date) or `retry-after-ms`.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number =
+        |name: &str| -> Option<f64> { text(name)?.parse().ok().filter(|n: &f64| *n >= 0.0) };
+    if let Some(milliseconds) = number("retry-after-ms") {
+        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
+    }
+    if let Some(seconds) = number("retry-after") {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = |name: &str| httpdate::parse_http_date(text(name)?).ok();
+    let until = date("retry-after")?;
+    // By the provider's own clock where it tells the time: ours may be wrong. What has passed is no wait at all.
+    let now = date("date").unwrap_or_else(SystemTime::now);
+    Some(until.duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -121,6 +128,30 @@ mod tests {
         assert_eq!((done, attempts), (false, 5));
         let (done, attempts, _) = check(&[(FailureKind::Connect, None, false); 9]).await;
         assert_eq!((done, attempts), (false, 3));
+    }
+
+    // ML-7
+    #[test]
+    fn the_wait_is_read_in_all_its_forms() {
+        let check = |headers: &[(&'static str, &str)]| {
+            let parsed = headers.iter().map(|(name, value)| {
+                (reqwest::header::HeaderName::from_static(name), value.parse().unwrap())
+            });
+            retry_after(&parsed.collect()).map(|wait| wait.as_secs_f64())
+        };
+        let date = ("date", "Sun, 15 Nov 2026 12:00:00 GMT");
+        assert_eq!(check(&[("retry-after", "7")]), Some(7.0));
+        assert_eq!(check(&[("retry-after", "0.5")]), Some(0.5));
+        assert_eq!(check(&[("retry-after-ms", "250"), ("retry-after", "7")]), Some(0.25));
+        assert_eq!(check(&[date, ("retry-after", "Sun, 15 Nov 2026 12:00:30 GMT")]), Some(30.0));
+        assert_eq!(check(&[date, ("retry-after", "Sunday, 15-Nov-26 12:01:00 GMT")]), Some(60.0));
+        // Passed already: at once. Without the provider's clock, by ours.
+        assert_eq!(check(&[date, ("retry-after", "Sun, 15 Nov 2026 11:59:00 GMT")]), Some(0.0));
+        assert_eq!(check(&[("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT")]), Some(0.0));
+        assert!(check(&[("retry-after", "Fri, 01 Jan 2100 00:00:00 GMT")]) > Some(1e9));
+        for nothing in ["soon", "-1", ""] {
+            assert_eq!(check(&[("retry-after", nothing)]), None);
+        }
     }
 
     // ML-7

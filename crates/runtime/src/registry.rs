@@ -78,6 +78,16 @@ impl Registry {
         self.settle_names(separator);
     }
 
+    /// Whether the server has just these tools, in this order.
+    pub(crate) fn has_tools(&self, server: &str, tools: &Tools) -> bool {
+        self.servers.get(server).is_some_and(|known| {
+            let pairs = || known.tools.iter().zip(tools);
+            known.tools.len() == tools.len()
+                && pairs()
+                    .all(|((one, old), (other, new))| one == other && old.spec() == new.spec())
+        })
+    }
+
     /// Whether `prefix` stands before the names of some server's tools, or of local ones.
     pub(crate) fn knows_prefix(&self, prefix: &str, separator: &str) -> bool {
         let prefixed = |server: &Server| server.settings.prefix.as_deref() == Some(prefix);

@@ -3,15 +3,16 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tracing::warn;
 
 use crate::{
     config::Config,
     registry::{Registry, Server},
-    validate::{Check, SchemaError},
+    rename,
+    validate::{self, Check, SchemaError},
 };
 
 /// Holds local and server tools alike, in the order of the config.
@@ -19,6 +20,8 @@ pub struct ToolManager {
     pub(crate) separator: String,
     strict: bool,
     registry: RwLock<Registry>,
+    /// Counts the changes.
+    version: watch::Sender<u64>,
 }
 
 /// A tool with what the executor needs to run it.
@@ -39,6 +42,17 @@ impl RegisteredTool {
     /// What is known of it.
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
+    }
+
+    /// Whether a call with these arguments would pass validation, argument names fixed as a call fixes them.
+    pub fn accepts(&self, args: &Map<String, Value>) -> bool {
+        let args = rename::for_server(self.spec(), args.clone());
+        self.check.accepts(&Value::Object(args))
+    }
+
+    /// What a call must bring, as errors say it; none where nothing is required.
+    pub fn required(&self) -> Option<String> {
+        validate::required(&self.spec().parameters)
     }
 
     /// The tool itself.
@@ -121,7 +135,17 @@ impl ToolManager {
             separator: config.separator.clone(),
             strict: config.strict,
             registry: RwLock::default(),
+            version: watch::Sender::new(0),
         }
+    }
+
+    /// A number that grows with each change of the collection.
+    pub fn version(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    fn changed(&self) {
+        self.version.send_modify(|version| *version += 1);
     }
 
     /// Adds a local tool; one of the same name is replaced, with a warning.
@@ -145,6 +169,7 @@ impl ToolManager {
         if self.write().add_local(name.clone(), tool, &self.separator) {
             warn!(tool = &*name, "tool '{name}' was there already and is replaced");
         }
+        self.changed();
         Ok(())
     }
 
@@ -186,7 +211,12 @@ impl ToolManager {
                 }
             }
         }
+        // A server that comes back mostly has what it had before.
+        let same = self.read().has_tools(server, &kept);
         self.write().set_server_tools(server, kept, &self.separator);
+        if !same {
+            self.changed();
+        }
         set_aside
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use switchboard_toolcall::{Strictness, ToolError, numbers::whole_numbers};
 
 use crate::tools::RegisteredTool;
+pub(crate) use messages::required;
 pub use messages::type_name;
 
 /// How often a pattern may turn back before it counts as hostile; honest ones stay far below.
@@ -119,7 +120,7 @@ pub(crate) fn args(
         _ => "the arguments are nested too deeply for this tool's schema".to_owned(),
     };
     let error = ToolError::invalid(problem);
-    Err(match messages::required(&tool.spec().parameters) {
+    Err(match required(&tool.spec().parameters) {
         Some(required) => error.with_hint(required),
         None => error,
     })

@@ -1,6 +1,6 @@
 //! A provider of models that says what it is told to, in the pieces it is told to, and remembers what it was asked.
 //!
-//! Raw HTTP/1.1 over a real socket: a stream can be cut anywhere, which no HTTP library would do for us.
+//! Over a real socket: a stream can be cut anywhere, which no HTTP library would do for us.
 
 use std::{
     collections::VecDeque,
@@ -12,10 +12,12 @@ use std::{
 
 use serde_json::Value;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::AsyncReadExt,
     net::{TcpListener, TcpStream},
     task::AbortHandle,
 };
+
+use crate::http;
 
 /// What the server answers to one request.
 #[derive(Clone, Debug)]
@@ -104,6 +106,23 @@ impl Reply {
     }
 }
 
+impl Reply {
+    async fn write(&self, stream: &mut TcpStream) -> io::Result<()> {
+        http::write_head(stream, self.status, &self.headers).await?;
+        for chunk in &self.chunks {
+            http::write_chunk(stream, chunk).await?;
+            if self.pause > Duration::ZERO {
+                tokio::time::sleep(self.pause).await;
+            }
+        }
+        match self.end {
+            End::Complete => http::write_end(stream).await,
+            End::Cut => http::write_cut(stream).await,
+            End::Silence => Ok(()),
+        }
+    }
+}
+
 /// `data:` in front of what has no field yet.
 fn as_event(event: &str) -> String {
     let has_field = ["data:", "event:", ":"].iter().any(|field| event.starts_with(field));
@@ -127,6 +146,13 @@ impl Captured {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| &**value)
+    }
+}
+
+impl From<http::Received> for Captured {
+    fn from(received: http::Received) -> Self {
+        let http::Received { method, path, headers, body } = received;
+        Self { method, path, headers, body: serde_json::from_slice(&body).unwrap_or_default() }
     }
 }
 
@@ -198,7 +224,7 @@ async fn accept(listener: TcpListener, state: Arc<Mutex<State>>) {
 
 async fn serve(mut stream: TcpStream, state: &Mutex<State>) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let captured = read(&mut stream).await?;
+    let captured = Captured::from(http::read(&mut stream).await?);
     let reply = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         state.captured.push(captured);
@@ -206,67 +232,11 @@ async fn serve(mut stream: TcpStream, state: &Mutex<State>) -> io::Result<()> {
     };
     let spent = || Reply::new(418, "text/plain", "the test has no more replies");
     let reply = reply.unwrap_or_else(spent);
-    write(&mut stream, &reply).await?;
+    reply.write(&mut stream).await?;
     if reply.end == End::Silence {
         // Whatever ends the connection, the client did it.
         let _ = stream.read(&mut [0]).await;
         state.lock().unwrap_or_else(PoisonError::into_inner).abandoned += 1;
     }
     Ok(())
-}
-
-async fn read(stream: &mut TcpStream) -> io::Result<Captured> {
-    let mut bytes = Vec::new();
-    let head = loop {
-        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            break end;
-        }
-        if stream.read_buf(&mut bytes).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-    };
-    let text = String::from_utf8_lossy(&bytes[..head]).into_owned();
-    let mut lines = text.split("\r\n");
-    let mut words = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let headers: Vec<_> = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
-        .collect();
-    let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0_usize);
-    while bytes.len() < head + 4 + length {
-        if stream.read_buf(&mut bytes).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-    let body = serde_json::from_slice(&bytes[head + 4..]).unwrap_or_default();
-    Ok(Captured { method, path, headers, body })
-}
-
-async fn write(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
-    let mut head = format!(
-        "HTTP/1.1 {} Told\r\ntransfer-encoding: chunked\r\nconnection: close\r\n",
-        reply.status
-    );
-    for (name, value) in &reply.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head.push_str("\r\n");
-    stream.write_all(head.as_bytes()).await?;
-    for chunk in reply.chunks.iter().filter(|chunk| !chunk.is_empty()) {
-        let mut framed = format!("{:x}\r\n", chunk.len()).into_bytes();
-        framed.extend_from_slice(chunk);
-        framed.extend_from_slice(b"\r\n");
-        stream.write_all(&framed).await?;
-        if reply.pause > Duration::ZERO {
-            tokio::time::sleep(reply.pause).await;
-        }
-    }
-    match reply.end {
-        End::Complete => stream.write_all(b"0\r\n\r\n").await?,
-        End::Cut => {}
-        End::Silence => return Ok(()),
-    }
-    stream.shutdown().await
 }

@@ -14,8 +14,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
+    ("gateway", &["agent", "mcp", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
-    ("app", &["local", "mcp", "models", "runtime", "toolcall"]),
+    (
+        "app",
+        &["agent", "audit", "gateway", "local", "mcp", "models", "runtime", "testkit", "toolcall"],
+    ),
 ];
 
 #[test]

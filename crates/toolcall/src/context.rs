@@ -2,10 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use serde_json::{Map, Value, value::RawValue};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::CallId;
+use crate::{BoxFuture, CallId, ToolError};
 
 /// What surrounds one call. Cheap to clone.
 ///
@@ -29,6 +30,8 @@ pub struct CallContext {
     pub conversation: Option<Arc<str>>,
     /// The caller's word for this very act: asked again with the same word, it is not done again.
     pub idempotency_key: Option<Arc<str>>,
+    /// The way back to who asks, where it can be asked something in the middle of the call.
+    pub way_back: Option<Arc<dyn WayBack>>,
 }
 
 impl CallContext {
@@ -50,6 +53,24 @@ impl CallContext {
         self.idempotency_key = Some(key.into());
         self
     }
+}
+
+/// The way back to who made a call, for a tool that has something to ask or to say before it answers.
+pub trait WayBack: fmt::Debug + Send + Sync {
+    /// What may be asked, as MCP's client capabilities say it.
+    fn takes(&self) -> Value;
+
+    /// Asks questions, each `{method, params}` as MCP has them, and returns the answers under the same keys.
+    fn ask(
+        &self,
+        questions: Map<String, Value>,
+    ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
+
+    /// Passes on a line of the tool's log: `{level, logger?, data}`.
+    fn say(&self, line: &RawValue);
+
+    /// The session that the call belongs to, where it belongs to one.
+    fn session(&self) -> Option<&Arc<str>>;
 }
 
 /// Where a tool reports its progress; silent unless somebody listens.

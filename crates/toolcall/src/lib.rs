@@ -25,7 +25,7 @@ pub mod spec;
 pub mod tool;
 
 pub use call::{CallId, ToolCall};
-pub use context::{CallContext, Progress, ProgressUpdate};
+pub use context::{CallContext, Progress, ProgressUpdate, WayBack};
 pub use error::{BoxError, ErrorKind, ToolError};
 pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, Size};

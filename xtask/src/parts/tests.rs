@@ -85,6 +85,12 @@ fn a_requirement_without_version_is_refused_by_name() {
         .to_string();
     assert!(error.ends_with("but says `mcp>=1`"), "{error}");
 
+    let error = data::install(&scratch.part("data.txt", "weights\n")).unwrap_err().to_string();
+    assert!(
+        error.ends_with("data.txt` must pin every package with ==, but says `weights`"),
+        "{error}"
+    );
+
     assert_eq!(python::unpinned("# why\n\nsix==1.16.0 \\\n    --hash=sha256:00\n"), None);
     assert_eq!(python::unpinned("-r other.txt"), Some("-r other.txt"));
 }

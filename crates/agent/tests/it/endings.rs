@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use switchboard_agent::{Conversation, Event, Globs, Stopped};
-use switchboard_models::{StopReason, ToolChoice, Usage};
+use switchboard_models::{AiMessage, Message, StopReason, ToolChoice, Usage};
+use switchboard_toolcall::CallContext;
 
 use crate::scripted::{Says, Stage, calls, says, turn};
 
@@ -79,6 +80,32 @@ async fn cancelling_a_turn_leaves_the_question() {
     assert_eq!(stage.run().await.stop, Stopped::Cancelled);
     assert_eq!(stage.conversation.messages().len(), 2);
     assert!(stage.conversation.awaits_model());
+}
+
+// ML-8: what was read before the cancel stays, and the conversation goes on from there.
+#[tokio::test(start_paused = true)]
+async fn text_that_was_shown_before_a_cancel_is_kept() {
+    for (shown, kept) in [("It is", 3), ("  \n", 2)] {
+        let script = [calls(&[("echo", "{}")]), Says::Begins(shown), says("Done.")];
+        for config in ["", "time_budget = '1s'"] {
+            let mut stage = Stage::new(script.clone()).configured(config);
+            if config.is_empty() {
+                stage = stage.cancelled_after(Duration::from_secs(1));
+            }
+            let outcome = stage.run().await;
+            assert!(matches!(outcome.stop, Stopped::Cancelled | Stopped::Budget));
+            assert_eq!(outcome.answer, None);
+            let messages = stage.conversation.messages();
+            assert_eq!(messages.len(), 2 + kept);
+            if kept == 3 {
+                assert_eq!(messages[4], Message::Ai(AiMessage::text(shown)));
+            }
+            stage.cx = CallContext::default();
+            stage.config.time_budget = None;
+            stage.conversation.say("Go on");
+            assert_eq!(stage.run().await.answer.as_deref(), Some("Done."));
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,3 +8,5 @@ mod cancelling;
 mod repeating;
 mod saved;
 mod property;
+mod recovered;
+mod traps;

@@ -9,7 +9,7 @@ use switchboard_models::{Message, StopReason};
 use crate::scripted::{Says, Stage, check, says, turn};
 
 fn a_call() -> impl Strategy<Value = (&'static str, &'static str)> {
-    let names = ["echo", "fails", "panics", "wait", "write", "progress", "nobody", ""];
+    let names = ["echo", "fails", "panics", "wait", "write", "progress", "denied", "nobody", ""];
     let args = [r#"{"secs":1}"#, r#"{"secs":3}"#, r#"{"secs":60}"#, r#"{"secs":"#, "[]", ""];
     (prop::sample::select(names.to_vec()), prop::sample::select(args.to_vec()))
 }
@@ -30,7 +30,7 @@ fn a_turn() -> impl Strategy<Value = Says> {
         turn.message.tool_calls.iter_mut().for_each(|call| call.id = id.to_owned());
         Says::Turn(turn)
     });
-    prop_oneof![12 => turn, 1 => Just(Says::Fails), 1 => Just(Says::Hangs), 1 => Just(says("Hi"))]
+    prop_oneof![12 => turn, 1 => Just(Says::Fails), 1 => Just(Says::Hangs), 1 => Just(Says::Begins("half a")), 1 => Just(says("Hi"))]
 }
 
 const CONFIGS: [&str; 4] = [
@@ -42,8 +42,10 @@ const CONFIGS: [&str; 4] = [
 
 /// Runs twice, cancelled or dropped along the way, and looks at what is left.
 async fn holds(script: Vec<Says>, config: &str, cancel: u64, dropped: u64) {
-    let mut stage =
-        Stage::new(script).configured(config).cancelled_after(Duration::from_millis(cancel));
+    let mut stage = Stage::new(script)
+        .denying("denied")
+        .configured(config)
+        .cancelled_after(Duration::from_millis(cancel));
     let limit = Duration::from_millis(dropped);
     let whole = tokio::time::timeout(limit, stage.run()).await.is_ok();
     check(stage.conversation.messages());

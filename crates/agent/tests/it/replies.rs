@@ -1,8 +1,8 @@
 //! One reply for each call, in order, whatever becomes of it.
 
+use serde_json::json;
 use switchboard_agent::Stopped;
 use switchboard_models::Message;
-use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor};
 use switchboard_testkit::Fake;
 use tokio::time::Instant;
 
@@ -73,15 +73,27 @@ async fn every_failure_fills_its_slot() {
     assert_eq!(errors, [true, true, true, true, true, true, false]);
 }
 
+// ML-5, §12: arguments that are no JSON get the same way out as those that do not fit.
+#[tokio::test(start_paused = true)]
+async fn unreadable_arguments_are_told_what_is_required() {
+    let mut stage =
+        Stage::new([calls(&[("typed", r#"{"city":"#), ("typed", "{}")]), says("Done.")]);
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    stage.executor.tools().add(Fake::echoes("typed").parameters(schema)).unwrap();
+    assert_eq!(stage.run().await.stop, Stopped::Answer);
+    let expected = [
+        "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a value at line 1 column 8 Required parameters: city (string)",
+        "Error: Invalid parameters: missing 'city' Required parameters: city (string)",
+    ];
+    assert_eq!(stage.texts(), expected);
+}
+
 // ML-5: a denial, too.
 #[tokio::test(start_paused = true)]
 async fn a_denial_fills_its_slot() {
-    let mut stage = Stage::new([calls(&[("echo", "{}"), ("rm", "{}")]), says("Done.")]);
-    let rules = PolicyConfig { deny: vec!["rm".to_owned()], ..PolicyConfig::default() };
-    stage.executor = ToolExecutor::builder().policy(RulePolicy::new(rules).unwrap()).build();
-    for name in ["echo", "rm"] {
-        stage.executor.tools().add(Fake::echoes(name)).unwrap();
-    }
+    let mut stage =
+        Stage::new([calls(&[("echo", "{}"), ("rm", "{}")]), says("Done.")]).denying("rm");
     assert_eq!(stage.run().await.stop, Stopped::Answer);
     assert_eq!(stage.texts()[0], "{}");
     assert!(

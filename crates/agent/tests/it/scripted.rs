@@ -12,7 +12,7 @@ use switchboard_models::{
     AiMessage, Arguments, FailureKind, Message, Model, ModelCall, ModelError, Provider, Request,
     StopReason, ToolChoice, ToolReply, Turn, Usage, model,
 };
-use switchboard_runtime::ToolExecutor;
+use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor};
 use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{BoxFuture, CallContext, ProgressUpdate, ToolOutput};
 
@@ -22,6 +22,8 @@ pub(crate) enum Says {
     Turn(Turn),
     Fails,
     Hangs,
+    /// Says something, and then nothing more.
+    Begins(&'static str),
 }
 
 /// Answers with text.
@@ -84,6 +86,12 @@ impl Model for Scripted {
                 }
                 Says::Fails => Err(ModelError::new(FailureKind::Server, "it burns")),
                 Says::Hangs => std::future::pending().await,
+                Says::Begins(text) => {
+                    for word in text.split_inclusive(' ') {
+                        events(switchboard_models::Event::Text(word.to_owned()));
+                    }
+                    std::future::pending().await
+                }
             }
         })
     }
@@ -124,6 +132,16 @@ impl Stage {
 
     pub(crate) fn configured(mut self, toml: &str) -> Self {
         self.config = toml::from_str(toml).unwrap();
+        self
+    }
+
+    /// Has one more tool, which policy denies.
+    pub(crate) fn denying(mut self, name: &str) -> Self {
+        let rules = PolicyConfig { deny: vec![name.to_owned()], ..PolicyConfig::default() };
+        self.executor = ToolExecutor::builder().policy(RulePolicy::new(rules).unwrap()).build();
+        for tool in tools(&self.witness).into_iter().chain([Fake::echoes(name)]) {
+            self.executor.tools().add(tool).unwrap();
+        }
         self
     }
 

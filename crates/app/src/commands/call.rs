@@ -84,7 +84,7 @@ impl Calling<'_> {
             match self.needs {
                 Needs::All => self.connections.settled(false).await,
                 Needs::One(_) if schema => _ = self.house.executor.tools().find(name).await,
-                Needs::One(_) | Needs::Nothing => {}
+                Needs::One(_) | Needs::Nothing | Needs::AsSet => {}
             }
         };
         tokio::select! {

@@ -1,20 +1,126 @@
-//! `switchboard serve`: says what is coming, until the gateway is here.
+//! `switchboard serve`: the same safe tools for every client (SPEC GW-1).
 
-use std::process::ExitCode;
+mod banner;
 
-use crate::terminal;
+use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
-const COMING: &str = "\
-switchboard serve is not here yet. It comes with a later version, and will offer your tools to MCP clients,
-to programs over REST and to chat clients, on 127.0.0.1:7300.
+use anyhow::Context;
+use serde_json::json;
+use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
+use switchboard_mcp::server::{self, Bridge, Caller};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+use tokio_util::sync::CancellationToken;
 
-What works now:
-  switchboard tools                        list the tools
-  switchboard call echo message=hello      call one
-  switchboard doctor                       check the config and what the tools need
-";
+use crate::{
+    cli::{Cli, Serve},
+    commands::token,
+    connections::{Needs, on_every_core, while_connected},
+    house::{Around, House},
+    records::Records,
+    settings::{self, Loaded},
+    terminal,
+};
 
-pub(super) fn run() -> ExitCode {
-    terminal::tell(COMING);
-    ExitCode::FAILURE
+pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = settings::load(cli.config.as_deref())?;
+    on_every_core(async {
+        let metrics = Arc::new(Metrics::default());
+        let mut records = Records::of(&loaded);
+        if let Some(store) = &records.store {
+            store.keep_up()?;
+        }
+        let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
+        records.recorder = feed.clone();
+        let around = Around { records, answers: Arc::new(Bridge) };
+        let house = House::build_in(&loaded, around)?;
+        let stop = told_to_stop()?;
+        match serve.stdio {
+            true => over_stdio(&house, &loaded, stop).await,
+            false => over_http(serve, &house, &loaded, feed, stop).await,
+        }
+    })
+}
+
+/// Serves the one client that has our stdin and stdout.
+async fn over_stdio(
+    house: &House,
+    loaded: &Loaded,
+    stop: CancellationToken,
+) -> anyhow::Result<ExitCode> {
+    while_connected(house, loaded, Needs::AsSet, async |connections| {
+        let servers = Some(connections.servers().clone());
+        let server =
+            server::Server::new(house.executor.clone(), servers, server::Config::default());
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let served = server.serve_stdio(input, output, Caller::default());
+        tokio::select! {
+            served = served => served.context("failed to serve over stdio")?,
+            () = stop.cancelled() => {}
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+    .await
+}
+
+async fn over_http(
+    serve: &Serve,
+    house: &House,
+    loaded: &Loaded,
+    feed: Arc<Feed>,
+    stop: CancellationToken,
+) -> anyhow::Result<ExitCode> {
+    let mut config = loaded.settings.serve.clone();
+    if let Some(listen) = &serve.listen {
+        config.listen.clone_from(listen);
+    }
+    let (listener, address) = listen(&config).await?;
+    let access = Access::new(&config, address, token::open_if_possible()?)?;
+    while_connected(house, loaded, Needs::AsSet, async |connections| {
+        let servers = Some(connections.servers().clone());
+        let mcp = server::Server::new(house.executor.clone(), servers, server::Config::default());
+        if serve.json {
+            let url = format!("http://{address}");
+            let line =
+                json!({"address": url, "mcp": format!("{url}/mcp"), "api": format!("{url}/api")});
+            terminal::print(&line.to_string())?;
+        } else {
+            terminal::tell(&banner::text(address, house, loaded));
+        }
+        let executor = house.executor.clone();
+        let parts = Parts { executor, mcp: mcp.clone(), feed, access, config };
+        Gateway::new(parts).run(listener, stop).await;
+        mcp.close();
+        Ok(ExitCode::SUCCESS)
+    })
+    .await
+}
+
+/// Takes the address, so that a second gateway is told at once.
+async fn listen(config: &Config) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let wanted = &config.listen;
+    let taken = || format!("cannot listen on {wanted}; `--listen ADDRESS:PORT` takes another");
+    let listener = TcpListener::bind(wanted).await.with_context(taken)?;
+    let address = listener.local_addr().with_context(taken)?;
+    Ok((listener, address))
+}
+
+/// Fires on SIGTERM and Ctrl-C.
+fn told_to_stop() -> anyhow::Result<CancellationToken> {
+    let failed = "failed to listen for signals";
+    let mut terminate = signal(SignalKind::terminate()).context(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).context(failed)?;
+    let stop = CancellationToken::new();
+    let told = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("told to stop; running calls may finish");
+        told.cancel();
+    });
+    Ok(stop)
 }

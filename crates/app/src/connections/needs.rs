@@ -13,6 +13,8 @@ pub(crate) enum Needs<'a> {
     One(&'a str),
     /// All, for any of them may have it.
     All,
+    /// Each as its settings say: at once, or with the first call to it.
+    AsSet,
 }
 
 impl<'a> Needs<'a> {
@@ -46,7 +48,7 @@ impl<'a> Needs<'a> {
         match self {
             Self::Nothing => false,
             Self::One(needed) => needed == server,
-            Self::All => true,
+            Self::All | Self::AsSet => true,
         }
     }
 }

@@ -178,7 +178,7 @@ fn quoted(names: &[&str]) -> String {
 fn plain(expected: &dyn Expected) -> String {
     match expected.to_string().as_str() {
         "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, 0 or more".to_owned(),
-        "a nonzero usize" => "a whole number, 1 or more".to_owned(),
+        "a nonzero usize" | "a nonzero u32" => "a whole number, 1 or more".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a sequence" => "a list".to_owned(),
         "a map" => "a table".to_owned(),

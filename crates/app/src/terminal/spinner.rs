@@ -3,14 +3,18 @@
 use std::{
     future::Future,
     io::{self, Write},
+    iter::Cycle,
+    slice::Iter,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
 use tokio::time::{Instant, interval_at};
 
-const PATIENCE: Duration = Duration::from_millis(150);
-const STEP: Duration = Duration::from_millis(80);
+/// How long nothing is shown.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
+/// How long each picture stands.
+pub(crate) const STEP: Duration = Duration::from_millis(80);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
@@ -25,34 +29,46 @@ pub(crate) fn clear() -> &'static [u8] {
 pub(crate) async fn watch<F: Future>(label: impl Fn() -> String, work: F) -> F::Output {
     let started = Instant::now();
     let mut steps = interval_at(started + PATIENCE, STEP);
-    let mut frames = FRAMES.iter().cycle();
-    let shown = Shown;
+    let mut spinner = Spinner::new();
     tokio::pin!(work);
     loop {
         tokio::select! {
             biased;
             output = &mut work => {
-                drop(shown);
+                spinner.hide();
                 return output;
             }
-            now = steps.tick() => {
-                let seconds = (now - started).as_secs_f32();
-                let frame = frames.next().unwrap_or(&"…");
-                draw(&format!("{CLEAR_LINE}{frame} {} {seconds:.1}s", label()));
-                IS_SHOWN.store(true, Ordering::Relaxed);
-            }
+            now = steps.tick() => spinner.show(&label(), now - started),
         }
     }
 }
 
-/// Takes the spinner away at the end, whatever the end is.
-struct Shown;
+/// The last line on stderr, which moves. It goes away at the end, whatever the end is.
+pub(crate) struct Spinner(Cycle<Iter<'static, &'static str>>);
 
-impl Drop for Shown {
-    fn drop(&mut self) {
+impl Spinner {
+    pub(crate) fn new() -> Self {
+        Self(FRAMES.iter().cycle())
+    }
+
+    /// Shows the next picture, with what goes on and for how long.
+    pub(crate) fn show(&mut self, label: &str, elapsed: Duration) {
+        let frame = self.0.next().unwrap_or(&"…");
+        draw(&format!("{CLEAR_LINE}{frame} {label} {:.1}s", elapsed.as_secs_f32()));
+        IS_SHOWN.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the line away.
+    pub(crate) fn hide(&self) {
         if IS_SHOWN.swap(false, Ordering::Relaxed) {
             draw(CLEAR_LINE);
         }
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.hide();
     }
 }
 

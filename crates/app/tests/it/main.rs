@@ -13,8 +13,14 @@ mod servers;
 mod foreign;
 mod import;
 mod resources;
+mod ask;
+mod providers;
+mod chat;
+mod serve;
 mod doctor;
 mod streams;
 mod usage;
 #[cfg(feature = "real-parts")]
 mod on_a_terminal;
+#[cfg(feature = "real-parts")]
+mod chat_in_tmux;

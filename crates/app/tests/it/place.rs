@@ -52,7 +52,8 @@ impl Place {
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
         command.args(words).current_dir(self.path()).env_clear();
-        command.env("PATH", "/usr/bin:/bin").envs(self.variables.iter().cloned());
+        command.env("PATH", "/usr/bin:/bin").env("XDG_STATE_HOME", self.path().join("state"));
+        command.envs(self.variables.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -17,7 +17,7 @@ const MOST_PAGES: usize = 1000;
 const MOST_ENTRIES: usize = 100_000;
 
 /// A list of a server's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum List {
     /// `tools/list`
     Tools,
@@ -30,7 +30,8 @@ pub enum List {
 }
 
 impl List {
-    fn method(self) -> &'static str {
+    /// The method that reads it.
+    pub fn method(self) -> &'static str {
         match self {
             Self::Tools => "tools/list",
             Self::Resources => "resources/list",
@@ -39,7 +40,8 @@ impl List {
         }
     }
 
-    fn key(self) -> &'static str {
+    /// What its entries stand under in a result.
+    pub fn key(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Resources => "resources",
@@ -65,6 +67,8 @@ pub struct Listed {
     pub entries: Vec<Value>,
     /// How long the server says it stays true.
     pub ttl: Option<Duration>,
+    /// Whether the server says that it is for one caller only.
+    pub private: bool,
 }
 
 impl Session {
@@ -100,6 +104,7 @@ impl Session {
             // The shortest-lived page says how long the whole is true.
             let ttl = page["ttlMs"].as_u64().map(Duration::from_millis);
             listed.ttl = [listed.ttl, ttl].into_iter().flatten().min();
+            listed.private |= page["cacheScope"] == "private";
             cursor = page["nextCursor"].as_str().map(str::to_owned);
             let Some(next) = &cursor else { break };
             // A server that gives the same page again would go on for ever.

@@ -11,6 +11,13 @@ pub struct ParameterHeader {
     header: String,
 }
 
+impl ParameterHeader {
+    /// The whole name of the header.
+    pub fn header_name(&self) -> String {
+        format!("Mcp-Param-{}", self.header)
+    }
+}
+
 /// The parameters of a schema that go into headers.
 ///
 /// # Errors
@@ -66,8 +73,8 @@ pub fn of_call(
     args: &Map<String, Value>,
 ) -> Vec<(String, String)> {
     let mut headers = vec![("Mcp-Name".to_owned(), tool.to_owned())];
-    for ParameterHeader { path, header } in parameters {
-        let mut steps = path.iter();
+    for parameter in parameters {
+        let mut steps = parameter.path.iter();
         let first = steps.next().and_then(|step| args.get(step));
         let value = steps.try_fold(first, |value, step| Some(value?.get(step))).flatten();
         let text = match value {
@@ -75,7 +82,7 @@ pub fn of_call(
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
         };
-        headers.push((format!("Mcp-Param-{header}"), text));
+        headers.push((parameter.header_name(), text));
     }
     headers
 }

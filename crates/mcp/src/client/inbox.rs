@@ -1,17 +1,17 @@
 //! What a server says unasked: progress, log lines, changed lists, requests of its own.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
-};
+use std::sync::{Arc, OnceLock, Weak};
 
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
-use switchboard_toolcall::{BoxFuture, Progress, ProgressUpdate};
+use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::{BoxFuture, ProgressUpdate, WayBack};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::transport::{Inbox, Transport};
+use super::{
+    transport::{Inbox, Transport},
+    under_way::UnderWay,
+};
 use crate::wire::{Incoming, RpcError};
 
 /// Answers what a server asks of its client: elicitation, sampling, roots.
@@ -37,8 +37,8 @@ impl Answers for NoAnswers {
     }
 }
 
-/// A list of the server's that has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Something of the server's that has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// Its tools.
     Tools,
@@ -46,13 +46,15 @@ pub enum Changed {
     Resources,
     /// Its prompts.
     Prompts,
+    /// The resource of this URI.
+    Resource(String),
 }
 
 /// The inbox of one session.
 pub struct Desk {
     server: String,
     answers: Arc<dyn Answers>,
-    listeners: Mutex<HashMap<u64, Progress>>,
+    under_way: Arc<UnderWay>,
     changes: mpsc::UnboundedSender<Changed>,
     /// Where answers go; set when the transport is there.
     transport: OnceLock<Weak<dyn Transport>>,
@@ -68,7 +70,7 @@ impl Desk {
         let desk = Self {
             server: server.to_owned(),
             answers,
-            listeners: Mutex::default(),
+            under_way: Arc::default(),
             changes,
             transport: OnceLock::new(),
         };
@@ -81,23 +83,19 @@ impl Desk {
         _ = self.transport.set(Arc::downgrade(transport));
     }
 
-    /// Reports the progress of request `token` to the listener until the guard is dropped.
-    pub fn listen(self: &Arc<Self>, token: u64, progress: &Progress) -> Listening {
-        self.listeners().insert(token, progress.clone());
-        Listening { desk: self.clone(), token }
+    /// The requests under way.
+    pub fn under_way(&self) -> &Arc<UnderWay> {
+        &self.under_way
     }
 
-    fn listeners(&self) -> MutexGuard<'_, HashMap<u64, Progress>> {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn notification(&self, method: &str, params: Option<&RawValue>) {
+    fn notification(&self, method: &str, params: Option<&RawValue>, during: Option<u64>) {
         match method {
             "notifications/progress" => self.progress(params),
-            "notifications/message" => self.log(params),
+            "notifications/message" => self.log(params, during),
             "notifications/tools/list_changed" => _ = self.changes.send(Changed::Tools),
             "notifications/resources/list_changed" => _ = self.changes.send(Changed::Resources),
             "notifications/prompts/list_changed" => _ = self.changes.send(Changed::Prompts),
+            "notifications/resources/updated" => self.updated(params),
             _ => debug!(server = self.server, method, "notification left unread"),
         }
     }
@@ -110,7 +108,7 @@ impl Desk {
             return;
         };
         let token = update.token.get().trim_matches('"').parse().ok();
-        let listener = token.and_then(|token: u64| self.listeners().get(&token).cloned());
+        let listener = token.and_then(|token: u64| self.under_way.progress(token));
         if let Some(listener) = listener {
             listener.report(ProgressUpdate {
                 progress: update.progress,
@@ -120,11 +118,22 @@ impl Desk {
         }
     }
 
-    fn log(&self, params: Option<&RawValue>) {
-        let Some(Ok(line)) = params.map(|params| serde_json::from_str::<Value>(params.get()))
+    fn updated(&self, params: Option<&RawValue>) {
+        let params = params.and_then(|params| serde_json::from_str::<Value>(params.get()).ok());
+        if let Some(uri) = params.as_ref().and_then(|params| params["uri"].as_str()) {
+            _ = self.changes.send(Changed::Resource(uri.to_owned()));
+        }
+    }
+
+    fn log(&self, params: Option<&RawValue>, during: Option<u64>) {
+        let Some((raw, Ok(line))) =
+            params.map(|params| (params, serde_json::from_str::<Value>(params.get())))
         else {
             return;
         };
+        if let Some(asker) = self.under_way.meant(during) {
+            asker.say(raw);
+        }
         let server = &self.server;
         let data = switchboard_runtime::redact::value(&line["data"]);
         match line["level"].as_str().unwrap_or("info") {
@@ -135,18 +144,25 @@ impl Desk {
     }
 
     /// Answers a request of the server's; nobody waits for it.
-    fn request(&self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>) {
+    fn request(
+        &self,
+        id: Box<RawValue>,
+        method: String,
+        params: Option<Box<RawValue>>,
+        during: Option<u64>,
+    ) {
         let Some(transport) = self.transport.get().and_then(Weak::upgrade) else {
             return;
         };
         let answers = self.answers.clone();
+        let meant = self.under_way.meant(during);
         tokio::spawn(async move {
-            let outcome = match method.as_str() {
-                "ping" => Ok(Value::Object(serde_json::Map::new())),
-                _ => {
-                    let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
-                    answers.answer(method, params.unwrap_or_default()).await
-                }
+            let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
+            let params: Value = params.unwrap_or_default();
+            let outcome = match (method.as_str(), meant) {
+                ("ping", _) => Ok(Value::Object(Map::new())),
+                (_, Some(asker)) => ask_back(&*asker, &method, params).await,
+                (_, None) => answers.answer(method, params).await,
             };
             let outcome = outcome.and_then(|value| {
                 serde_json::value::to_raw_value(&value)
@@ -159,13 +175,23 @@ impl Desk {
     }
 }
 
-impl Inbox for Desk {
-    fn take(&self, message: Incoming) {
+/// Puts one question to who made the call.
+async fn ask_back(asker: &dyn WayBack, method: &str, params: Value) -> Result<Value, RpcError> {
+    let question = json!({"method": method, "params": params});
+    let questions = Map::from_iter([("question".to_owned(), question)]);
+    match asker.ask(questions).await {
+        Ok(mut answers) => Ok(answers.remove("question").unwrap_or_default()),
+        Err(error) => Err(RpcError::new(RpcError::REFUSED, error.for_model)),
+    }
+}
+
+impl Desk {
+    fn take_message(&self, message: Incoming, during: Option<u64>) {
         match message {
             Incoming::Notification { method, params } => {
-                self.notification(&method, params.as_deref())
+                self.notification(&method, params.as_deref(), during);
             }
-            Incoming::Request { id, method, params } => self.request(id, method, params),
+            Incoming::Request { id, method, params } => self.request(id, method, params, during),
             Incoming::Response { id, .. } => {
                 debug!(server = self.server, ?id, "an answer that nobody waits for");
             }
@@ -173,15 +199,13 @@ impl Inbox for Desk {
     }
 }
 
-/// Reports progress while it lives.
-pub struct Listening {
-    desk: Arc<Desk>,
-    token: u64,
-}
+impl Inbox for Desk {
+    fn take(&self, message: Incoming) {
+        self.take_message(message, None);
+    }
 
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.desk.listeners().remove(&self.token);
+    fn take_during(&self, message: Incoming, request: u64) {
+        self.take_message(message, Some(request));
     }
 }
 

@@ -86,7 +86,7 @@ impl Stranger {
     async fn discover(&self, ids: &AtomicU64) -> Result<Probe, Failure> {
         let mut retried = false;
         loop {
-            let params = with_meta(&Map::new(), modern_meta(&*self.answers))?;
+            let params = with_meta(&Map::new(), modern_meta(self.answers.capabilities()))?;
             let id = ids.fetch_add(1, Ordering::Relaxed);
             let request = Request {
                 id,

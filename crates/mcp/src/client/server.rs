@@ -8,13 +8,13 @@ use std::sync::{
 use serde_json::{Value, json};
 use switchboard_runtime::{Link, ToolManager};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     config::{Kind, McpConfig, Protocol, ServerConfig},
     given_up::GivenUp,
-    inbox::Answers,
+    inbox::{Answers, Changed},
     session::Session,
     transport::Transport,
 };
@@ -52,6 +52,10 @@ pub struct Server {
     pub(super) open: Mutex<Option<Arc<dyn Transport>>>,
     /// Tools that are not used, with the reason.
     pub(super) set_aside: Mutex<Vec<String>>,
+    /// Told of everything of the server's that changes.
+    pub(super) news: broadcast::Sender<Changed>,
+    /// Counts the changes of its lists other than tools.
+    pub(super) edition: AtomicU64,
 }
 
 /// How a server is.
@@ -96,6 +100,8 @@ impl Server {
             starts: AtomicU64::new(0),
             open: Mutex::default(),
             set_aside: Mutex::default(),
+            news: broadcast::Sender::new(256),
+            edition: AtomicU64::new(0),
         }))
     }
 
@@ -187,6 +193,25 @@ impl Server {
         };
         transport.close().await;
         transport.stderr_tail()
+    }
+
+    /// What changes at the server from now on.
+    pub fn news(&self) -> broadcast::Receiver<Changed> {
+        self.news.subscribe()
+    }
+
+    /// A number that grows when the server's resources or prompts have changed.
+    pub fn edition(&self) -> u64 {
+        self.edition.load(Ordering::Acquire)
+    }
+
+    /// Tells who wants to know that something has changed.
+    pub(super) fn tell(&self, changed: Changed) {
+        if matches!(changed, Changed::Resources | Changed::Prompts) {
+            self.edition.fetch_add(1, Ordering::Release);
+        }
+        // Nobody may be listening.
+        _ = self.news.send(changed);
     }
 
     /// How often it was started.

@@ -6,14 +6,15 @@ use std::sync::{
 };
 
 use serde_json::{Map, Value, json, value::RawValue};
-use switchboard_toolcall::Progress;
+use switchboard_toolcall::{Progress, ToolError, WayBack};
 
 use super::{
     inbox::{Answers, Desk},
     transport::{Failure, Request, Transport},
+    under_way::Asker,
     usage::Usage,
 };
-use crate::wire::{Era, eras};
+use crate::wire::{Era, RpcError, eras};
 
 /// What stands before the names of the protocol's own `_meta` keys.
 pub const META: &str = "io.modelcontextprotocol/";
@@ -45,12 +46,14 @@ pub struct Asking<'a> {
     pub headers: Vec<(String, String)>,
     /// Who hears of its progress.
     pub progress: Progress,
+    /// Who can be asked in the middle of it.
+    pub way_back: Option<Arc<dyn WayBack>>,
 }
 
 impl<'a> Asking<'a> {
     /// A request without anything beside it.
     pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
-        Self { method, params, headers: Vec::new(), progress: Progress::default() }
+        Self { method, params, headers: Vec::new(), progress: Progress::default(), way_back: None }
     }
 }
 
@@ -63,13 +66,21 @@ impl Session {
     /// # Cancel safety
     /// Dropping the future takes the request back.
     pub async fn ask(&self, asking: Asking<'_>) -> Result<Value, Failure> {
-        let Asking { method, mut params, headers, progress } = asking;
+        let (method, headers) = (asking.method, &asking.headers);
+        let Asker { progress, way_back } =
+            &Asker { progress: asking.progress, way_back: asking.way_back };
+        let mut params = asking.params;
         for _ in 0..MOST_ROUNDS {
-            let result = self.once(method, &params, &headers, &progress).await?;
+            let id = self.ids.fetch_add(1, Ordering::Relaxed);
+            let _remembered = self.desk.under_way().begin(id, progress, way_back.as_ref());
+            let meta = self.meta(progress.is_watched().then_some(id), way_back.as_deref());
+            let sent = with_meta(&params, meta)?;
+            let request = Request { id, method, params: Some(&sent), headers, cancellable: true };
+            let result = read(&self.transport.request(request).await?)?;
             if result["resultType"] != "input_required" {
                 return Ok(result);
             }
-            let responses = self.input(&result["inputRequests"]).await?;
+            let responses = self.input(&result["inputRequests"], way_back.as_deref()).await?;
             params.insert("inputResponses".to_owned(), Value::Object(responses));
             // Given back exactly, or not at all.
             match result.get("requestState") {
@@ -80,26 +91,12 @@ impl Session {
         Err(Failure::Protocol(format!("the server asked back more than {MOST_ROUNDS} times")))
     }
 
-    async fn once(
-        &self,
-        method: &str,
-        params: &Map<String, Value>,
-        headers: &[(String, String)],
-        progress: &Progress,
-    ) -> Result<Value, Failure> {
-        let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let listening = progress.is_watched().then(|| self.desk.listen(id, progress));
-        let token = listening.is_some().then_some(id);
-        let params = with_meta(params, self.meta(token))?;
-        let request = Request { id, method, params: Some(&params), headers, cancellable: true };
-        let raw = self.transport.request(request).await?;
-        read(&raw)
-    }
-
     /// The `_meta` of a request: what the era demands, and the progress token.
-    fn meta(&self, token: Option<u64>) -> Map<String, Value> {
+    fn meta(&self, token: Option<u64>, way_back: Option<&dyn WayBack>) -> Map<String, Value> {
         let mut meta = match self.era {
-            Era::Modern => modern_meta(&*self.answers),
+            Era::Modern => {
+                modern_meta(way_back.map_or_else(|| self.answers.capabilities(), WayBack::takes))
+            }
             Era::Legacy(_) => Map::new(),
         };
         if let Some(token) = token {
@@ -109,9 +106,19 @@ impl Session {
     }
 
     /// Answers what a modern server asks back in its result.
-    async fn input(&self, requests: &Value) -> Result<Map<String, Value>, Failure> {
+    async fn input(
+        &self,
+        requests: &Value,
+        way_back: Option<&dyn WayBack>,
+    ) -> Result<Map<String, Value>, Failure> {
+        let requests = requests.as_object();
+        if let Some(way_back) = way_back {
+            let questions = requests.cloned().unwrap_or_default();
+            let refused = |error: ToolError| RpcError::new(RpcError::REFUSED, error.for_model);
+            return way_back.ask(questions).await.map_err(|error| Failure::Rpc(refused(error)));
+        }
         let mut responses = Map::new();
-        for (key, request) in requests.as_object().into_iter().flatten() {
+        for (key, request) in requests.into_iter().flatten() {
             let method = request["method"].as_str().unwrap_or("").to_owned();
             let answer = self.answers.answer(method, request["params"].clone()).await;
             responses.insert(key.clone(), answer.map_err(Failure::Rpc)?);
@@ -151,10 +158,10 @@ impl Session {
 }
 
 /// What every request of the modern era says of its sender.
-pub(super) fn modern_meta(answers: &dyn Answers) -> Map<String, Value> {
+pub(super) fn modern_meta(capabilities: Value) -> Map<String, Value> {
     Map::from_iter([
         (format!("{META}protocolVersion"), eras::MODERN.into()),
-        (format!("{META}clientCapabilities"), answers.capabilities()),
+        (format!("{META}clientCapabilities"), capabilities),
         (format!("{META}clientInfo"), client_info()),
     ])
 }

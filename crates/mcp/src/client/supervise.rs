@@ -73,6 +73,7 @@ impl Server {
             };
             let began = Instant::now();
             self.state.send_replace(State::Ready(connected.session.clone()));
+            self.tell_of_lists(&connected.session);
             let reason = self.attend(connected).await;
             // From here on calls wait for the next session instead of failing with this one.
             self.state.send_replace(State::Connecting);
@@ -228,14 +229,37 @@ impl Server {
                 () = &mut listening => return "the connection ended".to_owned(),
                 () = idle => return "nobody needed it for a while".to_owned(),
                 changed = connected.changes.recv() => {
-                    if changed == Some(Changed::Tools) {
-                        sleep(SETTLE).await;
-                        while connected.changes.try_recv().is_ok() {}
-                        self.read_again(&mut connected).await;
+                    if let Some(changed) = changed {
+                        self.follow(changed, &mut connected).await;
                     }
                 }
                 () = until(connected.stale) => self.read_again(&mut connected).await,
             }
+        }
+    }
+
+    /// A server that is there again may have other resources and prompts than before.
+    fn tell_of_lists(&self, session: &Session) {
+        for (list, changed) in [("resources", Changed::Resources), ("prompts", Changed::Prompts)] {
+            if session.capabilities().get(list).is_some() {
+                self.tell(changed);
+            }
+        }
+    }
+
+    /// Passes a change on; where the tools have changed, reads them again once the changes have settled.
+    async fn follow(self: &Arc<Self>, changed: Changed, connected: &mut Connected) {
+        let mut tools = changed == Changed::Tools;
+        self.tell(changed);
+        if tools {
+            sleep(SETTLE).await;
+        }
+        while let Ok(changed) = connected.changes.try_recv() {
+            tools |= changed == Changed::Tools;
+            self.tell(changed);
+        }
+        if tools {
+            self.read_again(connected).await;
         }
     }
 

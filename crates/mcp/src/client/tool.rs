@@ -61,6 +61,7 @@ impl RemoteTool {
             asking.headers =
                 headers::of_call(&self.name, &self.headers, arguments.unwrap_or(&Map::new()));
             asking.progress = cx.progress.clone();
+            asking.way_back.clone_from(&cx.way_back);
             return match session.ask(asking).await {
                 Ok(result) => output(result),
                 Err(Failure::SessionExpired) => {

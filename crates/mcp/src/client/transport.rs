@@ -63,6 +63,12 @@ pub struct Request<'a> {
 pub trait Inbox: Send + Sync {
     /// Takes a notification or a request of the server's. Called in order; must not block.
     fn take(&self, message: Incoming);
+
+    /// As [`take`](Self::take), for what came on the stream of one of our requests.
+    fn take_during(&self, message: Incoming, request: u64) {
+        _ = request;
+        self.take(message);
+    }
 }
 
 /// An inbox that several parts share.

@@ -12,7 +12,7 @@ use crate::{
 const DEFAULT_MAX_TOKENS: u32 = 8_192;
 
 /// The body of a request.
-pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
     let mut body = Map::new();
     let most = request.max_tokens.or(config.max_tokens).unwrap_or(DEFAULT_MAX_TOKENS);
     body.insert("model".to_owned(), json!(config.model));

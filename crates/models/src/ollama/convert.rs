@@ -14,7 +14,7 @@ use crate::{
 pub(super) const DEFAULT_NUM_CTX: u32 = 32_768;
 
 /// The body of a request.
-pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
     let mut options = Map::new();
     options.insert("num_ctx".to_owned(), json!(config.num_ctx.unwrap_or(DEFAULT_NUM_CTX)));
     if let Some(most) = request.max_tokens.or(config.max_tokens) {

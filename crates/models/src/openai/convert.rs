@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
 
 use crate::{
-    AiMessage, Image, Message, ModelConfig, Provider, Request, Think, ToolReply,
+    AiMessage, Audio, Image, Message, ModelConfig, Provider, Request, Think, ToolReply,
     lower::{self, Lowered, Names},
 };
 
 /// The body of a request.
-pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(config.model));
     body.insert("stream".to_owned(), json!(request.stream));
@@ -28,7 +28,8 @@ pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Low
     if request.offers_tools() {
         body.insert("tools".to_owned(), tools(lowered));
     }
-    body.insert("messages".to_owned(), messages(request.messages, &lowered.names));
+    let messages = messages(request.messages, &lowered.names, config.audio);
+    body.insert("messages".to_owned(), messages);
     Value::Object(body)
 }
 
@@ -54,39 +55,61 @@ fn tools(lowered: &Lowered) -> Value {
     tools.collect()
 }
 
-fn messages(messages: &[Message], names: &Names) -> Value {
+fn messages(messages: &[Message], names: &Names, hears: bool) -> Value {
     let mut sent = Vec::new();
-    // Tool messages take text only; images follow when all results of the turn are said.
-    let mut images: Vec<&Image> = Vec::new();
+    // Tool messages take text only; the rest follows when all results of the turn are said.
+    let mut beside = Beside::default();
     for message in messages {
         if !matches!(message, Message::Tool(_)) {
-            sent.extend(image_message(&mut images));
+            sent.extend(std::mem::take(&mut beside).into_message());
         }
         match message {
             Message::System(text) => sent.push(json!({"role": "system", "content": text})),
             Message::User(text) => sent.push(json!({"role": "user", "content": text})),
             Message::Ai(message) => sent.push(assistant(message, names)),
-            Message::Tool(ToolReply { content, tool_call_id, images: more, .. }) => {
+            Message::Tool(ToolReply { content, tool_call_id, images, audio, .. }) => {
                 sent.push(
                     json!({"role": "tool", "tool_call_id": tool_call_id, "content": content}),
                 );
-                images.extend(more);
+                beside.images.extend(images);
+                if hears {
+                    beside.audio.extend(audio);
+                }
             }
         }
     }
-    sent.extend(image_message(&mut images));
+    sent.extend(beside.into_message());
     Value::Array(sent)
 }
 
-fn image_message(images: &mut Vec<&Image>) -> Option<Value> {
-    if images.is_empty() {
-        return None;
+/// What tools answered beside text.
+#[derive(Default)]
+struct Beside<'a> {
+    images: Vec<&'a Image>,
+    audio: Vec<&'a Audio>,
+}
+
+impl Beside<'_> {
+    fn into_message(self) -> Option<Value> {
+        let images = self.images.into_iter().map(|Image { media_type, data }| {
+            json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
+        });
+        let audio = self.audio.into_iter().filter_map(|audio| {
+            let sound = json!({"data": audio.data, "format": audio.format()?});
+            Some(json!({"type": "input_audio", "input_audio": sound}))
+        });
+        let images = titled("Images from the tool results above:", images);
+        let audio = titled("Audio from the tool results above:", audio);
+        let parts: Vec<Value> = images.chain(audio).collect();
+        (!parts.is_empty()).then(|| json!({"role": "user", "content": parts}))
     }
-    let mut parts = vec![json!({"type": "text", "text": "Images from the tool results above:"})];
-    parts.extend(images.drain(..).map(|Image { media_type, data }| {
-        json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
-    }));
-    Some(json!({"role": "user", "content": parts}))
+}
+
+/// The parts after a line that says what they are; none where there are none.
+fn titled(title: &str, parts: impl Iterator<Item = Value>) -> impl Iterator<Item = Value> {
+    let mut parts = parts.peekable();
+    let title = parts.peek().is_some().then(|| json!({"type": "text", "text": title}));
+    title.into_iter().chain(parts)
 }
 
 fn assistant(message: &AiMessage, names: &Names) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use switchboard_models::{
-    AiMessage, Arguments, Image, Message, ModelCall, ModelConfig, Native, Provider, Request,
+    AiMessage, Arguments, Audio, Image, Message, ModelCall, ModelConfig, Native, Provider, Request,
     Secret, Think, ToolChoice, ToolReply,
 };
 use switchboard_testkit::Reply;
@@ -12,14 +12,14 @@ use crate::common::{Setup, call, pretty, said, tools};
 fn history() -> Vec<Message> {
     let reply = |id: &str, content: &str, is_error| {
         let (tool_call_id, content) = (id.to_owned(), content.to_owned());
-        Message::Tool(ToolReply { content, tool_call_id, is_error, images: Vec::new() })
+        Message::Tool(ToolReply { content, tool_call_id, is_error, ..ToolReply::default() })
     };
     let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
     let picture = Message::Tool(ToolReply {
         content: "chart".to_owned(),
         tool_call_id: "functions.get_weather:2".to_owned(),
-        is_error: false,
         images: vec![image],
+        ..ToolReply::default()
     });
     vec![
         Message::System("Be brief.".to_owned()),
@@ -184,6 +184,49 @@ async fn native_content_stays_with_its_provider() {
         let messages = [Message::User("x".to_owned()), Message::Ai(message)];
         setup.ask_after(&messages, true).await.0.unwrap_err();
         assert_eq!(setup.server.captured()[0].body["messages"][1]["content"], expected);
+    }
+}
+
+// RS-6: sound goes to those who hear; for the others the line in the text must do.
+#[tokio::test]
+async fn audio_goes_to_models_that_hear() {
+    let audio =
+        |media_type: &str| Audio { media_type: media_type.to_owned(), data: "UklG".to_owned() };
+    let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
+    let reply = |id: &str, images: Vec<Image>, audio: Vec<Audio>| {
+        let (content, tool_call_id) = ("[audio: audio/wav]".to_owned(), id.to_owned());
+        Message::Tool(ToolReply { content, tool_call_id, images, audio, ..ToolReply::default() })
+    };
+    let sounds = vec![audio("audio/wav"), audio("audio/mpeg"), audio("audio/flac")];
+    let messages = [
+        Message::User("Listen".to_owned()),
+        said("", vec![call("a", "get_weather", "{}"), call("b", "get_weather", "{}")]),
+        reply("a", Vec::new(), sounds),
+        reply("b", vec![image], Vec::new()),
+    ];
+    for (provider, hears) in [
+        (Provider::OpenAi, true),
+        (Provider::OpenAi, false),
+        (Provider::Anthropic, true),
+        (Provider::Ollama, true),
+    ] {
+        let setup = Setup::with(provider, [], |config| config.audio = hears).await;
+        setup.ask_after(&messages, true).await.0.unwrap_err();
+        let sent = setup.server.captured()[0].body["messages"].clone();
+        assert!(sent.to_string().contains("[audio: audio/wav]"), "{sent}");
+        let heard = provider == Provider::OpenAi && hears;
+        assert_eq!(sent.to_string().contains("UklG"), heard, "{provider}: {sent}");
+        if heard {
+            // After all results of the turn: a message between them would be rejected.
+            let parts = json!([
+                {"type": "text", "text": "Images from the tool results above:"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+                {"type": "text", "text": "Audio from the tool results above:"},
+                {"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}},
+                {"type": "input_audio", "input_audio": {"data": "UklG", "format": "mp3"}}]);
+            assert_eq!(sent[4], json!({"role": "user", "content": parts}));
+            assert_eq!(sent.as_array().unwrap().len(), 5);
+        }
     }
 }
 

@@ -8,3 +8,5 @@ mod ollama;
 mod anthropic;
 mod network;
 mod conversation;
+mod light;
+mod cassettes;

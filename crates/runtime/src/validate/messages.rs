@@ -140,7 +140,7 @@ fn list(errors: &[ValidationError<'_>], between: &str) -> String {
 }
 
 /// The parameters that must be given, for the model to do better: `a (string), b (integer)`.
-pub(super) fn required(schema: &Value) -> Option<String> {
+pub(crate) fn required(schema: &Value) -> Option<String> {
     let names = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
     let typed = names.map(|name| {
         let kind = schema["properties"].get(name).and_then(|property| property.get("type"));

@@ -61,7 +61,7 @@ pub(super) async fn json(
             Incoming::Response { id, .. } => {
                 tracing::debug!(?id, "an answer to no request of ours was dropped");
             }
-            message => inbox.take(message),
+            message => inbox.take_during(message, id),
         }
     }
     answer.unwrap_or_else(|| Err(Failure::Protocol("the answer is for another request".to_owned())))

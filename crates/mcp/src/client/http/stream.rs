@@ -145,7 +145,7 @@ fn deliver(
             Incoming::Response { id, .. } => {
                 tracing::debug!(?id, "an answer nobody waits for was dropped")
             }
-            message => inbox.take(message),
+            message => inbox.take_during(message, id),
         }
     }
     answer

@@ -1,0 +1,99 @@
+//! `switchboard token`: makes, lists and revokes tokens (SPEC GW-2).
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
+
+use anyhow::Context;
+use serde_json::json;
+use switchboard_gateway::access::{self, Tokens, tokens::Entry};
+
+use crate::{
+    cli::{NewToken, Token, TokenAction},
+    connections::on_runtime,
+    environment, terminal,
+};
+
+pub(super) fn run(token: &Token) -> anyhow::Result<ExitCode> {
+    on_runtime(async {
+        let tokens = open()?;
+        match &token.action {
+            TokenAction::New(new) => create(&tokens, new)?,
+            TokenAction::List { json } => list(&tokens, *json)?,
+            TokenAction::Revoke { name } => {
+                tokens.revoke(name)?;
+                terminal::tell(&format!("token '{name}' is worth nothing any more"));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The tokens of this user.
+///
+/// # Errors
+/// There is no folder for them, or they cannot be read.
+pub(super) fn open() -> anyhow::Result<Arc<Tokens>> {
+    let folder = environment::state_home()
+        .context("there is no place for tokens: neither XDG_STATE_HOME nor HOME is set")?;
+    let file: PathBuf = folder.join("tokens.json");
+    Ok(Arc::new(Tokens::open(file)?))
+}
+
+/// As [`open`]; but where there is no folder for tokens, there are none.
+///
+/// # Errors
+/// They cannot be read.
+pub(super) fn open_if_possible() -> anyhow::Result<Arc<Tokens>> {
+    match environment::state_home() {
+        Some(_) => open(),
+        None => Ok(Arc::new(Tokens::open(PathBuf::new())?)),
+    }
+}
+
+fn create(tokens: &Tokens, new: &NewToken) -> anyhow::Result<()> {
+    let wanted = access::NewToken {
+        name: new.name.clone(),
+        tools: (!new.tools.is_empty()).then(|| new.tools.clone()),
+        rate: new.rate,
+        concurrent: new.concurrent,
+    };
+    let secret = tokens.create(wanted)?;
+    if new.json {
+        terminal::print(&json!({"token": secret, "name": new.name}).to_string())?;
+    } else {
+        terminal::print(&secret)?;
+        terminal::tell(
+            "keep it: it is shown only now. Clients send it as `Authorization: Bearer …`",
+        );
+    }
+    Ok(())
+}
+
+fn list(tokens: &Tokens, json: bool) -> anyhow::Result<()> {
+    let all = tokens.all();
+    if json {
+        let entries: Vec<_> = all.iter().map(|token| shown(token.entry())).collect();
+        terminal::print(&serde_json::Value::from(entries).to_string())?;
+    } else if all.is_empty() {
+        terminal::tell("there are no tokens; `switchboard token new --name NAME` makes one");
+    }
+    for entry in all.iter().map(|token| token.entry()).filter(|_| !json) {
+        let tools = entry.tools.as_ref().map_or("all tools".to_owned(), |tools| tools.join(", "));
+        let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
+        let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
+        terminal::print(&format!(
+            "{}  {tools}{rate}{most}  since {:.0}",
+            entry.name, entry.created
+        ))?;
+    }
+    Ok(())
+}
+
+fn shown(entry: &Entry) -> serde_json::Value {
+    json!({
+        "name": entry.name,
+        "tools": entry.tools,
+        "rate": entry.rate,
+        "concurrent": entry.concurrent,
+        "created": entry.created,
+    })
+}

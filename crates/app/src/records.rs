@@ -1,0 +1,64 @@
+//! Where calls are written down: the store of the settings, or of this user (SPEC RC-1).
+
+use std::{path::PathBuf, sync::Arc};
+
+use switchboard_audit::Store;
+use switchboard_runtime::{
+    ArtifactStore, CallEnd, CallStart, MemoryArtifacts, MemoryRecorder, Opening, RecordedCall,
+    Recorder,
+};
+use switchboard_toolcall::{BoxError, BoxFuture};
+
+use crate::{environment, settings::Loaded};
+
+/// Keeps the records and what results do not show.
+pub(crate) struct Records {
+    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) artifacts: Arc<dyn ArtifactStore>,
+    /// The store on disk, where there is one.
+    pub(crate) store: Option<Store>,
+}
+
+impl Records {
+    /// As `[audit]` says. Touches no file before the first call.
+    pub(crate) fn of(loaded: &Loaded) -> Self {
+        let config = loaded.settings.audit.clone();
+        if !config.enabled {
+            return Self::in_memory(Arc::new(MemoryRecorder::default()));
+        }
+        let Some(folder) = folder(loaded) else { return Self::in_memory(Arc::new(Nowhere)) };
+        let store = Store::open(config, folder);
+        let (recorder, artifacts) = (Arc::new(store.clone()), Arc::new(store.clone()));
+        Self { recorder, artifacts, store: Some(store) }
+    }
+
+    fn in_memory(recorder: Arc<dyn Recorder>) -> Self {
+        Self { recorder, artifacts: Arc::new(MemoryArtifacts::default()), store: None }
+    }
+}
+
+/// The folder of the store, where there is a place for it.
+pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
+    loaded.settings.audit.path.clone().or_else(environment::state_home)
+}
+
+/// A store for which there is no place.
+struct Nowhere;
+
+impl Nowhere {
+    fn error() -> BoxError {
+        "there is no place for records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names none".into()
+    }
+}
+
+impl Recorder for Nowhere {
+    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
+        Opening::Now(Err(Self::error()))
+    }
+
+    fn close(&self, _: CallEnd<'_>) {}
+
+    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
+        Box::pin(std::future::ready(Err(Self::error())))
+    }
+}

@@ -1,0 +1,65 @@
+//! One turn of a conversation, as people live through it: text while it comes, calls while they run, Ctrl-C.
+
+mod ending;
+mod markdown;
+mod screen;
+mod status;
+mod wrap;
+
+use std::{pin::pin, sync::Arc};
+
+use anyhow::Context;
+use switchboard_agent::{Agent, Conversation, Events, Outcome};
+use switchboard_toolcall::CallContext;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    time::{MissedTickBehavior, interval},
+};
+
+use crate::terminal::spinner;
+
+pub(crate) use ending::{Ending, summary};
+pub(crate) use screen::{Answers, Screen};
+
+/// Answers what the user said last, and shows what happens meanwhile. None where nobody waits for the outcome: a first
+/// Ctrl-C cancels the turn, a second one does not wait for that.
+///
+/// # Errors
+/// Stdout takes no more.
+pub(crate) async fn turn(
+    agent: &Agent,
+    conversation: &mut Conversation,
+    screen: &mut Screen,
+) -> anyhow::Result<Option<Outcome>> {
+    let mut interrupts = signal(SignalKind::interrupt()).context("failed to watch for Ctrl-C")?;
+    let (sender, mut events) = mpsc::unbounded_channel();
+    // Nobody listens only when the turn is over.
+    let tell: Events = Arc::new(move |event| _ = sender.send(event));
+    let cx = CallContext::for_caller("command line");
+    let mut steps = interval(spinner::STEP);
+    steps.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    screen.begin();
+    let outcome = {
+        let mut run = pin!(agent.run(conversation, &tell, &cx));
+        loop {
+            tokio::select! {
+                biased;
+                Some(event) = events.recv() => screen.show(event)?,
+                outcome = &mut run => break Some(outcome),
+                _ = interrupts.recv() => {
+                    if cx.cancel.is_cancelled() {
+                        break None;
+                    }
+                    cx.cancel.cancel();
+                }
+                _ = steps.tick() => screen.step(),
+            }
+        }
+    };
+    while let Ok(event) = events.try_recv() {
+        screen.show(event)?;
+    }
+    screen.end()?;
+    Ok(outcome)
+}

@@ -1,0 +1,137 @@
+//! What came of a turn, in words.
+
+use std::{error::Error, iter, time::Duration};
+
+use switchboard_agent::{Outcome, Stopped};
+use switchboard_models::{Provider, StopReason, Usage};
+
+use crate::{
+    model,
+    terminal::{self, Paint, text},
+};
+
+/// How a turn ended for people: with an answer, cancelled, or without one for a reason.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Ending {
+    /// There is an answer; the note says what is wrong with it, if something is.
+    Answer { text: String, note: Option<&'static str> },
+    /// Somebody pressed Ctrl-C.
+    Cancelled,
+    /// There is none.
+    Nothing(String),
+}
+
+impl Ending {
+    /// What an outcome means; none stands for one that was not waited for.
+    pub(crate) fn of(outcome: Option<&Outcome>, provider: Provider) -> Self {
+        let Some(outcome) = outcome else { return Self::Cancelled };
+        if let Some(text) = outcome.answer.clone().filter(|text| !text.trim().is_empty()) {
+            return Self::Answer { text, note: note(outcome) };
+        }
+        match outcome.stop {
+            Stopped::Cancelled => Self::Cancelled,
+            _ => Self::Nothing(reason(outcome, provider)),
+        }
+    }
+
+    /// Tells people what the answer does not say itself.
+    pub(crate) fn tell(&self, paint: Paint) {
+        match self {
+            Self::Answer { note: None, .. } => {}
+            Self::Answer { note: Some(note), .. } => {
+                terminal::tell(&format!("{} {note}", paint.yellow("warning:")));
+            }
+            Self::Cancelled => terminal::tell(&paint.yellow("cancelled")),
+            Self::Nothing(reason) => {
+                // A provider's own words must not command the terminal.
+                let reason = text::one_line(reason);
+                terminal::tell(&format!("{} no answer: {reason}", paint.bold_red("error:")));
+            }
+        }
+    }
+}
+
+/// What is wrong with an answer that came.
+fn note(outcome: &Outcome) -> Option<&'static str> {
+    match outcome.reason {
+        Some(StopReason::MaxTokens) => {
+            Some("the answer was cut at its token limit; `max_tokens` of the model sets it")
+        }
+        Some(StopReason::ContextFull) => Some("the answer was cut: the model's context is full"),
+        Some(StopReason::Refusal) => Some("the model, or its provider, declined to go on"),
+        _ => None,
+    }
+}
+
+/// Why there is no answer, and what to do.
+fn reason(outcome: &Outcome, provider: Provider) -> String {
+    if let Some(error) = &outcome.error {
+        let mut text = error.to_string();
+        // The causes between are the HTTP client's steps, which help nobody.
+        let causes =
+            iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+        if let Some(root) = causes.last() {
+            text = format!("{text} ({root})");
+        }
+        return match model::after_failure(error, provider) {
+            Some(advice) => format!("{text}; {advice}"),
+            None => text,
+        };
+    }
+    let text = match (outcome.stop, &outcome.reason) {
+        (Stopped::MaxIterations, _) => {
+            "the model went on calling tools when it was to answer; --max-iterations lets it be asked more often"
+        }
+        (Stopped::Budget, _) => {
+            "the time or the tokens were spent first; --timeout and [agent] in the config set them"
+        }
+        (Stopped::Repeats, _) => {
+            "the model made the same call again and again; ask differently, or let it poll with [agent] polling_tools"
+        }
+        (_, Some(StopReason::MaxTokens)) => {
+            "the model reached its token limit before it answered; `max_tokens` of the model sets it"
+        }
+        (_, Some(StopReason::Refusal)) => "the model, or its provider, declined",
+        (_, Some(StopReason::ContextFull)) => {
+            "the conversation no longer fits the model; offer fewer tools (--tools)"
+        }
+        _ => "the model answered nothing; ask again, or another model",
+    };
+    text.to_owned()
+}
+
+/// `1,780 tokens in, 98 out, 2.1s`; only the time where no turn came to its end.
+pub(crate) fn summary(usage: Usage, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f32();
+    if usage == Usage::default() {
+        return format!("{seconds:.1}s");
+    }
+    let (read, written) = (grouped(usage.input_tokens), grouped(usage.output_tokens));
+    format!("{read} tokens in, {written} out, {seconds:.1}s")
+}
+
+/// The number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_readable() {
+        let usage = Usage { input_tokens: 1_234_567, output_tokens: 98 };
+        let says = summary(usage, Duration::from_millis(2_140));
+        assert_eq!(says, "1,234,567 tokens in, 98 out, 2.1s");
+        assert_eq!(summary(Usage::default(), Duration::from_secs(3)), "3.0s");
+    }
+}

@@ -1,0 +1,130 @@
+//! What people see of a turn: the answer on stdout, everything else on stderr.
+
+use std::io::{self, IsTerminal};
+
+use clap::ColorChoice;
+use switchboard_agent::Event;
+
+use super::{markdown::Markdown, status::Status};
+use crate::terminal::{self, Paint, WriteError};
+
+/// Shows a turn while it happens.
+pub(crate) struct Screen {
+    answers: Answers,
+    /// How text is laid out, where it is.
+    markdown: Option<Markdown>,
+    is_terminal: bool,
+    /// Whether what was written to stdout ended its line.
+    at_line_start: bool,
+    /// Where people watch.
+    status: Option<Status>,
+}
+
+/// Whether the model's text is shown while it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// As it comes.
+    Streamed,
+    /// Whoever has the outcome shows it.
+    Later,
+}
+
+impl Screen {
+    /// A screen; where people do not watch it, it shows nothing but text.
+    pub(crate) fn new(answers: Answers, is_watched: bool, color: ColorChoice) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let is_laid_out = is_terminal && terminal::colours(color, &io::stdout());
+        let is_watched = is_watched && io::stderr().is_terminal();
+        Self {
+            answers,
+            markdown: is_laid_out.then(|| Markdown::for_width(terminal::width())),
+            is_terminal,
+            at_line_start: true,
+            status: is_watched.then(|| Status::new(Paint::stderr(color))),
+        }
+    }
+
+    /// Whether people watch.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.status.is_some()
+    }
+
+    /// A turn begins.
+    pub(super) fn begin(&mut self) {
+        if let Some(status) = &mut self.status {
+            status.wait();
+        }
+    }
+
+    /// Shows one thing that happened.
+    pub(super) fn show(&mut self, event: Event) -> Result<(), WriteError> {
+        match event {
+            Event::Text(text) if self.answers == Answers::Streamed => return self.text(&text),
+            Event::Turn { .. } => {
+                self.end_line()?;
+                if let Some(status) = &mut self.status {
+                    status.wait();
+                }
+            }
+            other => {
+                if let Some(status) = &mut self.status {
+                    status.follow(other);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what moves.
+    pub(super) fn step(&mut self) {
+        let has_line = self.at_line_start || !self.is_terminal;
+        if let Some(status) = self.status.as_mut().filter(|_| has_line) {
+            status.step();
+        }
+    }
+
+    /// The turn is over.
+    pub(super) fn end(&mut self) -> Result<(), WriteError> {
+        if let Some(status) = &mut self.status {
+            status.hide();
+        }
+        self.end_line()
+    }
+
+    /// Prints an answer that was not shown while it came.
+    pub(crate) fn print(&mut self, answer: &str) -> Result<(), WriteError> {
+        self.text(answer)?;
+        self.end_line()
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), WriteError> {
+        let shown = match &mut self.markdown {
+            Some(markdown) => markdown.push(text),
+            None if self.is_terminal => harmless(text),
+            None => text.to_owned(),
+        };
+        self.write(&shown)
+    }
+
+    fn end_line(&mut self) -> Result<(), WriteError> {
+        let rest = self.markdown.as_mut().map(Markdown::finish).unwrap_or_default();
+        self.write(&rest)?;
+        if self.at_line_start { Ok(()) } else { self.write("\n") }
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), WriteError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if let Some(status) = &mut self.status {
+            status.hide();
+        }
+        self.at_line_start = text.ends_with('\n');
+        terminal::write(text)
+    }
+}
+
+/// The text without what would command the terminal.
+pub(super) fn harmless(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}

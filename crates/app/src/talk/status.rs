@@ -1,0 +1,142 @@
+//! The calls of a turn: those that run in one moving line, those that ended in a line each.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use switchboard_agent::Event;
+use tokio::time::Instant;
+
+use crate::terminal::{
+    self, Paint,
+    spinner::{PATIENCE, Spinner},
+    text,
+};
+
+/// How much of the arguments is shown.
+const ARGUMENTS: usize = 48;
+
+/// What a turn does, on stderr.
+pub(super) struct Status {
+    paint: Paint,
+    spinner: Spinner,
+    /// Since when the model is waited for.
+    waiting: Option<Instant>,
+    /// Why, where it is not as usual.
+    trouble: Option<String>,
+    running: Vec<Running>,
+}
+
+/// A call that runs.
+struct Running {
+    id: String,
+    name: String,
+    arguments: String,
+    started: Instant,
+    /// How far it says it is.
+    progress: String,
+}
+
+impl Status {
+    pub(super) fn new(paint: Paint) -> Self {
+        let spinner = Spinner::new();
+        Self { paint, spinner, waiting: None, trouble: None, running: Vec::new() }
+    }
+
+    /// From now on the model is waited for.
+    pub(super) fn wait(&mut self) {
+        self.waiting = Some(Instant::now());
+        self.trouble = None;
+    }
+
+    pub(super) fn hide(&mut self) {
+        self.spinner.hide();
+    }
+
+    /// Takes in what happened.
+    pub(super) fn follow(&mut self, event: Event) {
+        match event {
+            Event::CallStarted { id, name, args } => {
+                let arguments = shown(&args);
+                let (started, progress) = (Instant::now(), String::new());
+                self.running.push(Running { id, name, arguments, started, progress });
+            }
+            Event::Progress { id, update } => {
+                if let Some(call) = self.running.iter_mut().find(|call| call.id == id) {
+                    let done = match update.total {
+                        Some(total) if total > 0.0 => {
+                            format!("{:.0}%", 100.0 * update.progress / total)
+                        }
+                        _ => String::new(),
+                    };
+                    let said = update.message.unwrap_or_default();
+                    call.progress = format!("{done} {said}").trim().to_owned();
+                }
+            }
+            Event::CallFinished { id, name, outcome, content, elapsed } => {
+                let call = self.running.iter().position(|call| call.id == id);
+                let arguments = call.map(|call| self.running.remove(call).arguments);
+                let arguments = arguments.unwrap_or_default();
+                terminal::tell(&self.line(&name, &arguments, outcome, &content, elapsed));
+                self.wait();
+            }
+            // The log tells what happened; this tells what goes on.
+            Event::Retry { reason, .. } => self.trouble = Some(reason),
+            _ => {}
+        }
+    }
+
+    /// Shows what runs, or that the model is waited for.
+    pub(super) fn step(&mut self) {
+        let began = self.running.first().map(|call| call.started).or(self.waiting);
+        let Some(elapsed) = began.map(|began| began.elapsed()) else { return };
+        if elapsed < PATIENCE {
+            return;
+        }
+        // A line that wraps cannot be taken away again.
+        let label = text::shorten(&self.label(), terminal::width().saturating_sub(12));
+        self.spinner.show(&label, elapsed);
+    }
+
+    fn label(&self) -> String {
+        let named = |call: &Running| match call.progress.is_empty() {
+            true => call.name.clone(),
+            false => format!("{} ({})", call.name, call.progress),
+        };
+        match &self.running[..] {
+            [] => match &self.trouble {
+                Some(trouble) => format!("asking again: {trouble}"),
+                None => "thinking".to_owned(),
+            },
+            [call] => format!("{} {}", named(call), call.arguments),
+            calls => calls.iter().map(named).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// `✓ math_eval {"expression":"2+2"} 0.01s`
+    fn line(
+        &self,
+        name: &str,
+        arguments: &str,
+        outcome: &str,
+        content: &str,
+        took: Duration,
+    ) -> String {
+        let took = format!("{:.2}s", took.as_secs_f32());
+        let line = format!("{} {took}", format_args!("{name} {arguments}").to_string().trim());
+        if outcome == "ok" {
+            let line = text::shorten(&line, terminal::width().saturating_sub(2));
+            return format!("{} {}", self.paint.green("✓"), self.paint.dim(&line));
+        }
+        let line = text::shorten(&line, terminal::width().saturating_sub(2));
+        let reason = text::shorten(content, terminal::width().saturating_sub(4));
+        format!("{} {}\n    {}", self.paint.red("✗"), self.paint.dim(&line), reason)
+    }
+}
+
+/// The arguments in few words.
+fn shown(args: &Map<String, Value>) -> String {
+    if args.is_empty() {
+        return String::new();
+    }
+    text::shorten(&Value::Object(args.clone()).to_string(), ARGUMENTS)
+}

@@ -1,0 +1,146 @@
+//! `switchboard serve` and `switchboard token`.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    fixture::{pid, runs, section_with_pid, wait_until},
+    place::Place,
+};
+
+/// A gateway that listens.
+struct Serving {
+    child: Child,
+    /// Without `http://`.
+    address: String,
+}
+
+impl Serving {
+    fn start(place: &Place, arguments: &[&str]) -> Self {
+        let mut command = place.command(&[&["serve", "--json"], arguments].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        let address = told["address"].as_str().unwrap().replace("http://", "");
+        Self { child, address }
+    }
+
+    /// The status and the body of an answer.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{headers}\r\n{body}",
+            self.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or(Value::String(body.to_owned())))
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+// GW-1
+#[test]
+fn it_serves_programs_and_mcp_clients_until_told_to_stop() {
+    let place = Place::with_config(&section_with_pid("good", ""));
+    let mut serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let server = pid(&place, "good");
+    let call = |body: &str| serving.ask("POST", "/api/tools/math_eval/call", "", body);
+    let (status, envelope) = call(r#"{"expression":"2+2"}"#);
+    assert_eq!((status, &envelope["result"]), (200, &json!({"result": 4})));
+    assert_eq!(call("{").0, 400);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let (status, answer) = serving.ask("POST", "/mcp", "", ping);
+    assert_eq!((status, &answer["result"]["serverInfo"]["name"]), (200, &json!("switchboard")));
+    assert_eq!(serving.ask("GET", "/healthz", "", "").0, 200);
+
+    serving.signal("-TERM");
+    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+    wait_until("the server ends with us", || !runs(server));
+}
+
+// GW-2
+#[test]
+fn tokens_open_the_gateway() {
+    let place = Place::with_config("");
+    let refused = place.run(&["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.stderr.contains("switchboard token new"), "{}", refused.stderr);
+
+    let made = place.run(&["token", "new", "--name", "a", "--tools", "echo", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let secret = made["token"].as_str().unwrap();
+    let serving = Serving::start(&place, &["--listen", "0.0.0.0:0"]);
+    let bearer = format!("Authorization: Bearer {secret}\r\n");
+    assert_eq!(serving.ask("GET", "/api/tools", "", "").0, 401);
+    assert_eq!(serving.ask("POST", "/mcp", "", "{}").0, 401);
+    let (status, tools) = serving.ask("GET", "/api/tools", &bearer, "");
+    assert_eq!((status, tools.as_array().unwrap().len()), (200, 1));
+
+    let listed = place.run(&["token", "list", "--json"]);
+    assert!(!listed.stdout.contains(secret), "{}", listed.stdout);
+    assert_eq!(serde_json::from_str::<Value>(&listed.stdout).unwrap()[0]["tools"], json!(["echo"]));
+    assert_eq!(place.run(&["token", "new", "--name", "a"]).status, 2);
+    assert_eq!(place.run(&["token", "new", "--name", "b", "--rate", "often"]).status, 2);
+    assert_eq!(place.run(&["token", "revoke", "a"]).status, 0);
+    assert_eq!(place.run(&["token", "revoke", "a"]).status, 2);
+    wait_until("the token is worth nothing", || {
+        serving.ask("GET", "/api/tools", &bearer, "").0 == 401
+    });
+}
+
+// GW-1, EX-6
+#[test]
+fn over_stdio_there_is_nothing_but_the_protocol() {
+    let place = Place::with_config("").variable("RUST_LOG", "trace");
+    let lines = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}"#,
+        "nonsense",
+    ];
+    let ended = place.run_with_stdin(
+        &["serve", "--stdio"],
+        lines.map(|line| format!("{line}\n")).concat().as_bytes(),
+    );
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let answers: Vec<Value> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("only JSON-RPC"))
+        .collect();
+    assert!(answers.iter().all(|answer| answer["jsonrpc"] == "2.0"), "{answers:?}");
+    let call = answers.iter().find(|answer| answer["id"] == 2).unwrap();
+    assert_eq!(call["result"]["structuredContent"], json!({"echo": {"a": 1}}));
+}
+
+// GW-1
+#[test]
+fn an_address_that_is_taken_is_told() {
+    let place = Place::with_config("");
+    let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let second = place.run(&["serve", "--listen", &serving.address]);
+    assert_eq!(second.status, 2);
+    assert!(second.stderr.contains("cannot listen on"), "{}", second.stderr);
+}

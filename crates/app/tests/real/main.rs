@@ -1,0 +1,7 @@
+//! The binary with a real model behind it.
+//!
+//! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod small_model;

@@ -1,0 +1,122 @@
+//! Requests that a page elsewhere makes a browser send: kept out by Origin and Host (SPEC GW-2).
+//!
+//! A page on the internet can make a browser ask 127.0.0.1, and a name that it controls can be made to point there.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, Uri, header, request, uri::Authority};
+
+use crate::{Config, refusal::Refusal};
+
+/// The names that are ours.
+pub(super) struct Hosts {
+    address: SocketAddr,
+    names: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Hosts {
+    pub(super) fn new(config: &Config, address: SocketAddr) -> Self {
+        let lower = |names: &[String]| names.iter().map(|name| name.to_lowercase()).collect();
+        Self { address, names: lower(&config.hosts), origins: lower(&config.origins) }
+    }
+
+    pub(super) fn check(&self, request: &request::Parts) -> Result<(), Refusal> {
+        let host = host(&request.headers, &request.uri)?;
+        if !self.is_own(&host) {
+            let text = format!("`{host}` is not a name of this gateway; `[serve] hosts` adds one");
+            return Err(Refusal::Forbidden(text));
+        }
+        let Some(origin) = request.headers.get(header::ORIGIN) else { return Ok(()) };
+        let origin = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
+        if self.origins.contains(&origin) || is_origin_of(&origin, &host) {
+            return Ok(());
+        }
+        let text =
+            format!("pages of `{origin}` may not call this gateway; `[serve] origins` lets them");
+        Err(Refusal::Forbidden(text))
+    }
+
+    /// Whether a client that speaks to us may have meant this name.
+    fn is_own(&self, host: &Authority) -> bool {
+        let name = host.host().to_lowercase();
+        if self.names.iter().any(|own| *own == name || *own == host.as_str().to_lowercase()) {
+            return true;
+        }
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        match bare.parse::<IpAddr>() {
+            // A name can be made to point here; an address cannot.
+            Ok(ip) => ip.is_loopback() || !self.address.ip().is_loopback(),
+            Err(_) => name == "localhost",
+        }
+    }
+}
+
+/// The host that the client asked for.
+fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refusal> {
+    if let Some(authority) = uri.authority() {
+        return Ok(authority.clone());
+    }
+    let missing =
+        || Refusal::BadRequest("the request has no Host header that can be read".to_owned());
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or_else(missing)?;
+    host.parse().map_err(|_| missing())
+}
+
+/// Whether a page of this origin came from this very host and port.
+fn is_origin_of(origin: &str, host: &Authority) -> bool {
+    let Some((scheme, authority)) = origin.split_once("://") else { return false };
+    let default = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => return false,
+    };
+    let Ok(authority) = authority.parse::<Authority>() else { return false };
+    let port = |authority: &Authority| authority.port_u16().unwrap_or(default);
+    authority.host().eq_ignore_ascii_case(host.host()) && port(&authority) == port(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(listen: &str, host: &str, origin: Option<&str>) -> Option<u16> {
+        let config = Config {
+            hosts: vec!["box.lan".to_owned()],
+            origins: vec!["https://app.example".to_owned()],
+            ..Config::default()
+        };
+        let hosts = Hosts::new(&config, listen.parse().unwrap());
+        let mut request = http::Request::get("/mcp").header("host", host);
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        hosts.check(&parts).err().map(|refusal| refusal.status().as_u16())
+    }
+
+    // GW-2
+    #[test]
+    fn foreign_hosts_and_pages_stay_out() {
+        let (local, open) = ("127.0.0.1:7300", "0.0.0.0:7300");
+        for host in ["localhost:7300", "127.0.0.1:7300", "[::1]:7300", "LOCALHOST", "box.lan:7300"]
+        {
+            assert_eq!(check(local, host, None), None, "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example:7300", "192.168.1.5:7300"] {
+            assert_eq!(check(local, host, None), Some(403), "{host}");
+        }
+        assert_eq!(check(open, "192.168.1.5:7300", None), None);
+        assert_eq!(check(open, "evil.example:7300", None), Some(403));
+        assert_eq!(check(local, "bad host", None), Some(400));
+
+        let own = "localhost:7300";
+        for origin in ["http://localhost:7300", "https://app.example"] {
+            assert_eq!(check(local, own, Some(origin)), None, "{origin}");
+        }
+        for origin in ["null", "https://evil.example", "http://localhost:9999", "file://", ""] {
+            assert_eq!(check(local, own, Some(origin)), Some(403), "{origin}");
+        }
+        assert_eq!(check(local, "localhost", Some("http://localhost")), None, "default ports");
+    }
+}

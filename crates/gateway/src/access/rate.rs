@@ -1,0 +1,179 @@
+//! A token's share: so many requests in a time, so many at once.
+
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+
+use crate::refusal::Refusal;
+
+/// So many requests in a time, written as `100/m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Rate {
+    count: u32,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Second,
+    Minute,
+    Hour,
+    Day,
+}
+
+impl Unit {
+    const ALL: [(Self, &str, u64); 4] = [
+        (Self::Second, "s", 1),
+        (Self::Minute, "m", 60),
+        (Self::Hour, "h", 3600),
+        (Self::Day, "d", 86400),
+    ];
+
+    fn row(self) -> (Self, &'static str, u64) {
+        Self::ALL.into_iter().find(|row| row.0 == self).unwrap_or(Self::ALL[0])
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong =
+            || format!("`{text}` is not a rate; write it like 10/s, 100/m, 5000/h or 20000/d");
+        let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
+        let count = count.trim().parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
+        let unit = Unit::ALL.into_iter().find(|row| row.1 == unit.trim()).ok_or_else(wrong)?.0;
+        Ok(Self { count, unit })
+    }
+}
+
+impl TryFrom<String> for Rate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.count, self.unit.row().1)
+    }
+}
+
+impl From<Rate> for String {
+    fn from(rate: Rate) -> Self {
+        rate.to_string()
+    }
+}
+
+/// What is left of a token's share.
+pub(crate) struct Quota {
+    rate: Option<(Rate, Mutex<Bucket>)>,
+    running: Option<(usize, Arc<Semaphore>)>,
+}
+
+/// Fills evenly up to the rate's count; each request takes one.
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+/// A place in a token's share, given back when dropped.
+#[derive(Default)]
+pub struct Share(Option<OwnedSemaphorePermit>);
+
+impl Share {
+    /// Whether there is anything to give back.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Quota {
+    pub(crate) fn new(rate: Option<Rate>, concurrent: Option<usize>) -> Self {
+        let bucket = |rate: Rate| Bucket { left: f64::from(rate.count), at: Instant::now() };
+        let slots = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Self {
+            rate: rate.map(|rate| (rate, Mutex::new(bucket(rate)))),
+            running: concurrent.map(|most| (most, slots(most))),
+        }
+    }
+
+    /// Takes a place, or says when there may be one.
+    pub(crate) fn take(&self, token: &str) -> Result<Share, Refusal> {
+        if let Some((rate, bucket)) = &self.rate {
+            bucket.lock().unwrap_or_else(PoisonError::into_inner).take(*rate).map_err(|after| {
+                let reason = format!("token '{token}' may make {rate} requests");
+                let retry_after = after.as_secs_f64().ceil().max(1.0) as u64;
+                Refusal::TooMany { reason, retry_after }
+            })?;
+        }
+        let Some((most, running)) = &self.running else { return Ok(Share(None)) };
+        match running.clone().try_acquire_owned() {
+            Ok(permit) => Ok(Share(Some(permit))),
+            Err(_) => {
+                let reason = format!("token '{token}' may have {most} requests at once");
+                Err(Refusal::TooMany { reason, retry_after: 1 })
+            }
+        }
+    }
+}
+
+impl Bucket {
+    /// Takes one, or says how long it is until there is one.
+    fn take(&mut self, rate: Rate) -> Result<(), Duration> {
+        let per_second = f64::from(rate.count) / rate.unit.row().2 as f64;
+        let now = Instant::now();
+        let filled = self.left + now.duration_since(self.at).as_secs_f64() * per_second;
+        self.at = now;
+        self.left = filled.min(f64::from(rate.count));
+        if self.left < 1.0 {
+            return Err(Duration::from_secs_f64((1.0 - self.left) / per_second));
+        }
+        self.left -= 1.0;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_read_and_write() {
+        for text in ["10/s", "100/m", "5000/h", "1/d"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "10", "0/s", "-1/s", "10/x", "x/m"] {
+            assert!(wrong.parse::<Rate>().unwrap_err().contains("100/m"), "{wrong}");
+        }
+    }
+
+    // GW-2
+    #[tokio::test(start_paused = true)]
+    async fn a_share_is_used_up_and_comes_back() {
+        let quota = Quota::new(Some("2/m".parse().unwrap()), None);
+        assert!(quota.take("t").is_ok() && quota.take("t").is_ok());
+        let Err(Refusal::TooMany { retry_after, .. }) = quota.take("t") else { panic!("too many") };
+        assert_eq!(retry_after, 30);
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(quota.take("t").is_ok());
+
+        let quota = Quota::new(None, Some(1));
+        let held = quota.take("t").unwrap();
+        assert!(quota.take("t").is_err());
+        drop(held);
+        assert!(quota.take("t").is_ok());
+    }
+}

@@ -1,0 +1,62 @@
+//! The gateway: what it is made of, and how a request finds its way.
+
+use std::sync::Arc;
+
+use axum::{Router, extract::Request, middleware, response::Response};
+use switchboard_runtime::ToolExecutor;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower_service::Service;
+
+use crate::{Access, Config, Feed, admission, listen, rest};
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// Runs the calls.
+    pub executor: ToolExecutor,
+    /// Speaks to MCP clients.
+    pub mcp: switchboard_mcp::server::Server,
+    /// Tells of them; the executor's recorder.
+    pub feed: Arc<Feed>,
+    /// Decides about requests.
+    pub access: Access,
+    /// The settings.
+    pub config: Config,
+}
+
+/// Serves tools over HTTP. Cheap to clone.
+#[derive(Clone)]
+pub struct Gateway {
+    parts: Arc<Parts>,
+    router: Router,
+}
+
+impl Gateway {
+    /// A gateway of these parts.
+    pub fn new(parts: Parts) -> Self {
+        let parts = Arc::new(parts);
+        let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
+        let guarded = rest::routes().route_layer(admit);
+        let router = guarded.merge(rest::health()).fallback(rest::nothing_here);
+        Self { router: router.with_state(parts.clone()), parts }
+    }
+
+    /// Serves until `stop` fires, then lets calls finish within the limit.
+    pub async fn run(self, listener: TcpListener, stop: CancellationToken) {
+        listen::run(self, listener, stop).await;
+    }
+
+    /// Answers one request.
+    pub(crate) async fn answer(&self, request: Request) -> Response {
+        // Most requests are these, and they need no routing.
+        if request.uri().path() == "/mcp" {
+            return admission::mcp(&self.parts, request).await;
+        }
+        let Ok(response) = self.router.clone().call(request).await;
+        response
+    }
+
+    pub(crate) fn parts(&self) -> &Arc<Parts> {
+        &self.parts
+    }
+}

@@ -1,0 +1,19 @@
+//! Tools for everybody who speaks HTTP: REST, live events, metrics, health.
+//!
+//! [`Gateway::run`] serves; who may do what is settled in [`access`]; every call goes through the one executor.
+
+pub mod config;
+pub mod gateway;
+mod listen;
+mod admission;
+pub mod access;
+pub mod feed;
+pub mod metrics;
+mod rest;
+mod refusal;
+
+pub use access::{Access, Caller};
+pub use config::Config;
+pub use feed::Feed;
+pub use gateway::{Gateway, Parts};
+pub use metrics::Metrics;

@@ -1,0 +1,109 @@
+//! Connections: bounded in number, not to be held up by slow clients, drained at the end.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::body::Body;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::Gateway;
+
+/// Serves connections until `stop` fires, then lets what runs finish within the limit.
+pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
+    let config = &gateway.parts().config;
+    let places = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
+    let drain = config.drain.0;
+    // Connections finish what they are at when this fires, and end when the next one does.
+    let (draining, ending) = (CancellationToken::new(), CancellationToken::new());
+    let connections = TaskTracker::new();
+    loop {
+        let place = tokio::select! {
+            place = places.clone().acquire_owned() => place,
+            () = stop.cancelled() => break,
+        };
+        let stream = tokio::select! {
+            stream = accept(&listener) => stream,
+            () = stop.cancelled() => break,
+        };
+        let Ok(place) = place else { break };
+        let connection = Connection { gateway: gateway.clone(), place };
+        connections.spawn(connection.serve(stream, draining.clone(), ending.clone()));
+    }
+    drop(listener);
+    draining.cancel();
+    connections.close();
+    if timeout(drain, connections.wait()).await.is_err() {
+        tracing::warn!("calls still run after {}s; they are cancelled", drain.as_secs_f64());
+        ending.cancel();
+        // Dropping a request cancels its call and closes its record; that takes no time worth naming.
+        let _ = timeout(Duration::from_secs(2), connections.wait()).await;
+    }
+}
+
+/// The next connection. Where there are no more files to be had, waits until there are.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// One connection and its place among them.
+struct Connection {
+    gateway: Gateway,
+    place: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    async fn serve(
+        self,
+        stream: TcpStream,
+        draining: CancellationToken,
+        ending: CancellationToken,
+    ) {
+        let Self { gateway, place: _place } = self;
+        let parts = gateway.parts().clone();
+        let connections = &parts.feed.metrics().connections;
+        connections.inc();
+        // An answer is one write; waiting for more to send with it would only make it late.
+        let _ = stream.set_nodelay(true);
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let gateway = gateway.clone();
+            async move {
+                Ok::<_, std::convert::Infallible>(gateway.answer(request.map(Body::new)).await)
+            }
+        });
+        let mut server = http1::Builder::new();
+        server.timer(TokioTimer::new()).header_read_timeout(parts.config.header_timeout.0);
+        let connection = server.serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let mut is_draining = false;
+        loop {
+            tokio::select! {
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection broke");
+                    }
+                    break;
+                }
+                () = draining.cancelled(), if !is_draining => {
+                    is_draining = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                () = ending.cancelled() => break,
+            }
+        }
+        connections.dec();
+    }
+}

@@ -1,0 +1,114 @@
+//! Counts and durations, as Prometheus reads them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use prometheus_client::{
+    encoding::text::encode,
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+use switchboard_runtime::CallEnd;
+use switchboard_toolcall::ErrorKind;
+
+/// The label of calls that found no tool: names that a model made up must not fill the memory.
+const UNKNOWN: &str = "(unknown)";
+/// Upper bounds in seconds, from what a local tool takes to the usual deadline.
+const BOUNDS: [f64; 14] =
+    [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
+
+type Labels<const N: usize> = [(&'static str, String); N];
+
+/// Everything that is counted.
+pub struct Metrics {
+    registry: Registry,
+    running: Gauge,
+    calls: Family<Labels<2>, Counter>,
+    durations: Family<Labels<1>, Histogram>,
+    /// What a call touches, found by the tool's name alone.
+    by_tool: RwLock<HashMap<Arc<str>, Arc<ToolMetrics>>>,
+    /// Open connections.
+    pub connections: Gauge,
+    /// Requests that were answered, by status.
+    pub requests: Family<Labels<1>, Counter>,
+}
+
+struct ToolMetrics {
+    duration: Histogram,
+    ok: Counter,
+    failed: Vec<Counter>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("switchboard");
+        let running = Gauge::default();
+        let calls = Family::<Labels<2>, Counter>::default();
+        let durations =
+            Family::<Labels<1>, Histogram>::new_with_constructor(|| Histogram::new(BOUNDS));
+        let connections = Gauge::default();
+        let requests = Family::<Labels<1>, Counter>::default();
+        registry.register("tool_calls", "Calls that ended, by tool and outcome", calls.clone());
+        let help = "How long calls took, in seconds";
+        registry.register("tool_call_duration_seconds", help, durations.clone());
+        registry.register("tool_calls_running", "Calls that run or wait now", running.clone());
+        registry.register("connections", "Open connections", connections.clone());
+        registry.register("http_requests", "Requests answered, by status", requests.clone());
+        Self {
+            registry,
+            running,
+            calls,
+            durations,
+            by_tool: RwLock::default(),
+            connections,
+            requests,
+        }
+    }
+}
+
+impl Metrics {
+    pub(crate) fn began(&self) {
+        self.running.inc();
+    }
+
+    pub(crate) fn ended(&self, end: &CallEnd<'_>) {
+        self.running.dec();
+        let tool = self.tool(end.tool);
+        tool.duration.observe(end.duration.as_secs_f64());
+        let index = |kind| ErrorKind::ALL.iter().position(|one| *one == kind);
+        match end.error_kind.and_then(index) {
+            Some(index) => tool.failed[index].inc(),
+            None => tool.ok.inc(),
+        };
+    }
+
+    fn tool(&self, name: Option<&Arc<str>>) -> Arc<ToolMetrics> {
+        let key: &str = name.map_or(UNKNOWN, |name| name);
+        let known = self.by_tool.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tool) = known.get(key) {
+            return tool.clone();
+        }
+        drop(known);
+        let count = |outcome: &str| {
+            let labels = [("tool", key.to_owned()), ("outcome", outcome.to_owned())];
+            self.calls.get_or_create(&labels).clone()
+        };
+        let tool = Arc::new(ToolMetrics {
+            duration: self.durations.get_or_create(&[("tool", key.to_owned())]).clone(),
+            ok: count("ok"),
+            failed: ErrorKind::ALL.iter().map(|kind| count(kind.code())).collect(),
+        });
+        let mut by_tool = self.by_tool.write().unwrap_or_else(PoisonError::into_inner);
+        by_tool.entry(key.into()).or_insert(tool).clone()
+    }
+
+    /// All of it in Prometheus's text format.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

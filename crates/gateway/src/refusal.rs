@@ -1,0 +1,97 @@
+//! How a request is turned away: a status and a body that says why.
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+use switchboard_toolcall::ErrorKind;
+
+/// Why a request is not served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no token, or nobody knows it.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// It comes from a page, or under a name, that is not ours.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The token's share is used up.
+    #[error("{reason}")]
+    TooMany {
+        /// Which share.
+        reason: String,
+        /// When to ask again, in seconds.
+        retry_after: u64,
+    },
+    /// The request itself is wrong.
+    #[error("{0}")]
+    BadRequest(String),
+    /// There is no such thing.
+    #[error("{0}")]
+    NotFound(String),
+    /// Something of ours is broken.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl Refusal {
+    /// The status of the answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Unauthorized(_) => "unauthorized",
+            Self::Forbidden(_) => ErrorKind::Denied.code(),
+            Self::TooMany { .. } => ErrorKind::Overloaded.code(),
+            Self::BadRequest(_) => ErrorKind::InvalidParameters.code(),
+            Self::NotFound(_) => ErrorKind::NotFound.code(),
+            Self::Unavailable(_) => ErrorKind::Unavailable.code(),
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let body = json!({"success": false, "error": self.to_string(), "error_kind": self.code()});
+        let mut response = (self.status(), Json(body)).into_response();
+        let headers = response.headers_mut();
+        match self {
+            Self::Unauthorized(_) => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::TooMany { retry_after, .. } => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// The status for an outcome (SPEC §13).
+pub(crate) fn status(kind: Option<ErrorKind>) -> StatusCode {
+    match kind {
+        None => StatusCode::OK,
+        Some(ErrorKind::NotFound | ErrorKind::UnknownServer) => StatusCode::NOT_FOUND,
+        Some(ErrorKind::InvalidParameters) => StatusCode::UNPROCESSABLE_ENTITY,
+        Some(ErrorKind::Denied) => StatusCode::FORBIDDEN,
+        Some(ErrorKind::Timeout) => StatusCode::GATEWAY_TIMEOUT,
+        Some(ErrorKind::Unavailable | ErrorKind::Overloaded) => StatusCode::SERVICE_UNAVAILABLE,
+        Some(ErrorKind::ToolError) => StatusCode::BAD_GATEWAY,
+        Some(ErrorKind::Cancelled) => {
+            StatusCode::from_u16(499).unwrap_or(StatusCode::REQUEST_TIMEOUT)
+        }
+        Some(ErrorKind::Internal | ErrorKind::OutcomeUnknown) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}

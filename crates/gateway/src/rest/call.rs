@@ -1,0 +1,94 @@
+//! Calls a tool: the body is the arguments, the answer the envelope, the status says what came of it.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json,
+    body::Bytes,
+    extract::{Path, State, rejection::BytesRejection},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue};
+use serde_json::{Map, Value};
+use switchboard_runtime::ToolExecutor;
+use switchboard_toolcall::{CallContext, ErrorKind, HumanDuration, Reused, ToolCall, ToolError};
+
+use crate::{
+    Caller,
+    gateway::Parts,
+    refusal::{Refusal, status},
+};
+
+/// `POST /api/tools/{name}/call`. A client that closes its connection cancels the call.
+pub(crate) async fn call(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Response> {
+    let cx = context(&caller, &headers).map_err(IntoResponse::into_response)?;
+    let body = body.map_err(IntoResponse::into_response)?;
+    let args = arguments(&body).map_err(IntoResponse::into_response)?;
+    let call = ToolCall::new(name, args);
+    let executor = &parts.executor;
+    let result = match is_hidden(executor, &caller, &call.name) {
+        true => {
+            let text = format!("Tool '{}' not found", call.name);
+            let error = ToolError::new(ErrorKind::NotFound, text);
+            executor.refuse(call, error, &cx).await
+        }
+        false => executor.execute(call, &cx).await,
+    };
+    let mut response = (status(result.error_kind()), Json(&result)).into_response();
+    if result.reused == Some(Reused::Replayed) {
+        response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// Whether the tool that the name finds does not exist for this caller.
+fn is_hidden(executor: &ToolExecutor, caller: &Caller, name: &str) -> bool {
+    match executor.tools().lookup(name) {
+        Ok(tool) => !caller.may_see(tool.name()),
+        // It may be the tool of a server that still connects.
+        Err(_) => !caller.may_see(name),
+    }
+}
+
+fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {
+    let mut cx = CallContext { caller: caller.name.clone(), ..CallContext::default() };
+    if let Some(key) = text(headers, "idempotency-key")? {
+        cx.idempotency_key = Some(key.into());
+    }
+    if let Some(timeout) = text(headers, "x-timeout")? {
+        let HumanDuration(timeout) = timeout
+            .parse()
+            .map_err(|error| Refusal::BadRequest(format!("the header X-Timeout: {error}")))?;
+        cx.timeout = Some(timeout);
+    }
+    Ok(cx)
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    match value.to_str().map(str::trim) {
+        Ok(text) if !text.is_empty() && text.len() <= 255 => Ok(Some(text)),
+        _ => Err(Refusal::BadRequest(format!(
+            "the header {name} must be plain text of 1 to 255 characters"
+        ))),
+    }
+}
+
+fn arguments(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(args)) => Ok(args),
+        Ok(_) => Err(Refusal::BadRequest(
+            "the body must be a JSON object: the tool's arguments".to_owned(),
+        )),
+        Err(error) => Err(Refusal::BadRequest(format!("the body is not JSON: {error}"))),
+    }
+}

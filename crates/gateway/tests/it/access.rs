@@ -1,0 +1,134 @@
+//! Who may do what (SPEC GW-2).
+
+use std::{fs, sync::Arc};
+
+use serde_json::json;
+use switchboard_gateway::{
+    Access, Config,
+    access::{NewToken, Tokens},
+};
+
+use crate::{House, answer};
+
+#[tokio::test]
+async fn loopback_needs_no_token_but_knows_a_wrong_one() {
+    let house = House::start().await;
+    assert_eq!(answer(house.get("/api/tools")).await.0, 200);
+    let (status, body) = answer(house.get("/api/tools").bearer_auth("sb_wrong")).await;
+    assert_eq!((status, &body["error"]), (401, &json!("the token is not known")));
+    let basic = house.get("/api/tools").basic_auth("ada", Some("x"));
+    let response = basic.send().await.unwrap();
+    assert_eq!(response.status(), 401);
+    assert_eq!(response.headers()["www-authenticate"], "Bearer");
+}
+
+#[tokio::test]
+async fn a_token_is_demanded_where_that_is_set() {
+    let house = House::configured(Config { require_token: true, ..Config::default() }).await;
+    assert_eq!(answer(house.get("/api/tools")).await.0, 401);
+    assert_eq!(answer(house.get("/metrics")).await.0, 401);
+    assert_eq!(answer(house.get("/healthz")).await.0, 200);
+    let token = house.token("agent", &["*"]);
+    assert_eq!(answer(house.get("/api/tools").bearer_auth(token)).await.0, 200);
+}
+
+#[tokio::test]
+async fn beyond_loopback_nothing_starts_without_a_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
+    let open = "0.0.0.0:7300".parse().unwrap();
+    let error = Access::new(&Config::default(), open, tokens.clone()).err().unwrap().to_string();
+    assert!(error.contains("switchboard token new"), "{error}");
+    tokens.create(NewToken { name: "one".to_owned(), ..Default::default() }).unwrap();
+    assert!(Access::new(&Config::default(), open, tokens).is_ok());
+}
+
+#[tokio::test]
+async fn what_a_token_may_not_see_is_not_there() {
+    let house = House::start().await;
+    let token = house.token("agent-7", &["ech*", "wait"]);
+    let (_, tools) = answer(house.get("/api/tools").bearer_auth(&token)).await;
+    let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["echo", "wait"]);
+    assert_eq!(answer(house.get("/api/tools/weather").bearer_auth(&token)).await.0, 404);
+    let hidden = house.call("weather", &json!({"city": "Berlin"})).bearer_auth(&token);
+    let (status, envelope) = answer(hidden).await;
+    assert_eq!((status, &envelope["error"]), (404, &json!("Tool 'weather' not found")));
+    assert_eq!(envelope.get("hint"), None, "a hint would tell what is hidden");
+    assert_eq!(answer(house.call("echo", &json!({})).bearer_auth(&token)).await.0, 200);
+    answer(house.call("fails", &json!({}))).await;
+    let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
+    let seen: Vec<_> = calls.as_array().unwrap().iter().map(|call| &call["tool"]).collect();
+    assert_eq!(seen, ["echo"]);
+    assert_eq!(calls[0]["caller"], "agent-7");
+}
+
+#[tokio::test]
+async fn a_tokens_share_is_bounded() {
+    let house = House::start().await;
+    let rate = Some("2/h".parse().unwrap());
+    let new = NewToken { name: "few".to_owned(), rate, ..Default::default() };
+    let token = house.tokens.create(new).unwrap();
+    let ask = || house.get("/api/tools").bearer_auth(&token);
+    assert_eq!(answer(ask()).await.0, 200);
+    assert_eq!(answer(ask()).await.0, 200);
+    let response = ask().send().await.unwrap();
+    assert_eq!(response.status(), 429);
+    assert!(response.headers().contains_key("retry-after"));
+
+    let new = NewToken { name: "one".to_owned(), concurrent: Some(1), ..Default::default() };
+    let token = house.tokens.create(new).unwrap();
+    let mut events = house.get("/api/events").bearer_auth(&token).send().await.unwrap();
+    let (status, body) = answer(house.get("/api/tools").bearer_auth(&token)).await;
+    assert_eq!(status, 429, "{body}");
+    house.call("echo", &json!({})).send().await.unwrap();
+    assert!(events.chunk().await.unwrap().is_some());
+    drop(events);
+    // The place is free as soon as the gateway has noticed.
+    while answer(house.get("/api/tools").bearer_auth(&token)).await.0 == 429 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[test]
+fn tokens_are_kept_as_hashes_and_can_be_revoked() {
+    use std::os::unix::fs::PermissionsExt;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("deep/tokens.json");
+    let tokens = Tokens::open(&file).unwrap();
+    let new = NewToken { name: "a".to_owned(), ..Default::default() };
+    let secret = tokens.create(new.clone()).unwrap();
+    assert!(secret.starts_with("sb_") && secret.len() > 40, "{secret}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(!text.contains(&secret[3..]), "{text}");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(tokens.create(new).unwrap_err().to_string().contains("already"));
+    let wrong =
+        NewToken { name: "b".to_owned(), tools: Some(vec!["a{".to_owned()]), ..Default::default() };
+    assert!(tokens.create(wrong).is_err());
+
+    let other = Tokens::open(&file).unwrap();
+    assert_eq!(other.find(&secret).unwrap().caller().name.as_deref(), Some("a"));
+    assert!(other.find("sb_nonsense").is_none());
+    other.revoke("a").unwrap();
+    assert!(other.find(&secret).is_none());
+    assert_eq!(other.revoke("a").unwrap_err().to_string(), "there is no token 'a'");
+
+    fs::write(&file, "[{").unwrap();
+    assert!(Tokens::open(&file).err().unwrap().to_string().contains("cannot be read"));
+}
+
+#[tokio::test]
+async fn foreign_pages_and_names_are_turned_away() {
+    let house = House::start().await;
+    for (name, value) in
+        [("origin", "null"), ("origin", "https://evil.example"), ("host", "evil.example")]
+    {
+        let request = house.call("echo", &json!({})).header(name, value);
+        assert_eq!(answer(request).await.0, 403, "{name}: {value}");
+    }
+    let own = house.url("").trim_end_matches('/').to_owned();
+    assert_eq!(answer(house.call("echo", &json!({})).header("origin", own)).await.0, 200);
+}

@@ -1,0 +1,111 @@
+//! The gateway as programs see it.
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod access;
+mod events;
+mod life;
+mod rest;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::{Value, json};
+use switchboard_gateway::{
+    Access, Config, Feed, Gateway, Metrics, Parts,
+    access::{NewToken, Tokens},
+};
+use switchboard_mcp::server as mcp;
+use switchboard_runtime::{MemoryRecorder, PolicyConfig, RulePolicy, ToolExecutor};
+use switchboard_testkit::{Fake, Witness};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+/// A gateway that runs on loopback.
+struct House {
+    address: SocketAddr,
+    client: Client,
+    executor: ToolExecutor,
+    tokens: Arc<Tokens>,
+    witness: Witness,
+    stop: CancellationToken,
+    running: Option<JoinHandle<()>>,
+    _folder: TempDir,
+}
+
+impl House {
+    async fn start() -> Self {
+        Self::configured(Config::default()).await
+    }
+
+    async fn configured(config: Config) -> Self {
+        let folder = TempDir::new().unwrap();
+        let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let feed = Feed::new(Arc::new(MemoryRecorder::default()), Arc::new(Metrics::default()));
+        let feed = Arc::new(feed);
+        let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
+        let executor = ToolExecutor::builder()
+            .recorder(feed.clone())
+            .policy(RulePolicy::new(rules).unwrap())
+            .build();
+        let witness = Witness::default();
+        for tool in tools(&witness) {
+            executor.tools().add(tool).unwrap();
+        }
+        let access = Access::new(&config, address, tokens.clone()).unwrap();
+        let stop = CancellationToken::new();
+        let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
+        let parts = Parts { executor: executor.clone(), mcp, feed, access, config };
+        let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
+        // reqwest is built without a provider of its own.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().no_proxy().build().unwrap();
+        let running = Some(running);
+        Self { address, client, executor, tokens, witness, stop, running, _folder: folder }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    fn get(&self, path: &str) -> RequestBuilder {
+        self.client.get(self.url(path))
+    }
+
+    fn call(&self, tool: &str, args: &Value) -> RequestBuilder {
+        self.client.post(self.url(&format!("/api/tools/{tool}/call"))).json(args)
+    }
+
+    /// A token that may see these tools.
+    fn token(&self, name: &str, tools: &[&str]) -> String {
+        let tools = Some(tools.iter().map(ToString::to_string).collect());
+        self.tokens.create(NewToken { name: name.to_owned(), tools, ..Default::default() }).unwrap()
+    }
+}
+
+/// The status and the body.
+async fn answer(request: RequestBuilder) -> (u16, Value) {
+    read(request.send().await.unwrap()).await
+}
+
+async fn read(response: Response) -> (u16, Value) {
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+}
+
+fn tools(witness: &Witness) -> Vec<Fake> {
+    let city = json!({
+        "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+    });
+    vec![
+        Fake::echoes("echo").read_only(),
+        Fake::answers("weather", json!({"temp": 21})).parameters(city),
+        Fake::fails("fails", "no luck"),
+        Fake::waits("wait", witness),
+        Fake::answers("forbidden", json!(1)),
+        Fake::new("panics", |_, _| async { panic!("boom") }),
+    ]
+}

@@ -1,0 +1,113 @@
+//! REST: tools, calls and the status of every ending (SPEC §13).
+
+use serde_json::{Value, json};
+
+use crate::{House, answer};
+
+// GW-1
+#[tokio::test]
+async fn tools_are_listed_and_shown() {
+    let house = House::start().await;
+    let (status, tools) = answer(house.get("/api/tools")).await;
+    assert_eq!(status, 200);
+    let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["echo", "weather", "fails", "wait", "forbidden", "panics"]);
+    let (status, tool) = answer(house.get("/api/tools/weather")).await;
+    assert_eq!((status, &tool["parameters"]["required"]), (200, &json!(["city"])));
+    assert_eq!(answer(house.get("/api/tools/nobody")).await.0, 404);
+}
+
+// RS-1, RS-2
+#[tokio::test]
+async fn the_status_says_how_a_call_ended() {
+    let house = House::start().await;
+    let cases = [
+        ("echo", json!({"a": 1.0}), 200, Value::Null),
+        ("nobody", json!({}), 404, json!("not_found")),
+        ("zoo__lion", json!({}), 404, json!("unknown_server")),
+        ("weather", json!({}), 422, json!("invalid_parameters")),
+        ("forbidden", json!({}), 403, json!("denied")),
+        ("fails", json!({}), 502, json!("tool_error")),
+        ("panics", json!({}), 500, json!("internal")),
+    ];
+    for (tool, args, status, kind) in cases {
+        let (seen, envelope) = answer(house.call(tool, &args)).await;
+        assert_eq!((seen, &envelope["error_kind"]), (status, &kind), "{tool}: {envelope}");
+        assert_eq!(
+            (&envelope["success"], &envelope["tool_name"]),
+            (&json!(status == 200), &json!(tool))
+        );
+    }
+    let slow = house.call("wait", &json!({"secs": 60})).header("X-Timeout", "50ms");
+    let (status, envelope) = answer(slow).await;
+    let text = "Tool 'wait' timed out after 0.05s; side effects may have happened";
+    assert_eq!((status, &envelope["error"]), (504, &json!(text)));
+}
+
+#[tokio::test]
+async fn wrong_requests_are_told_what_is_wrong() {
+    let house = House::start().await;
+    let post = |body: &'static str| house.client.post(house.url("/api/tools/echo/call")).body(body);
+    let cases = [
+        (post("{"), 400, "the body is not JSON"),
+        (post("[1]"), 400, "the body must be a JSON object"),
+        (post("{}").header("X-Timeout", "soon"), 400, "X-Timeout"),
+        (post("{}").header("Idempotency-Key", ""), 400, "idempotency-key"),
+        (house.get("/api/calls?limt=3"), 400, "limt"),
+        (house.get("/nowhere"), 404, "/openapi.json"),
+        (house.get("/api/tools/echo/call"), 405, ""),
+    ];
+    for (request, status, text) in cases {
+        let (seen, body) = answer(request).await;
+        assert_eq!(seen, status, "{body}");
+        assert!(body.to_string().contains(text), "{body}");
+    }
+    assert_eq!(answer(post("  ")).await.0, 200, "no body is no arguments");
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(5 << 20));
+    let large = house.client.post(house.url("/api/tools/echo/call")).body(large);
+    assert_eq!(answer(large).await.0, 413);
+}
+
+// RC-2
+#[tokio::test]
+async fn calls_are_listed_newest_first() {
+    let house = House::start().await;
+    answer(house.call("echo", &json!({"password": "secret"}))).await;
+    let (_, envelope) = answer(house.call("fails", &json!({}))).await;
+    let (status, calls) = answer(house.get("/api/calls?limit=2")).await;
+    assert_eq!(status, 200);
+    assert_eq!(calls[0]["id"], envelope["call_id"]);
+    assert_eq!((&calls[0]["tool"], &calls[0]["outcome"]), (&json!("fails"), &json!("tool_error")));
+    assert_eq!(calls[1]["outcome"], "ok");
+    assert!(!calls.to_string().contains("secret"), "{calls}");
+}
+
+#[tokio::test]
+async fn the_same_idempotency_key_acts_once() {
+    let house = House::start().await;
+    let call = |args: Value| house.call("wait", &args).header("Idempotency-Key", "k1");
+    let first = call(json!({"secs": 0})).send().await.unwrap();
+    assert!(first.headers().get("idempotency-replayed").is_none());
+    let again = call(json!({"secs": 0})).send().await.unwrap();
+    assert_eq!(again.headers()["idempotency-replayed"], "true");
+    assert_eq!(house.witness.seen().iter().filter(|what| **what == "begun").count(), 1);
+    assert_eq!(answer(call(json!({"secs": 1}))).await.0, 422);
+}
+
+// GW-4
+#[tokio::test]
+async fn metrics_count_by_tool_and_outcome() {
+    let house = House::start().await;
+    answer(house.call("echo", &json!({}))).await;
+    answer(house.call("made_up_by_a_model", &json!({}))).await;
+    let text = house.get("/metrics").send().await.unwrap().text().await.unwrap();
+    for line in [
+        r#"switchboard_tool_calls_total{tool="echo",outcome="ok"} 1"#,
+        r#"switchboard_tool_calls_total{tool="(unknown)",outcome="not_found"} 1"#,
+        r#"switchboard_tool_call_duration_seconds_count{tool="echo"} 1"#,
+        "switchboard_tool_calls_running 0",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    assert!(!text.contains("made_up_by_a_model"), "{text}");
+}

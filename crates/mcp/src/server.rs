@@ -1,0 +1,113 @@
+//! Serves our tools, and what upstream servers have beside them, to any MCP client.
+//!
+//! One [`Server`] answers both eras on the same entrance, decided request by request: sessions opened by `initialize`
+//! (`session.rs`) and requests that stand alone (`stateless.rs`). `http` and `stdio` are the two ways in. Every tool
+//! call goes through the executor; whoever mounts the server says who is calling ([`Caller`]).
+
+pub mod caller;
+pub mod config;
+pub mod http;
+pub mod stdio;
+mod bridge;
+mod sessions;
+mod session;
+mod stateless;
+mod exchange;
+mod questions;
+mod held;
+mod outbox;
+mod methods;
+mod reply;
+mod page;
+mod catalog;
+mod subscriptions;
+mod template;
+mod news;
+mod token;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchboard_runtime::ToolExecutor;
+use tokio::sync::broadcast;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::client::{Servers, inbox::Changed};
+pub use bridge::Bridge;
+pub use caller::Caller;
+pub use config::Config;
+
+/// Serves MCP. Cheap to clone; made and used within a tokio runtime.
+#[derive(Clone)]
+pub struct Server {
+    inner: Arc<Inner>,
+}
+
+/// What all requests share.
+pub(crate) struct Inner {
+    executor: ToolExecutor,
+    catalog: catalog::Catalog,
+    sessions: sessions::Sessions,
+    held: held::HeldCalls,
+    subscriptions: subscriptions::Subscriptions,
+    /// What changes, for those who listen in the modern way.
+    news: broadcast::Sender<Changed>,
+    config: Config,
+    info: Value,
+    /// Ends the tasks beside us.
+    _end: DropGuard,
+}
+
+impl Server {
+    /// Serves the executor's tools, and what the upstream servers have beside tools.
+    pub fn new(executor: ToolExecutor, upstreams: Option<Arc<Servers>>, config: Config) -> Self {
+        let end = CancellationToken::new();
+        let inner = Arc::new(Inner {
+            catalog: catalog::Catalog::new(&executor, upstreams.clone()),
+            executor,
+            sessions: sessions::Sessions::new(config.max_sessions),
+            held: held::HeldCalls::new(config.max_held),
+            subscriptions: subscriptions::Subscriptions::default(),
+            news: broadcast::Sender::new(256),
+            info: json!({"name": config.name, "title": config.title, "version": config.version}),
+            config,
+            _end: end.clone().drop_guard(),
+        });
+        news::follow(&inner, upstreams.as_deref(), &end);
+        Self { inner }
+    }
+
+    /// How many sessions are open.
+    pub fn sessions(&self) -> usize {
+        self.inner.sessions.count()
+    }
+
+    /// Ends all sessions; their streams end, and what they asked for is cancelled.
+    pub fn close(&self) {
+        for session in self.inner.sessions.take_all() {
+            self.inner.end(&session);
+        }
+    }
+}
+
+impl Inner {
+    /// Ends a session and lets go of what it held.
+    fn end(&self, session: &session::Session) {
+        self.sessions.remove(session);
+        for uri in session.close() {
+            self.subscriptions.remove(&uri);
+        }
+    }
+
+    /// What we can do, as both eras declare it.
+    fn capabilities(&self) -> Value {
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        if self.catalog.has_upstreams() {
+            capabilities["resources"] = json!({"subscribe": true, "listChanged": true});
+            capabilities["prompts"] = json!({"listChanged": true});
+            capabilities["completions"] = json!({});
+            capabilities["logging"] = json!({});
+        }
+        capabilities
+    }
+}

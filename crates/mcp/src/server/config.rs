@@ -1,0 +1,72 @@
+//! The settings of the MCP server.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use switchboard_toolcall::{HumanDuration, Size};
+
+/// How we present ourselves, and how much we hold for clients.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What clients know us by.
+    pub name: String,
+    /// What people read.
+    pub title: String,
+    /// Our version.
+    pub version: String,
+    /// How clients are told to use us.
+    pub instructions: Option<String>,
+    /// How many entries a page of a list has.
+    pub page_size: usize,
+    /// The largest message that is read.
+    pub max_message: Size,
+    /// How many sessions are kept; past it the longest unused gives way.
+    pub max_sessions: usize,
+    /// How long a session is kept that nobody uses.
+    pub idle_session: HumanDuration,
+    /// How many events of a stream are kept for clients that come back.
+    pub kept_events: usize,
+    /// How long a request may take before its answer becomes a stream, which shows the client that we are there.
+    pub stream_after: HumanDuration,
+    /// How often a silent stream shows a sign of life.
+    pub keep_alive: HumanDuration,
+    /// How many calls wait for their client's input.
+    pub max_held: usize,
+    /// How long a call waits for its client's input.
+    pub hold: HumanDuration,
+    /// How long changes are collected before clients are told.
+    pub settle: HumanDuration,
+    /// How long calls may still take when a client on stdio has said its last word.
+    pub drain: HumanDuration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let seconds = |seconds| HumanDuration(Duration::from_secs(seconds));
+        Self {
+            name: "switchboard".to_owned(),
+            title: "Switchboard".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: None,
+            page_size: 1000,
+            max_message: Size(4 << 20),
+            max_sessions: 10_000,
+            idle_session: seconds(30 * 60),
+            kept_events: 256,
+            stream_after: seconds(5),
+            keep_alive: seconds(15),
+            max_held: 1000,
+            hold: seconds(10 * 60),
+            settle: HumanDuration(Duration::from_millis(50)),
+            drain: seconds(10),
+        }
+    }
+}
+
+impl Config {
+    /// The largest message that is read, in bytes.
+    pub(crate) fn max_message(&self) -> usize {
+        usize::try_from(self.max_message.0).unwrap_or(usize::MAX)
+    }
+}

@@ -1,0 +1,49 @@
+//! Streamable HTTP: POST, GET and DELETE on one path, for whoever has an HTTP server to mount it in.
+//!
+//! Tokens, `Origin` and `Host` are checked by who mounts it, before a request comes here.
+
+mod body;
+mod headers;
+mod post;
+mod refusal;
+mod streams;
+mod surviving;
+
+use std::fmt::Display;
+
+use ::http::{Method, Request, Response, StatusCode, header};
+use bytes::Bytes;
+
+use super::{Caller, Server};
+pub use body::Body;
+
+/// The header that carries a session's id.
+const SESSION: &str = "mcp-session-id";
+
+impl Server {
+    /// Answers one HTTP request.
+    ///
+    /// # Cancel safety
+    /// Dropping the future, or the body of the response, is how a client hangs up: a request of 2026-07-28 is then
+    /// cancelled, one of a session goes on and can be asked for again.
+    pub async fn handle<B>(&self, request: Request<B>, caller: &Caller) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Display,
+    {
+        match *request.method() {
+            Method::POST => {
+                let (head, body) = request.into_parts();
+                post::post(&self.inner, &head.headers, body, caller).await
+            }
+            Method::GET => streams::get(&self.inner, request.headers(), caller),
+            Method::DELETE => streams::delete(&self.inner, request.headers(), caller),
+            _ => {
+                let mut response = refusal::plain(StatusCode::METHOD_NOT_ALLOWED);
+                let allowed = ::http::HeaderValue::from_static("GET, POST, DELETE");
+                response.headers_mut().insert(header::ALLOW, allowed);
+                response
+            }
+        }
+    }
+}

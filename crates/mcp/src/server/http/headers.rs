@@ -1,0 +1,122 @@
+//! What a request says in its headers, and whether that is what its body says.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::{HeaderMap, header};
+use serde_json::{Map, Value, value::RawValue};
+
+use crate::{
+    client::headers::{self, ParameterHeader},
+    server::stateless::Head,
+    wire::RpcError,
+};
+
+/// The header that carries the revision.
+pub(super) const VERSION: &str = "mcp-protocol-version";
+
+/// What kinds of answers the client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Accepts {
+    pub(super) json: bool,
+    pub(super) events: bool,
+}
+
+/// What `Accept` says; everything, where it is missing.
+pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
+    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return Accepts { json: true, events: true };
+    }
+    let mut accepts = Accepts { json: false, events: false };
+    for value in values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
+        let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let any = essence == "*/*";
+        accepts.json |= any || essence == "application/json" || essence == "application/*";
+        accepts.events |= any || essence == "text/event-stream" || essence == "text/*";
+    }
+    accepts
+}
+
+/// Whether the body is JSON, as far as the head says anything of it.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
+        return true;
+    };
+    let essence = kind.to_str().unwrap_or("").split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+/// One header as text.
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+/// Checks that the headers of a modern request repeat what its body says.
+///
+/// # Errors
+/// They do not, or one is missing.
+pub(super) fn check(headers: &HeaderMap, method: &str, head: &Head) -> Result<(), RpcError> {
+    let version = head.meta.as_ref().and_then(|meta| meta.version.as_deref());
+    same(headers, VERSION, version)?;
+    same(headers, "mcp-method", Some(method))?;
+    match head.named(method) {
+        Some(name) => same(headers, "mcp-name", Some(name)),
+        None => Ok(()),
+    }
+}
+
+/// Checks the headers that repeat parameters of a tool call.
+///
+/// # Errors
+/// As [`check`].
+pub(super) fn check_parameters(
+    headers: &HeaderMap,
+    parameters: &[ParameterHeader],
+    params: Option<&RawValue>,
+) -> Result<(), RpcError> {
+    #[derive(serde::Deserialize)]
+    struct Params {
+        #[serde(default)]
+        arguments: Option<Map<String, Value>>,
+    }
+    let params = params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
+    let args = params.and_then(|params| params.arguments).unwrap_or_default();
+    let expected = headers::of_call("", parameters, &args);
+    for parameter in parameters {
+        let name = parameter.header_name();
+        let value = expected.iter().find(|(expected, _)| *expected == name);
+        let sent = headers.contains_key(&name);
+        match value {
+            Some((_, value)) => same(headers, &name, Some(value))?,
+            None if sent => return Err(mismatch(&name, "the body has no such parameter")),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+fn same(headers: &HeaderMap, name: &str, expected: Option<&str>) -> Result<(), RpcError> {
+    let Some(value) = headers.get(name) else {
+        return Err(mismatch(name, "it is missing"));
+    };
+    match decoded(value.as_bytes()) {
+        Some(value) if expected == Some(&value) => Ok(()),
+        Some(_) => Err(mismatch(name, "the body says something else")),
+        None => Err(mismatch(name, "it cannot be read")),
+    }
+}
+
+/// The value of a header: plain, or in base64 where it could not be.
+fn decoded(value: &[u8]) -> Option<String> {
+    let text = str::from_utf8(value).ok()?.trim_matches([' ', '\t']);
+    let encoded = text.get(..9).filter(|start| start.eq_ignore_ascii_case("=?base64?"));
+    match encoded.and_then(|_| text[9..].strip_suffix("?=")) {
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+        None => {
+            text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t')).then(|| text.to_owned())
+        }
+    }
+}
+
+fn mismatch(name: &str, problem: &str) -> RpcError {
+    RpcError::new(RpcError::HEADER_MISMATCH, format!("header `{name}`: {problem}"))
+}

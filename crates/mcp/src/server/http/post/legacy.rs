@@ -1,0 +1,213 @@
+//! A message of a session: goes on when the client hangs up, and can be asked for again.
+
+use std::{future::poll_fn, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+use super::Asked;
+use crate::{
+    server::{
+        Caller, Inner,
+        exchange::{Client, Exchange, Line},
+        http::{
+            Body, SESSION,
+            body::{Events, Quiet},
+            headers, refusal,
+            streams::stream_response,
+            surviving::Surviving,
+        },
+        outbox::Outbox,
+        session::Session,
+        stateless::Head,
+    },
+    wire::{self, Incoming, Outgoing, RpcError, eras},
+};
+
+/// Opens a session.
+pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> Response<Body> {
+    let outbox = Outbox::keeping(inner.config.kept_events);
+    match inner.initialize(asked.params.as_deref(), caller, outbox) {
+        Ok((session, result)) => {
+            let outcome = Ok(result);
+            let body = Outgoing::response(&asked.id, &outcome).to_bytes();
+            let mut response = refusal::json(StatusCode::OK, body);
+            if let Ok(id) = HeaderValue::from_str(&session.id) {
+                response.headers_mut().insert(SESSION, id);
+            }
+            response
+        }
+        Err(error) => {
+            let status = match error.code {
+                RpcError::INTERNAL => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            refusal::error(status, Some(&asked.id), error)
+        }
+    }
+}
+
+/// Answers a request: in one piece if nothing comes before the answer, else on a stream.
+pub(super) async fn answer(
+    inner: &Arc<Inner>,
+    head: &HeaderMap,
+    asked: Asked,
+    caller: &Caller,
+) -> Response<Body> {
+    let session = match session(inner, head, Some(&asked.id), caller) {
+        Ok(session) => session,
+        Err(refused) => return refused,
+    };
+    let outbox = Outbox::keeping(inner.config.kept_events);
+    let work = work(inner, &session, asked, caller, outbox.clone());
+    let mut work = Surviving::new(Box::pin(work));
+    let streams = headers::accepts(head).events;
+    tokio::select! {
+        biased;
+        response = &mut work => return match response {
+            Some(response) => refusal::json(StatusCode::OK, response.into()),
+            // Who cancelled does not wait for an answer.
+            None => refusal::plain(StatusCode::ACCEPTED),
+        },
+        () = poll_fn(|cx| outbox.poll_any(cx)), if streams => {}
+        () = sleep(inner.config.stream_after.0), if streams => {}
+    }
+    let stream = session.keep_stream(outbox.clone());
+    let messages = outbox.unread();
+    tokio::spawn(async move {
+        let last = match work.take() {
+            Some(work) => work.await,
+            None => None,
+        };
+        last.into_iter().for_each(|last| outbox.push(last));
+        outbox.end();
+    });
+    // A client of 2025-11-25 can come back before the first event too.
+    let opening = match session.version {
+        eras::LATEST_LEGACY => Bytes::from(format!("id: {stream}-0\ndata: \n\n")),
+        _ => Bytes::new(),
+    };
+    stream_response(Events {
+        messages,
+        stream: Some(stream),
+        work: None,
+        opening,
+        quiet: Quiet::at_most(inner.config.keep_alive.0),
+        _attached: Some(session.attach()),
+    })
+}
+
+/// What makes the answer to a request; none, if it is cancelled.
+fn work(
+    inner: &Arc<Inner>,
+    session: &Arc<Session>,
+    asked: Asked,
+    caller: &Caller,
+    outbox: Arc<Outbox>,
+) -> impl Future<Output = Option<Bytes>> + Send + 'static {
+    let Asked { id, method, params, mut head } = asked;
+    let begun = session.begin(&id);
+    let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
+    let exchange = Exchange::new(
+        caller.clone(),
+        Client::Legacy(session.clone()),
+        begun.cancel.clone(),
+        Line { outbox, progress_token },
+    );
+    let answer = inner.clone().answer(exchange, id.clone(), method, params);
+    async move {
+        let outcome = answer.await;
+        let response = Outgoing::response(&id, &outcome).to_bytes();
+        (!begun.cancel.is_cancelled()).then(|| response.into())
+    }
+}
+
+/// Takes a notification, or an answer to something that we have asked.
+pub(super) fn take(
+    inner: &Arc<Inner>,
+    head: &HeaderMap,
+    message: Incoming,
+    caller: &Caller,
+) -> Response<Body> {
+    match session(inner, head, None, caller) {
+        Ok(session) => {
+            session.take(message);
+            refusal::plain(StatusCode::ACCEPTED)
+        }
+        Err(refused) => refused,
+    }
+}
+
+/// Answers several messages at once, which only the revision 2025-03-26 has.
+pub(super) async fn batch(
+    inner: &Arc<Inner>,
+    head: &HeaderMap,
+    bytes: &[u8],
+    caller: &Caller,
+) -> Response<Body> {
+    let wrong =
+        |text: &str, code| refusal::error(StatusCode::BAD_REQUEST, None, RpcError::new(code, text));
+    let Ok(messages) = serde_json::from_slice::<Vec<&RawValue>>(bytes) else {
+        return wrong("the body is not JSON", RpcError::PARSE_ERROR);
+    };
+    let batches = match headers::text(head, SESSION) {
+        Some(id) => {
+            inner.sessions.get(id, caller).filter(|session| session.version == "2025-03-26")
+        }
+        None => None,
+    };
+    let Some(session) = batches.filter(|_| !messages.is_empty()) else {
+        return wrong("batches are not part of this protocol version", RpcError::INVALID_REQUEST);
+    };
+    let mut answers = Vec::new();
+    for message in messages {
+        match wire::parse(message.get().as_bytes()) {
+            Ok(Incoming::Request { id, method, params }) => {
+                let Ok(head) = Head::of(params.as_deref()) else {
+                    return wrong("a request of the batch is not usable", RpcError::INVALID_PARAMS);
+                };
+                let asked = Asked { id, method, params, head };
+                // What comes before the answers has no place in a batch of them.
+                answers.push(work(inner, &session, asked, caller, Outbox::keeping(0)));
+            }
+            Ok(message) => session.take(message),
+            Err(_) => {
+                return wrong("a message of the batch is no JSON-RPC", RpcError::INVALID_REQUEST);
+            }
+        }
+    }
+    let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
+    if answers.is_empty() {
+        return refusal::plain(StatusCode::ACCEPTED);
+    }
+    refusal::json(StatusCode::OK, [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat())
+}
+
+/// The session that a message belongs to.
+fn session(
+    inner: &Inner,
+    head: &HeaderMap,
+    id: Option<&RawValue>,
+    caller: &Caller,
+) -> Result<Arc<Session>, Response<Body>> {
+    let wrong = |status, text: String| {
+        refusal::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text))
+    };
+    let Some(name) = headers::text(head, SESSION) else {
+        let text = "header `Mcp-Session-Id` is missing: a session begins with `initialize`";
+        return Err(wrong(StatusCode::BAD_REQUEST, text.to_owned()));
+    };
+    let Some(session) = inner.sessions.get(name, caller) else {
+        return Err(wrong(StatusCode::NOT_FOUND, "there is no such session".to_owned()));
+    };
+    match headers::text(head, headers::VERSION) {
+        Some(version) if !eras::LEGACY.contains(&version) => {
+            let text = format!("protocol version {version:?} is not spoken in this session");
+            Err(wrong(StatusCode::BAD_REQUEST, text))
+        }
+        _ => Ok(session),
+    }
+}

@@ -1,0 +1,46 @@
+//! Work that goes on when the client hangs up.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use switchboard_toolcall::BoxFuture;
+use tokio::runtime::Handle;
+
+/// Work that is moved to a task of its own when it is dropped unfinished: most never need one.
+pub(super) struct Surviving<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+
+impl<T: Send + 'static> Surviving<T> {
+    pub(super) fn new(work: BoxFuture<'static, T>) -> Self {
+        Self(Some(work))
+    }
+
+    /// The work, to be looked after by somebody else.
+    pub(super) fn take(mut self) -> Option<BoxFuture<'static, T>> {
+        self.0.take()
+    }
+}
+
+impl<T: Send + 'static> Future for Surviving<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let Some(work) = &mut self.0 else {
+            return Poll::Pending;
+        };
+        let done = work.as_mut().poll(cx);
+        if done.is_ready() {
+            self.0 = None;
+        }
+        done
+    }
+}
+
+impl<T: Send + 'static> Drop for Surviving<T> {
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Who we are, and how much clients want to hear.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::read;
+use crate::{
+    server::{
+        Caller, Inner, exchange::Level, outbox::Outbox, reply::Reply, session::Session,
+        sessions::Full, stateless, token,
+    },
+    wire::{RpcError, eras},
+};
+
+#[derive(Deserialize)]
+struct InitializeParams {
+    #[serde(rename = "protocolVersion")]
+    version: String,
+    #[serde(default)]
+    capabilities: Map<String, Value>,
+}
+
+impl Inner {
+    /// What a modern client asks first.
+    pub(super) fn discover(&self) -> Reply {
+        let mut fields = Map::from_iter([
+            ("supportedVersions".to_owned(), json!(stateless::supported())),
+            ("capabilities".to_owned(), self.capabilities()),
+            ("serverInfo".to_owned(), self.info.clone()),
+            ("ttlMs".to_owned(), json!(0)),
+            ("cacheScope".to_owned(), json!("private")),
+        ]);
+        if let Some(instructions) = &self.config.instructions {
+            fields.insert("instructions".to_owned(), instructions.as_str().into());
+        }
+        Reply::Fields(fields)
+    }
+
+    /// Opens a session in the newest revision that the client and we speak.
+    pub(crate) fn initialize(
+        &self,
+        params: Option<&RawValue>,
+        caller: &Caller,
+        outbox: Arc<Outbox>,
+    ) -> Result<(Arc<Session>, Box<RawValue>), RpcError> {
+        let internal = |text: String| RpcError::new(RpcError::INTERNAL, text);
+        let asked: InitializeParams = read(params)?;
+        // Who asks for what we do not have, or for the revision without sessions, gets the newest that has them.
+        let spoken = eras::LEGACY.iter().find(|version| **version == asked.version);
+        let version = spoken.copied().unwrap_or(eras::LATEST_LEGACY);
+        let mut result = json!({
+            "protocolVersion": version,
+            "capabilities": self.capabilities(),
+            "serverInfo": self.info,
+        });
+        if let Some(instructions) = &self.config.instructions {
+            result["instructions"] = instructions.as_str().into();
+        }
+        let result = serde_json::value::to_raw_value(&result)
+            .map_err(|error| internal(error.to_string()))?;
+        let id =
+            token::random().ok_or_else(|| internal("no randomness for a session".to_owned()))?;
+        let capabilities = Value::Object(asked.capabilities);
+        let session = Session::new(id, caller.clone(), version, capabilities, outbox);
+        match self.sessions.open(session.clone()) {
+            Ok(Some(gone)) => self.end(&gone),
+            Ok(None) => {}
+            Err(Full) => {
+                return Err(internal("there are too many sessions; try again later".to_owned()));
+            }
+        }
+        Ok((session, result))
+    }
+}
+
+/// How much a client of the old era wants to hear.
+pub(super) fn set_level(session: &Session, params: Option<&RawValue>) -> Result<Reply, RpcError> {
+    #[derive(Deserialize)]
+    struct Params {
+        level: String,
+    }
+    let Params { level } = read(params)?;
+    let known = Level::named(&level).ok_or_else(|| {
+        RpcError::new(RpcError::INVALID_PARAMS, format!("there is no log level {level:?}"))
+    })?;
+    session.set_log_level(known);
+    Ok(Reply::empty())
+}

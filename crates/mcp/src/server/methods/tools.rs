@@ -1,0 +1,100 @@
+//! `tools/list` and `tools/call`.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_toolcall::{ErrorKind, ToolCall, ToolError, ToolResult};
+use tokio::time::timeout;
+
+use super::{ListParams, read};
+use crate::{
+    server::{
+        Inner,
+        exchange::Exchange,
+        page,
+        reply::{ListReply, Reply},
+    },
+    wire::RpcError,
+};
+
+/// How long a caller who may not see everything waits for a server whose tools are not known yet.
+const KNOWN: Duration = Duration::from_secs(30);
+
+#[derive(Deserialize)]
+struct CallParams {
+    name: String,
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
+}
+
+impl Inner {
+    pub(super) fn list_tools(
+        &self,
+        exchange: &Exchange,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        let params: ListParams = read(params)?;
+        let all = self.catalog.tools();
+        let caller = &exchange.caller;
+        let seen: Vec<_> = all.iter().filter(|listed| caller.sees(&listed.tool)).collect();
+        let key = |at: usize| &**seen[at].tool.name();
+        let page = page::page("tools", seen.len(), key, params.cursor()?, self.config.page_size)?;
+        Ok(Reply::List(ListReply {
+            key: "tools",
+            entries: seen[page.range].iter().map(|listed| listed.entry.clone()).collect(),
+            next: page.next,
+            ttl: 0,
+            private: caller.is_restricted(),
+        }))
+    }
+
+    pub(super) async fn call_tool(
+        &self,
+        exchange: &Arc<Exchange>,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        let CallParams { name, arguments } = read(params)?;
+        let hidden = exchange.caller.is_restricted() && !self.is_seen(&name, exchange).await;
+        let call = ToolCall::new(name, arguments.unwrap_or_default());
+        let cx = exchange.context();
+        let result = match hidden {
+            false => self.executor.execute(call, &cx).await,
+            true => {
+                let text = format!("Tool '{}' not found", call.name);
+                self.executor.refuse(call, ToolError::new(ErrorKind::NotFound, text), &cx).await
+            }
+        };
+        match protocol_error(&result) {
+            Some(error) => Err(error),
+            None => Ok(Reply::Tool(Box::new(result))),
+        }
+    }
+
+    /// Whether the caller may see the tool, as soon as it is known which one that is.
+    async fn is_seen(&self, name: &str, exchange: &Exchange) -> bool {
+        let found = timeout(KNOWN, self.executor.tools().find(name)).await;
+        matches!(found, Ok(Ok(tool)) if exchange.caller.sees(&tool))
+    }
+}
+
+/// The error that takes the place of a result: there is no such tool, or its server answered with an error of the
+/// protocol, which passes as it came.
+fn protocol_error(result: &ToolResult) -> Option<RpcError> {
+    let error = result.outcome.as_ref().err()?;
+    match error.kind {
+        ErrorKind::NotFound | ErrorKind::UnknownServer => {
+            Some(RpcError::new(RpcError::INVALID_PARAMS, error.for_model.clone()))
+        }
+        ErrorKind::ToolError => {
+            let theirs = error.source()?.downcast_ref::<RpcError>()?;
+            let ours = matches!(
+                theirs.code,
+                RpcError::HEADER_MISMATCH | RpcError::UNSUPPORTED_VERSION | RpcError::REFUSED
+            );
+            // What is wrong between us and that server is no fault of the client's request.
+            (!ours).then(|| theirs.clone())
+        }
+        _ => None,
+    }
+}

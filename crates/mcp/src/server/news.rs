@@ -1,0 +1,105 @@
+//! Follows what changes, and tells clients once it has settled.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use serde_json::{json, value::RawValue};
+use tokio::{
+    sync::{broadcast, watch},
+    time::{interval, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::Inner;
+use crate::client::{Servers, inbox::Changed};
+
+/// Starts the tasks beside the server.
+pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &CancellationToken) {
+    let inside = Arc::downgrade(inner);
+    let settle = inner.config.settle.0;
+    let tools = inner.executor.tools().version();
+    spawn(end, follow_tools(inside.clone(), tools, settle));
+    for server in upstreams.into_iter().flat_map(Servers::all) {
+        spawn(end, follow_server(inside.clone(), server.news(), settle));
+    }
+    spawn(end, sweep(inside, inner.config.idle_session.0, inner.config.hold.0));
+}
+
+fn spawn(end: &CancellationToken, work: impl Future<Output = ()> + Send + 'static) {
+    let end = end.clone();
+    tokio::spawn(async move { end.run_until_cancelled(work).await });
+}
+
+async fn follow_tools(inside: Weak<Inner>, mut version: watch::Receiver<u64>, settle: Duration) {
+    while version.changed().await.is_ok() {
+        sleep(settle).await;
+        version.mark_unchanged();
+        let Some(inner) = inside.upgrade() else { return };
+        inner.tell(Changed::Tools);
+    }
+}
+
+async fn follow_server(
+    inside: Weak<Inner>,
+    mut news: broadcast::Receiver<Changed>,
+    settle: Duration,
+) {
+    loop {
+        let mut settled = match news.recv().await {
+            Ok(changed) => vec![changed],
+            // Too much changed to be told one by one.
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                vec![Changed::Resources, Changed::Prompts]
+            }
+            Err(broadcast::error::RecvError::Closed) => return,
+        };
+        sleep(settle).await;
+        while let Ok(changed) = news.try_recv() {
+            if !settled.contains(&changed) {
+                settled.push(changed);
+            }
+        }
+        let Some(inner) = inside.upgrade() else { return };
+        // Its tools are told of when the manager has them.
+        for changed in settled.into_iter().filter(|changed| *changed != Changed::Tools) {
+            inner.tell(changed);
+        }
+    }
+}
+
+async fn sweep(inside: Weak<Inner>, idle: Duration, hold: Duration) {
+    let often = idle.min(hold) / 4;
+    let mut ticks = interval(often.clamp(Duration::from_millis(100), Duration::from_secs(60)));
+    loop {
+        ticks.tick().await;
+        let Some(inner) = inside.upgrade() else { return };
+        for session in inner.sessions.take_idle(idle) {
+            inner.end(&session);
+        }
+        inner.held.sweep(hold);
+    }
+}
+
+/// The notification that tells of a change, with its parameters.
+pub(super) fn notification(changed: &Changed) -> (&'static str, Option<Box<RawValue>>) {
+    match changed {
+        Changed::Tools => ("notifications/tools/list_changed", None),
+        Changed::Resources => ("notifications/resources/list_changed", None),
+        Changed::Prompts => ("notifications/prompts/list_changed", None),
+        Changed::Resource(uri) => {
+            let params = serde_json::value::to_raw_value(&json!({"uri": uri}));
+            ("notifications/resources/updated", params.ok())
+        }
+    }
+}
+
+impl Inner {
+    fn tell(&self, changed: Changed) {
+        let (method, params) = notification(&changed);
+        self.sessions.tell(&changed, method, params.as_deref());
+        // Nobody may be listening.
+        _ = self.news.send(changed);
+    }
+}

@@ -1,0 +1,86 @@
+//! What a call under way wants to know from a modern client, who is only asked in an answer.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, oneshot};
+
+/// The open questions of one call.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    open: Mutex<Vec<Open>>,
+    bell: Notify,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// Each question, with the key that who asks knows it by.
+    questions: Vec<(String, String, Value)>,
+    answers: oneshot::Sender<Map<String, Value>>,
+}
+
+impl Questions {
+    /// Puts questions; the answers come when the client has given all of them.
+    pub(crate) fn put(
+        &self,
+        questions: Map<String, Value>,
+    ) -> oneshot::Receiver<Map<String, Value>> {
+        let (answers, answered) = oneshot::channel();
+        let mut open = self.lock();
+        let mut named = Vec::with_capacity(questions.len());
+        for (key, question) in questions {
+            // Two who ask at once may use the same key.
+            let taken = |name: &String| open.iter().any(|open| open.has(name));
+            let mut name = key.clone();
+            for number in 2.. {
+                if !taken(&name) {
+                    break;
+                }
+                name = format!("{key}-{number}");
+            }
+            named.push((name, key, question));
+        }
+        open.push(Open { questions: named, answers });
+        drop(open);
+        self.bell.notify_one();
+        answered
+    }
+
+    /// Waits until somebody has asked something.
+    pub(crate) async fn asked(&self) {
+        self.bell.notified().await;
+    }
+
+    /// All open questions by the names that the client answers under.
+    pub(crate) fn open(&self) -> Map<String, Value> {
+        let mut open = self.lock();
+        // Nobody waits any more for what was given up.
+        open.retain(|open| !open.answers.is_closed());
+        let questions = open.iter().flat_map(|open| &open.questions);
+        questions.map(|(name, _, question)| (name.clone(), question.clone())).collect()
+    }
+
+    /// Hands in answers. Questions of which some are still unanswered stay open.
+    pub(crate) fn answer(&self, responses: &Map<String, Value>) {
+        let mut open = self.lock();
+        let answered =
+            |open: &mut Open| open.questions.iter().all(|(name, ..)| responses.contains_key(name));
+        for Open { questions, answers } in open.extract_if(.., answered) {
+            let pair = |(name, key, _): (String, String, Value)| {
+                responses.get(&name).map(|response| (key, response.clone()))
+            };
+            // Who asked may have given up.
+            _ = answers.send(questions.into_iter().filter_map(pair).collect());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn has(&self, name: &str) -> bool {
+        self.questions.iter().any(|(taken, ..)| taken == name)
+    }
+}

@@ -1,0 +1,292 @@
+//! A session of the old era: opened by `initialize`, ended by the client, by idleness or by us.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+    },
+};
+
+use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::{ErrorKind, ToolError};
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{Caller, exchange::Level, outbox::Outbox};
+use crate::wire::{Incoming, Outgoing, RpcError};
+
+/// How many ended streams are kept for clients that come back.
+const KEPT_STREAMS: usize = 32;
+
+/// No level was set.
+const UNSET: u8 = u8::MAX;
+
+/// A session with one client.
+pub(crate) struct Session {
+    pub(crate) id: Arc<str>,
+    pub(crate) caller: Caller,
+    /// The revision that was agreed on.
+    pub(crate) version: &'static str,
+    /// What the client can do.
+    pub(crate) capabilities: Value,
+    /// Where messages go that belong to no request.
+    pub(crate) outbox: Arc<Outbox>,
+    /// Cancelled when the session ends.
+    pub(crate) end: CancellationToken,
+    log_level: AtomicU8,
+    next: AtomicU64,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    used: Instant,
+    /// How many streams the client has open.
+    attached: usize,
+    /// The requests under way, by their ids as they came.
+    under_way: HashMap<Box<str>, CancellationToken>,
+    /// What we have asked the client.
+    asked: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>,
+    subscriptions: HashSet<String>,
+    /// The streams that answers went out on, the oldest first.
+    streams: VecDeque<(u64, Arc<Outbox>)>,
+}
+
+impl Session {
+    /// A session that has just been agreed on.
+    pub(crate) fn new(
+        id: String,
+        caller: Caller,
+        version: &'static str,
+        capabilities: Value,
+        outbox: Arc<Outbox>,
+    ) -> Arc<Self> {
+        let inner = Inner {
+            used: Instant::now(),
+            attached: 0,
+            under_way: HashMap::new(),
+            asked: HashMap::new(),
+            subscriptions: HashSet::new(),
+            streams: VecDeque::new(),
+        };
+        Arc::new(Self {
+            id: id.into(),
+            caller,
+            version,
+            capabilities,
+            outbox,
+            end: CancellationToken::new(),
+            log_level: AtomicU8::new(UNSET),
+            next: AtomicU64::new(1),
+            inner: Mutex::new(inner),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody uses it.
+    pub(crate) fn touch(&self) {
+        self.lock().used = Instant::now();
+    }
+
+    /// Since when nobody has used it; none, while something is under way.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        let inner = self.lock();
+        (inner.under_way.is_empty() && inner.attached == 0).then_some(inner.used)
+    }
+
+    /// Notes that the client has a stream open until the guard is dropped.
+    pub(crate) fn attach(self: &Arc<Self>) -> Attached {
+        self.lock().attached += 1;
+        Attached(self.clone())
+    }
+
+    /// Notes that a request is under way until the guard is dropped.
+    pub(crate) fn begin(self: &Arc<Self>, id: &RawValue) -> Begun {
+        let cancel = self.end.child_token();
+        let key: Box<str> = id.get().into();
+        let mut inner = self.lock();
+        inner.used = Instant::now();
+        inner.under_way.insert(key.clone(), cancel.clone());
+        drop(inner);
+        Begun { session: self.clone(), key, cancel }
+    }
+
+    /// Cancels the request of this id, if it is still under way.
+    fn cancel(&self, id: &RawValue) {
+        if let Some(cancel) = self.lock().under_way.get(id.get()) {
+            cancel.cancel();
+        }
+    }
+
+    /// Takes the client's answer to something that we have asked.
+    fn answered(&self, id: u64, outcome: Result<Box<RawValue>, RpcError>) {
+        let waiting = self.lock().asked.remove(&id);
+        match waiting {
+            // Who asked may have given up.
+            Some(waiting) => _ = waiting.send(outcome),
+            None => tracing::debug!(id, "an answer of the client's that nobody waits for"),
+        }
+    }
+
+    /// Takes what the client says: a notification, or an answer to something that we have asked.
+    pub(crate) fn take(&self, message: Incoming) {
+        self.touch();
+        match message {
+            Incoming::Response { id: Some(id), outcome } => self.answered(id, outcome),
+            Incoming::Notification { method, params } if method == "notifications/cancelled" => {
+                #[derive(serde::Deserialize)]
+                struct Params<'a> {
+                    #[serde(rename = "requestId", borrow)]
+                    id: &'a RawValue,
+                }
+                let params = params.as_deref().map_or("{}", RawValue::get);
+                if let Ok(Params { id }) = serde_json::from_str(params) {
+                    self.cancel(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks the client questions, one after the other, on the stream of a request.
+    pub(crate) async fn ask_all(
+        &self,
+        questions: Map<String, Value>,
+        outbox: &Outbox,
+    ) -> Result<Map<String, Value>, ToolError> {
+        let mut answers = Map::new();
+        for (key, question) in questions {
+            let method = question["method"].as_str().unwrap_or("");
+            let answer = self.ask(method, &question["params"], outbox).await;
+            let answer = answer.map_err(|error| {
+                ToolError::new(ErrorKind::ToolError, error.message.clone()).caused_by(error)
+            })?;
+            answers.insert(key, answer);
+        }
+        Ok(answers)
+    }
+
+    async fn ask(&self, method: &str, params: &Value, outbox: &Outbox) -> Result<Value, RpcError> {
+        let internal =
+            |error: serde_json::Error| RpcError::new(RpcError::INTERNAL, error.to_string());
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        self.lock().asked.insert(id, answer);
+        let _waiting = Waiting { session: self, id, outbox };
+        let params = match params {
+            Value::Null => None,
+            params => Some(serde_json::value::to_raw_value(params).map_err(internal)?),
+        };
+        outbox.send(&Outgoing::request(id, method, params.as_deref()));
+        let gone = || RpcError::new(RpcError::REFUSED, "the client has ended the session");
+        let answer = tokio::select! {
+            answer = answered => answer.unwrap_or_else(|_| Err(gone()))?,
+            () = self.end.cancelled() => return Err(gone()),
+        };
+        serde_json::from_str(answer.get()).map_err(internal)
+    }
+
+    /// From which level on the client wants to hear log messages, if it has said so.
+    pub(crate) fn log_level(&self) -> Option<Level> {
+        match self.log_level.load(Ordering::Relaxed) {
+            UNSET => None,
+            level => Some(Level(level)),
+        }
+    }
+
+    /// The client wants to hear log messages from this level on.
+    pub(crate) fn set_log_level(&self, level: Level) {
+        self.log_level.store(level.0, Ordering::Relaxed);
+    }
+
+    /// The client wants to hear when the resource changes.
+    pub(crate) fn subscribe(&self, uri: &str) {
+        self.lock().subscriptions.insert(uri.to_owned());
+    }
+
+    /// The client no longer wants to hear of the resource; says whether it did.
+    pub(crate) fn unsubscribe(&self, uri: &str) -> bool {
+        self.lock().subscriptions.remove(uri)
+    }
+
+    /// Whether the client wants to hear of the resource.
+    pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
+        self.lock().subscriptions.contains(uri)
+    }
+
+    /// Keeps a stream for a client that comes back, and numbers it.
+    pub(crate) fn keep_stream(&self, stream: Arc<Outbox>) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut inner = self.lock();
+        if inner.streams.len() >= KEPT_STREAMS {
+            inner.streams.pop_front();
+        }
+        inner.streams.push_back((number, stream));
+        number
+    }
+
+    /// The stream of this number, if it is still kept; 0 is the session's own.
+    pub(crate) fn stream(&self, number: u64) -> Option<Arc<Outbox>> {
+        if number == 0 {
+            return Some(self.outbox.clone());
+        }
+        let inner = self.lock();
+        let found = inner.streams.iter().find(|(kept, _)| *kept == number);
+        found.map(|(_, stream)| stream.clone())
+    }
+
+    /// Ends it: what is under way is cancelled, its streams end. Returns the resources that it watched.
+    pub(crate) fn close(&self) -> HashSet<String> {
+        self.end.cancel();
+        self.outbox.end();
+        std::mem::take(&mut self.lock().subscriptions)
+    }
+}
+
+/// A request under way.
+pub(crate) struct Begun {
+    session: Arc<Session>,
+    key: Box<str>,
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let mut inner = self.session.lock();
+        inner.under_way.remove(&self.key);
+        inner.used = Instant::now();
+    }
+}
+
+/// A stream that the client has open.
+pub(crate) struct Attached(Arc<Session>);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let mut inner = self.0.lock();
+        inner.attached -= 1;
+        inner.used = Instant::now();
+    }
+}
+
+/// A question to the client; taken back when dropped before it was answered.
+struct Waiting<'a> {
+    session: &'a Session,
+    id: u64,
+    outbox: &'a Outbox,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.session.lock().asked.remove(&self.id).is_some() {
+            let params = json!({"requestId": self.id, "reason": "the call has ended"});
+            if let Ok(params) = serde_json::value::to_raw_value(&params) {
+                let message = Outgoing::notification("notifications/cancelled", Some(&params));
+                self.outbox.send(&message);
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The sessions there are: bounded in number, and let go when nobody uses them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::value::RawValue;
+
+use super::{Caller, session::Session};
+use crate::{client::inbox::Changed, wire::Outgoing};
+
+/// All open sessions, by their ids.
+pub(crate) struct Sessions {
+    most: usize,
+    open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+}
+
+impl Sessions {
+    /// Room for so many sessions.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), open: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a session. Where there is no room, the longest unused gives way and is returned.
+    ///
+    /// # Errors
+    /// All are in use.
+    pub(crate) fn open(&self, session: Arc<Session>) -> Result<Option<Arc<Session>>, Full> {
+        let mut open = self.lock();
+        let mut gone = None;
+        if open.len() >= self.most {
+            let idle = open.values().filter_map(|session| Some((session.idle_since()?, session)));
+            let oldest = idle.min_by_key(|(since, _)| *since).map(|(_, session)| session.clone());
+            gone = Some(oldest.ok_or(Full)?);
+        }
+        if let Some(gone) = &gone {
+            open.remove(&gone.id);
+        }
+        open.insert(session.id.clone(), session);
+        Ok(gone)
+    }
+
+    /// The session of this id, where it is the caller's own.
+    pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
+        let session = self.lock().get(id).cloned()?;
+        // A session belongs to who opened it: for others there is none.
+        (session.caller.name == caller.name).then_some(session)
+    }
+
+    /// Forgets a session.
+    pub(crate) fn remove(&self, session: &Session) {
+        self.lock().remove(&session.id);
+    }
+
+    /// Forgets all sessions and returns them.
+    pub(crate) fn take_all(&self) -> Vec<Arc<Session>> {
+        std::mem::take(&mut *self.lock()).into_values().collect()
+    }
+
+    /// Forgets those that nobody has used for so long, and returns them.
+    pub(crate) fn take_idle(&self, idle: Duration) -> Vec<Arc<Session>> {
+        let is_idle =
+            |session: &Session| session.idle_since().is_some_and(|since| since.elapsed() >= idle);
+        let mut open = self.lock();
+        open.extract_if(|_, session| is_idle(session)).map(|(_, session)| session).collect()
+    }
+
+    /// Tells every session that something has changed.
+    pub(crate) fn tell(&self, changed: &Changed, method: &str, params: Option<&RawValue>) {
+        let message = Outgoing::notification(method, params);
+        for session in self.lock().values() {
+            let wanted = match changed {
+                Changed::Resource(uri) => session.is_subscribed(uri),
+                _ => true,
+            };
+            if wanted {
+                session.outbox.send(&message);
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+/// There is no room for another session.
+pub(crate) struct Full;

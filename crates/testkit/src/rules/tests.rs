@@ -1,0 +1,127 @@
+use serde_json::json;
+
+use super::*;
+
+/// A body that the provider takes.
+fn right(provider: &str) -> Value {
+    match provider {
+        "anthropic" => {
+            json!({"max_tokens": 9, "tools": [{"name": "f", "input_schema": {"type": "object"}}], "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "x"}]},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "a", "name": "f", "input": {}}, {"type": "tool_use", "id": "b", "name": "f", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "1"}, {"type": "tool_result", "tool_use_id": "b"}]}]})
+        }
+        "openai" => {
+            json!({"tools": [{"function": {"name": "f", "parameters": {"type": "object"}}}], "messages": [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+                {"id": "b", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "a", "content": "1"},
+            {"role": "tool", "tool_call_id": "b", "content": "2"}]})
+        }
+        _ => json!({"options": {"num_ctx": 9}, "truncate": false, "shift": false, "stream": true,
+            "tools": [{"function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}}],
+            "messages": [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+                {"role": "tool", "tool_name": "f", "content": "1"}]}),
+    }
+}
+
+/// What is said of the body where `pointer` stands for something else; a list loses what stands there where that is null.
+fn spoilt(provider: &str, pointer: &str, instead: Value) -> String {
+    let mut body = right(provider);
+    assert_eq!(broken(provider, &body), Vec::<String>::new());
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    match body.pointer_mut(parent).unwrap() {
+        Value::Object(members) => drop(members.insert(key.to_owned(), instead)),
+        Value::Array(all) if instead.is_null() => drop(all.remove(key.parse().unwrap())),
+        Value::Array(all) => all.insert(key.parse().unwrap(), instead),
+        _ => unreachable!(),
+    }
+    broken(provider, &body).join("; ")
+}
+
+#[test]
+fn each_rule_can_be_broken() {
+    let table = [
+        ("anthropic", "/max_tokens", json!(0), "no max_tokens"),
+        (
+            "anthropic",
+            "/messages/2/content/1",
+            Value::Null,
+            "results [\"a\"], calls [\"a\", \"b\"]",
+        ),
+        (
+            "anthropic",
+            "/messages/2/content/0",
+            json!({"type": "text", "text": "x"}),
+            "results after something else",
+        ),
+        ("anthropic", "/messages/2/content/1/tool_use_id", json!("x"), "calls [\"a\", \"b\"]"),
+        ("anthropic", "/messages/1/content/1/id", json!("a"), "call id \"a\""),
+        ("anthropic", "/messages/1/content/1/id", json!("a.b"), "call id \"a.b\""),
+        ("anthropic", "/messages/1/content/0/input", json!("{}"), "input is no object"),
+        ("anthropic", "/messages/0/content/0/text", json!(" "), "an empty text"),
+        (
+            "anthropic",
+            "/messages/1",
+            json!({"role": "user", "content": [{"type": "text", "text": "y"}]}),
+            "is not assistant's",
+        ),
+        (
+            "anthropic",
+            "/messages/3",
+            json!({"role": "assistant", "content": [{"type": "text", "text": "y"}]}),
+            "speak last",
+        ),
+        (
+            "anthropic",
+            "/messages/1/content/0",
+            json!({"type": "thinking", "thinking": "x"}),
+            "without signature",
+        ),
+        ("anthropic", "/tools", json!([]), "calls without tools"),
+        ("anthropic", "/tools/0/name", json!("a.b"), "tool name"),
+        ("anthropic", "/tools/0/input_schema/anyOf", json!([]), "anyOf at the top"),
+        ("openai", "/messages/3", Value::Null, "[\"b\"] have no result"),
+        ("openai", "/messages/2/tool_call_id", json!("b"), "a result of \"b\", not of Some(\"a\")"),
+        (
+            "openai",
+            "/messages/3",
+            json!({"role": "user", "content": "x"}),
+            "[\"b\"] have no result",
+        ),
+        ("openai", "/messages/2/content", json!([]), "no text"),
+        (
+            "openai",
+            "/messages/1/tool_calls/0/function/arguments",
+            json!("{"),
+            "arguments that are no object",
+        ),
+        ("openai", "/messages/0/role", json!("bot"), "role \"bot\""),
+        (
+            "ollama",
+            "/messages/1/tool_calls/0/function/arguments",
+            json!("{}"),
+            "arguments that are no object",
+        ),
+        ("ollama", "/messages/2", Value::Null, "[\"f\"] have no result"),
+        ("ollama", "/messages/2/tool_name", json!("g"), "a result of \"g\""),
+        ("ollama", "/options/num_ctx", Value::Null, "no num_ctx"),
+        ("ollama", "/shift", Value::Null, "shift is left to the server"),
+        (
+            "ollama",
+            "/tools/0/function/parameters/properties/a/format",
+            json!("x"),
+            "format would be dropped",
+        ),
+    ];
+    for (provider, pointer, instead, said) in table {
+        let found = spoilt(provider, pointer, instead);
+        assert!(found.contains(said), "{provider} {pointer}: {found:?}");
+    }
+}
