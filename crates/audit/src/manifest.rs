@@ -38,6 +38,9 @@ pub(crate) struct SegmentEnd {
     pub(crate) last: String,
     /// The tick of its last line.
     pub(crate) until: u64,
+    /// When it was sealed, by the clock, in microseconds since 1970.
+    #[serde(default)]
+    pub(crate) at: u64,
 }
 
 /// The manifest as it was read.
@@ -154,8 +157,8 @@ impl Manifest {
         end: &SegmentEnd,
         guard: &Guard,
     ) -> Result<(), Error> {
-        let SegmentEnd { lines, bytes, last, until } = end;
-        let end = serde_json::json!({"lines": lines, "bytes": bytes, "last": last, "until": until});
+        let SegmentEnd { lines, bytes, last, until, at } = end;
+        let end = serde_json::json!({"lines": lines, "bytes": bytes, "last": last, "until": until, "at": at});
         let body = Body::new("sealed", number).at(SystemTime::now()).with("end", end);
         self.append(body, guard)
     }
@@ -256,7 +259,7 @@ mod tests {
         let layout = Layout::new(folder.path());
         let guard = layout.lock().unwrap();
         let mut manifest = Manifest::read(&layout).unwrap();
-        let end = SegmentEnd { lines: 1, bytes: 1, last: String::new(), until: 1 };
+        let end = SegmentEnd { lines: 1, bytes: 1, last: String::new(), until: 1, at: 1 };
         for _ in 0..5 {
             let number = manifest.next;
             manifest.begin(&guard).unwrap();

@@ -85,7 +85,7 @@ impl Contents {
         let oldest_wanted = microseconds(SystemTime::now()).saturating_sub(age);
         for entry in Manifest::read(&self.layout)?.entries {
             let Some(end) = &entry.end else { continue };
-            let why = match (end.until < oldest_wanted, self.bytes()? > config.max_size.0) {
+            let why = match (end.at < oldest_wanted, self.bytes()? > config.max_size.0) {
                 // A process may have died between the manifest's line and the file.
                 _ if entry.dropped && self.layout.segment(entry.number).exists() => {
                     "dropped before"

@@ -18,7 +18,7 @@ use crate::{
     chain::{self, Hash, Sealed},
     error::Error,
     layout::{Guard, Layout, hold, private},
-    line::{Body, FORMAT, Kind, last_tick},
+    line::{Body, FORMAT, Kind, last_tick, microseconds},
     manifest::{Entry, Manifest, SegmentEnd},
 };
 
@@ -217,7 +217,8 @@ impl Segment {
         }
         let last = self.last.to_string();
         let Self { lines, length: bytes, tick: until, .. } = self;
-        manifest.seal(self.number, &SegmentEnd { lines, bytes, last, until }, guard)
+        let at = microseconds(SystemTime::now());
+        manifest.seal(self.number, &SegmentEnd { lines, bytes, last, until, at }, guard)
     }
 
     /// Whether the next line should go into the next segment.

@@ -5,6 +5,7 @@ use std::{collections::HashMap, fs, io, path::Path};
 use serde::Serialize;
 
 use crate::{
+    artifacts::{Artifacts, Kept},
     chain::{Hash, Sealed},
     error::Error,
     index::{Index, segments},
@@ -22,6 +23,8 @@ pub struct Report {
     pub lines: u64,
     /// How many calls begin in them.
     pub calls: u64,
+    /// How many artifacts were checked.
+    pub artifacts: u64,
     /// How many segments retention dropped, as far as the manifest remembers.
     pub dropped: u64,
     /// What is not as it was written.
@@ -65,6 +68,7 @@ pub fn verify(path: &Path) -> Result<Report, Error> {
         segments: 0,
         lines: 0,
         calls: 0,
+        artifacts: 0,
         dropped: 0,
         damage: Vec::new(),
         torn: Vec::new(),
@@ -102,7 +106,22 @@ pub fn verify(path: &Path) -> Result<Report, Error> {
             report.wrong(&layout.segment(number), None, "the manifest does not know it");
         }
     }
+    check_artifacts(&layout, &mut report)?;
     Ok(report)
+}
+
+fn check_artifacts(layout: &Layout, report: &mut Report) -> Result<(), Error> {
+    let artifacts = Artifacts::new(layout.artifacts(), u64::MAX);
+    for Kept { id, path, .. } in artifacts.all()? {
+        match artifacts.read(&id) {
+            Ok(Some(_)) => report.artifacts += 1,
+            // Half-written by somebody, or collected just now.
+            Ok(None) => {}
+            Err(Error::Damaged { what, .. }) => report.wrong(&path, None, what),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn check(

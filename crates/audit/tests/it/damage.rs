@@ -144,6 +144,20 @@ async fn a_segment_without_its_header_is_begun_again() {
     assert_eq!(folder.damage(), []);
 }
 
+// RS-5
+#[tokio::test]
+async fn an_artifact_that_was_changed_is_found() {
+    let folder = Folder::new();
+    let executor = executor(folder.store());
+    let result = call(&executor, "answer", json!({"with": "long ".repeat(20_000)})).await;
+    let id = &result.artifacts[0].id;
+    assert_eq!(switchboard_audit::verify(&folder.path()).unwrap().artifacts, 1);
+    let path = folder.path().join("artifacts").join(&id[..2]).join(id);
+    folder.rewrite(&path, |text| text.to_ascii_uppercase());
+    let what = "its content is not what was kept".to_owned();
+    assert_eq!(folder.damage(), [(id.clone(), None, what)]);
+}
+
 #[tokio::test]
 async fn a_record_whose_line_is_damaged_says_so() {
     let folder = Folder::new();
