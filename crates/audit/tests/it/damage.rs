@@ -217,3 +217,32 @@ async fn a_torn_tail_that_a_reader_met_does_not_hide_what_follows() {
     assert_eq!(folder.records().len(), 2);
     assert_eq!(folder.damage(), []);
 }
+
+// RC-1: wherever the journal ends, what is whole stays, and the next process goes on.
+#[tokio::test]
+async fn a_journal_may_end_anywhere() {
+    let original = Folder::new();
+    let ids = original.write(2).await;
+    let (manifest, whole) =
+        (original.path().join("manifest.log"), fs::read(original.segment(1)).unwrap());
+    let has = |text: &[u8], line: &str| String::from_utf8_lossy(text).contains(line);
+    for length in (0..whole.len()).step_by(9) {
+        let folder = Folder::new();
+        fs::create_dir_all(folder.path().join("journal")).unwrap();
+        fs::copy(&manifest, folder.path().join("manifest.log")).unwrap();
+        let end = whole[..length].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        fs::write(folder.segment(1), &whole[..length]).unwrap();
+        let later = folder.write(1).await[0];
+        let mut expected = vec![(later, "ok")];
+        for id in ids.iter().rev() {
+            let (open, ended) = (format!("{{\"open\":\"{id}"), format!("{{\"end\":\"{id}"));
+            match (has(&whole[..end], &open), has(&whole[..end], &ended)) {
+                (_, true) => expected.push((*id, "ok")),
+                (true, false) => expected.push((*id, "outcome_unknown")),
+                (false, false) => {}
+            }
+        }
+        assert_eq!(folder.outcomes(), expected, "cut at {length}");
+        assert_eq!(folder.damage(), [], "cut at {length}");
+    }
+}
