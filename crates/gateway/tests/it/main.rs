@@ -3,6 +3,8 @@
 
 mod access;
 mod events;
+mod issuer;
+mod jwt;
 mod life;
 mod rest;
 
@@ -11,7 +13,7 @@ use std::{net::SocketAddr, sync::Arc};
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_gateway::{
-    Access, Config, Feed, Gateway, Metrics, Parts,
+    Access, Config, Feed, Gateway, Metrics, Parts, RuleSet,
     access::{NewToken, Tokens},
 };
 use switchboard_runtime::{MemoryRecorder, PolicyConfig, RulePolicy, ToolExecutor};
@@ -45,9 +47,10 @@ impl House {
         let feed = Feed::new(Arc::new(MemoryRecorder::default()), Arc::new(Metrics::default()));
         let feed = Arc::new(feed);
         let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
+        let rules = RulePolicy::new(rules).unwrap();
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
-            .policy(RulePolicy::new(rules).unwrap())
+            .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
         let witness = Witness::default();
         for tool in tools(&witness) {
