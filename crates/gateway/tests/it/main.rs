@@ -6,7 +6,11 @@ mod events;
 mod issuer;
 mod jwt;
 mod life;
+mod limits;
+mod log;
+mod pages;
 mod rest;
+mod tls;
 
 use std::{net::SocketAddr, sync::Arc};
 
