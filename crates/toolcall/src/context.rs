@@ -26,6 +26,8 @@ pub struct CallContext {
     pub progress: Progress,
     /// Who asks, for records and policy.
     pub caller: Option<Arc<str>>,
+    /// What a trusted issuer says of who asks, for policy; a JSON object.
+    pub claims: Option<Arc<Value>>,
     /// The conversation that the call is part of, for records.
     pub conversation: Option<Arc<str>>,
     /// The caller's word for this very act: asked again with the same word, it is not done again.
