@@ -68,7 +68,7 @@ fn nonsense() -> impl Strategy<Value = Value> {
 
 /// Reads messages as one provider would, to the end.
 fn read<R: Reader>(messages: &[Value]) -> Option<turn::Draft> {
-    let history = [Message::User("x".to_owned())];
+    let history = [Message::User("x".into())];
     let names = lower::Names::default();
     let mut sink = Sink::new(&|_| {}, &names, true, true);
     let mut reader = R::new(&Request::new(&history), &json!({"options": {}}));
@@ -88,7 +88,7 @@ proptest! {
             read::<ollama::Answer>(&messages),
             read::<anthropic::Answer>(&messages),
         ];
-        let history = [Message::User("x".to_owned())];
+        let history = [Message::User("x".into())];
         for (draft, provider) in drafts.into_iter().flatten().zip(PROVIDERS) {
             let turn = turn::complete(draft, provider, &Request::new(&history), &lower::Lowered::default(), true);
             let mut ids: Vec<_> = turn.message.tool_calls.iter().map(|call| &call.id).collect();

@@ -26,7 +26,7 @@ pub use arguments::{Arguments, Unparsable};
 pub use config::{ModelConfig, Provider, Secret, Think};
 pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
-pub use message::{AiMessage, Image, Message, ModelCall, Native, ToolReply};
+pub use message::{AiMessage, Image, Message, ModelCall, Native, ToolReply, UserMessage};
 pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
 
 use std::sync::Arc;

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
 
 use crate::{
-    AiMessage, Image, Message, ModelConfig, Provider, Request, Think, ToolReply,
+    AiMessage, Image, Message, ModelConfig, Provider, Request, Think, ToolChoice, ToolReply,
+    UserMessage,
     lower::{self, Lowered, Names},
 };
 
@@ -27,6 +28,9 @@ pub(super) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Low
     }
     if request.offers_tools() {
         body.insert("tools".to_owned(), tools(lowered));
+        if let Some(choice) = choice(&request.choice, &lowered.names) {
+            body.insert("tool_choice".to_owned(), choice);
+        }
     }
     body.insert("messages".to_owned(), messages(request.messages, &lowered.names));
     Value::Object(body)
@@ -54,6 +58,16 @@ fn tools(lowered: &Lowered) -> Value {
     tools.collect()
 }
 
+fn choice(choice: &ToolChoice, names: &Names) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto | ToolChoice::Never => None,
+        ToolChoice::Any => Some(json!("required")),
+        ToolChoice::One(name) => {
+            Some(json!({"type": "function", "function": {"name": names.to_wire(name)}}))
+        }
+    }
+}
+
 fn messages(messages: &[Message], names: &Names) -> Value {
     let mut sent = Vec::new();
     // Tool messages take text only; images follow when all results of the turn are said.
@@ -64,7 +78,7 @@ fn messages(messages: &[Message], names: &Names) -> Value {
         }
         match message {
             Message::System(text) => sent.push(json!({"role": "system", "content": text})),
-            Message::User(text) => sent.push(json!({"role": "user", "content": text})),
+            Message::User(message) => sent.push(user(message)),
             Message::Ai(message) => sent.push(assistant(message, names)),
             Message::Tool(ToolReply { content, tool_call_id, images: more, .. }) => {
                 sent.push(
@@ -83,10 +97,22 @@ fn image_message(images: &mut Vec<&Image>) -> Option<Value> {
         return None;
     }
     let mut parts = vec![json!({"type": "text", "text": "Images from the tool results above:"})];
-    parts.extend(images.drain(..).map(|Image { media_type, data }| {
-        json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
-    }));
+    parts.extend(images.drain(..).map(image_part));
     Some(json!({"role": "user", "content": parts}))
+}
+
+fn image_part(Image { media_type, data }: &Image) -> Value {
+    json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
+}
+
+fn user(message: &UserMessage) -> Value {
+    if message.images.is_empty() {
+        return json!({"role": "user", "content": message.content});
+    }
+    let text =
+        (!message.content.is_empty()).then(|| json!({"type": "text", "text": message.content}));
+    let parts: Vec<_> = text.into_iter().chain(message.images.iter().map(image_part)).collect();
+    json!({"role": "user", "content": parts})
 }
 
 fn assistant(message: &AiMessage, names: &Names) -> Value {
