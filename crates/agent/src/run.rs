@@ -1,6 +1,6 @@
 //! One run of the loop.
 
-use std::pin::pin;
+use std::{borrow::Cow, pin::pin};
 
 use serde_json::Value;
 use switchboard_models::{
@@ -73,8 +73,8 @@ impl<'a> Run<'a> {
                 let stopped = if last { Stopped::MaxIterations } else { Stopped::Answer };
                 return Outcome { answer: Some(answer), ..self.stopped(stopped) };
             }
-            if let Some(stopped) = self.take_calls(turn, last, conversation).await {
-                return self.stopped(stopped);
+            if let Some(outcome) = self.take_calls(turn, last, conversation).await {
+                return outcome;
             }
         }
     }
@@ -82,7 +82,8 @@ impl<'a> Run<'a> {
     /// Asks for one turn; none where the run ends before it comes.
     async fn ask(&self, messages: &[Message], last: bool) -> Option<Result<Turn, ModelError>> {
         let tools = self.agent.offered();
-        let specs: Vec<_> = tools.iter().map(|tool| shown_spec(tool)).collect();
+        let ours = tools.iter().map(|tool| shown_spec(tool));
+        let specs: Vec<_> = ours.chain(self.agent.foreign.iter().map(Cow::Borrowed)).collect();
         let validate = |name: &str, args: &Value| {
             let spec = specs.iter().find(|spec| spec.name == name);
             let check = spec.map(|spec| Check::compile(&spec.parameters, spec.settings.strictness));
@@ -92,9 +93,9 @@ impl<'a> Run<'a> {
             .with_tools(specs.iter().map(AsRef::as_ref))
             .with_validation(&validate);
         request.stream = self.agent.config.stream;
-        if last {
-            request.choice = ToolChoice::Never;
-        }
+        request.choice = self.choice(last);
+        request.max_tokens = self.agent.wishes.max_tokens;
+        request.temperature = self.agent.wishes.temperature;
         let tell = |event| {
             if let Some(event) = Event::of_model(event) {
                 (self.events)(event);
@@ -105,6 +106,16 @@ impl<'a> Run<'a> {
             biased;
             turn = turn => Some(turn),
             () = self.over() => None,
+        }
+    }
+
+    /// The caller's choice holds for the first turn, or the model could never answer; the last is without tools.
+    fn choice(&self, last: bool) -> ToolChoice {
+        match &self.agent.wishes.choice {
+            _ if last => ToolChoice::Never,
+            ToolChoice::Never => ToolChoice::Never,
+            wish if self.turns.is_empty() => wish.clone(),
+            _ => ToolChoice::Auto,
         }
     }
 
@@ -122,19 +133,28 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Replies to every call of a turn, and says whether to stop after that.
+    /// Replies to every call of a turn, or leaves it to the caller, and says whether to stop after that.
     async fn take_calls(
         &mut self,
         turn: Turn,
         last: bool,
         conversation: &mut Conversation,
-    ) -> Option<Stopped> {
+    ) -> Option<Outcome> {
         let held = self.held(&turn.stop, last);
         let mut slots = conversation.append(turn.message);
         let plan = plan::calls(self, slots.calls(), held.as_ref());
+        for position in &plan.foreign {
+            slots.leave(*position);
+        }
         self.run_calls(plan.steps, &mut slots).await;
         let repeats = plan.repeats.then_some(Stopped::Repeats);
-        held.and_then(|held| held.stops()).or(self.is_over()).or(repeats)
+        let stopped = held.and_then(|held| held.stops()).or(self.is_over());
+        if plan.foreign.is_empty() || stopped.is_some() {
+            return stopped.or(repeats).map(|stopped| self.stopped(stopped));
+        }
+        let calls = slots.calls();
+        let foreign_calls = plan.foreign.iter().map(|position| calls[*position].clone()).collect();
+        Some(Outcome { foreign_calls, ..self.stopped(Stopped::Foreign) })
     }
 
     /// Why no call of this turn is run, if so.
@@ -176,7 +196,8 @@ impl<'a> Run<'a> {
 
     fn stopped(&self, stop: Stopped) -> Outcome {
         let (reason, turns, usage) = (self.reason.clone(), self.turns.clone(), self.total());
-        Outcome { answer: None, stop, reason, turns, usage, error: None }
+        let foreign_calls = Vec::new();
+        Outcome { answer: None, stop, reason, foreign_calls, turns, usage, error: None }
     }
 
     fn failed(&self, error: ModelError) -> Outcome {
