@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use crate::{Access, Config, Feed, admission, listen, rest};
+use crate::{Access, Config, Feed, Models, admission, listen, openai, rest};
 
 /// What a gateway is made of.
 pub struct Parts {
@@ -18,6 +18,8 @@ pub struct Parts {
     pub feed: Arc<Feed>,
     /// Decides about requests.
     pub access: Access,
+    /// What chat clients may ask.
+    pub models: Models,
     /// The settings.
     pub config: Config,
 }
@@ -34,7 +36,8 @@ impl Gateway {
     pub fn new(parts: Parts) -> Self {
         let parts = Arc::new(parts);
         let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
-        let guarded = rest::routes().route_layer(admit);
+        let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
+        let guarded = rest::routes().route_layer(admit).merge(chat);
         let router = guarded.merge(rest::health()).fallback(rest::nothing_here);
         Self { router: router.with_state(parts.clone()), parts }
     }

@@ -1,4 +1,4 @@
-//! Tools for everybody who speaks HTTP: REST, live events, metrics, health.
+//! Tools for everybody who speaks HTTP: REST, chat completions, live events, metrics, health.
 //!
 //! [`Gateway::run`] serves; who may do what is settled in [`access`]; every call goes through the one executor.
 
@@ -10,6 +10,7 @@ pub mod access;
 pub mod feed;
 pub mod metrics;
 mod rest;
+pub mod openai;
 mod refusal;
 
 pub use access::{Access, Caller};
@@ -17,3 +18,4 @@ pub use config::Config;
 pub use feed::Feed;
 pub use gateway::{Gateway, Parts};
 pub use metrics::Metrics;
+pub use openai::Models;

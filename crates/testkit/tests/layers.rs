@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
-    ("gateway", &["agent", "runtime", "toolcall"]),
+    ("gateway", &["agent", "models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
     ("app", &["agent", "local", "mcp", "models", "runtime", "testkit", "toolcall"]),
 ];
