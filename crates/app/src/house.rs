@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use switchboard_gateway::RuleSet;
 use switchboard_local::{HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
-use switchboard_runtime::{RulePolicy, SwapPolicy, ToolExecutor, services};
+use switchboard_runtime::{Policy, RulePolicy, SwapPolicy, ToolExecutor, services};
 use switchboard_toolcall::Tool;
 
 use crate::{connections::Connections, records::Records, settings::Loaded};
@@ -19,6 +20,8 @@ pub(crate) struct House {
     pub(crate) answers: Arc<dyn Answers>,
     /// What may run.
     policy: Arc<SwapPolicy>,
+    /// Whether callers come from elsewhere.
+    is_open: bool,
 }
 
 /// What surrounds the executor, where a command wants it to be something of its own.
@@ -27,12 +30,14 @@ pub(crate) struct Around {
     pub(crate) records: Records,
     /// Who answers what servers ask.
     pub(crate) answers: Arc<dyn Answers>,
+    /// Whether callers come from elsewhere, so that the rules of `[serve]` hold too.
+    pub(crate) is_open: bool,
 }
 
 impl Around {
     /// As the settings say, with nobody to answer servers.
     fn usual(loaded: &Loaded) -> Self {
-        Self { records: Records::of(loaded), answers: Arc::new(NoAnswers) }
+        Self { records: Records::of(loaded), answers: Arc::new(NoAnswers), is_open: false }
     }
 }
 
@@ -69,7 +74,7 @@ impl House {
             problems.push(format!("{place}: `executor.max_concurrent`: nothing could run with 0"));
         }
         problems.extend(servers(loaded));
-        let policy = match rules(loaded) {
+        let policy = match policy(loaded, around.is_open) {
             Ok(policy) => policy,
             Err(problem) => {
                 problems.push(problem);
@@ -79,8 +84,8 @@ impl House {
         let policy = Arc::new(SwapPolicy::new(policy));
         let config = loaded.settings.executor.clone();
         let executor = ToolExecutor::builder().config(config).policy(policy.clone());
-        let Records { recorder, artifacts, .. } = around.records;
-        let executor = executor.recorder(recorder).artifacts(artifacts).build();
+        let Records { recorder, artifacts, .. } = &around.records;
+        let executor = executor.recorder(recorder.clone()).artifacts(artifacts.clone()).build();
         let handlers = Handlers::new();
         for tool in local_tools(loaded, &executor, &handlers, &mut problems) {
             if let Err(error) = executor.tools().add_shared(tool.tool) {
@@ -90,7 +95,8 @@ impl House {
                 );
             }
         }
-        (Some(Self { executor, handlers, answers: around.answers, policy }), problems)
+        let Around { answers, is_open, .. } = around;
+        (Some(Self { executor, handlers, answers, policy, is_open }), problems)
     }
 
     /// Puts a new config in the place of the old one, all of it or nothing.
@@ -99,7 +105,7 @@ impl House {
     /// Something in the config cannot be used; then all is as before.
     pub(crate) fn reload(&self, loaded: &Loaded, connections: &Connections) -> anyhow::Result<()> {
         let mut problems = servers(loaded);
-        let policy = rules(loaded).map_err(|problem| problems.push(problem)).ok();
+        let policy = policy(loaded, self.is_open).map_err(|problem| problems.push(problem)).ok();
         let tools = local_tools(loaded, &self.executor, &Handlers::new(), &mut problems);
         let Some(policy) = policy.filter(|_| problems.is_empty()) else {
             return Err(anyhow!(problems.join("\n       ")));
@@ -178,6 +184,20 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
         return Some("nothing could run with `max_concurrent = 0`".to_owned());
     }
     config.kind().err()
+}
+
+/// What may run: the rules of `[policy]`, and for callers from elsewhere those of `[serve]` too.
+fn policy(loaded: &Loaded, is_open: bool) -> Result<Box<dyn Policy>, String> {
+    let rules = rules(loaded)?;
+    let serve = &loaded.settings.serve;
+    if !is_open || (serve.allow_if.is_empty() && serve.deny_if.is_empty()) {
+        return Ok(Box::new(rules));
+    }
+    let place = loaded.place_of_section("serve");
+    let rules = RuleSet::new(&serve.allow_if, &serve.deny_if, rules);
+    rules
+        .map(|rules| Box::new(rules) as Box<dyn Policy>)
+        .map_err(|error| format!("{place}: {error}"))
 }
 
 /// The rules of `[policy]`.

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Access, Config, Feed, access_log::Line, admission, cors::Page, listen, metadata, rest,
+    Access, Config, Feed, Models, access_log::Line, admission, cors::Page, listen, metadata,
+    openai, rest,
 };
 
 /// What a gateway is made of.
@@ -22,6 +23,8 @@ pub struct Parts {
     pub feed: Arc<Feed>,
     /// Decides about requests.
     pub access: Access,
+    /// What chat clients may ask.
+    pub models: Models,
     /// The settings.
     pub config: Config,
 }
@@ -38,7 +41,8 @@ impl Gateway {
     pub fn new(parts: Parts) -> Self {
         let parts = Arc::new(parts);
         let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
-        let guarded = rest::routes().route_layer(admit);
+        let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
+        let guarded = rest::routes().route_layer(admit).merge(chat);
         let open = rest::health().merge(metadata::routes());
         let router = guarded.merge(open).fallback(rest::nothing_here);
         Self { router: router.with_state(parts.clone()), parts }

@@ -94,6 +94,8 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let body = json!({"success": false, "error": self.to_string(), "error_kind": self.code()});
         let mut response = (self.status(), Json(body)).into_response();
+        // Whoever speaks another wire puts it into other words.
+        response.extensions_mut().insert(self.clone());
         let headers = response.headers_mut();
         match self {
             Self::Unauthorized(_) | Self::InvalidToken(_) => {

@@ -112,7 +112,7 @@ fn ollama(kind: Kind) -> Stream {
 
 /// Reads a stream with a tool on offer, so that text is watched for leaked calls.
 fn read(provider: Provider, stream: &Stream) -> Turn {
-    let messages = [Message::User("x".to_owned())];
+    let messages = [Message::User("x".into())];
     let tools = [ToolSpec::new("f", "", json!({"type": "object"}))];
     let request = Request::new(&messages).with_tools(&tools).with_validation(&|_, _| true);
     let pieces = stream.pieces.iter().map(Vec::as_slice);

@@ -28,7 +28,7 @@ pub use arguments::{Arguments, Unparsable};
 pub use config::{ModelConfig, Provider, Secret, Think};
 pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
-pub use message::{AiMessage, Message, ModelCall, Native};
+pub use message::{AiMessage, Message, ModelCall, Native, UserMessage};
 pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
 pub use reply::{Audio, Image, ToolReply};
 

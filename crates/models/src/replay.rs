@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_kept_stream_is_read_as_it_came() {
-        let messages = [Message::User("x".to_owned())];
+        let messages = [Message::User("x".into())];
         let read = |text: &str| {
             let pieces = text.as_bytes().chunks(5);
             read(Provider::Ollama, pieces, &Request::new(&messages), &|_| {})

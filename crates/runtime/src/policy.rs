@@ -181,6 +181,17 @@ impl Policy for SwapPolicy {
     }
 }
 
+impl<P: Policy + ?Sized> Policy for Box<P> {
+    fn check<'a>(
+        &'a self,
+        tool: &'a RegisteredTool,
+        args: &'a Value,
+        cx: &'a CallContext,
+    ) -> Answer<'a> {
+        (**self).check(tool, args, cx)
+    }
+}
+
 impl<P: Policy + ?Sized> Policy for Arc<P> {
     fn check<'a>(
         &'a self,

@@ -4,6 +4,7 @@
 pub mod cassette;
 mod http;
 pub mod logs;
+pub mod parrot;
 pub mod provider;
 pub mod rules;
 pub mod script;
@@ -12,6 +13,7 @@ pub mod tools;
 
 pub use cassette::{Cassette, Scrub};
 pub use logs::Logs;
+pub use parrot::{Asked, Parrot};
 pub use provider::{Captured, ProviderServer, Reply};
 pub use script::{Script, ScriptError};
 pub use small_model::SmallModel;

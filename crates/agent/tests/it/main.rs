@@ -3,6 +3,7 @@
 
 mod scripted;
 mod endings;
+mod foreign;
 mod replies;
 mod cancelling;
 mod repeating;

@@ -20,6 +20,7 @@ use crate::{
     commands::token,
     connections::{Needs, on_every_core, while_connected},
     house::{Around, House},
+    model,
     records::Records,
     settings::{self, Loaded},
     terminal,
@@ -35,7 +36,7 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
         records.recorder = feed.clone();
-        let around = Around { records, answers: Arc::new(Bridge) };
+        let around = Around { records, answers: Arc::new(Bridge), is_open: true };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
         match serve.stdio {
@@ -94,7 +95,8 @@ async fn over_http(
             terminal::tell(&banner::text(address, house, loaded));
         }
         let executor = house.executor.clone();
-        let parts = Parts { executor, mcp: mcp.clone(), feed, access, config };
+        let models = model::for_chat(loaded)?;
+        let parts = Parts { executor, mcp: mcp.clone(), feed, access, models, config };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
             failed = reload::follow(house, connections, cli.config.as_deref(), loaded) => failed?,

@@ -189,7 +189,7 @@ pub(crate) fn request(id: u64, method: &str, params: Value) -> String {
 /// Somebody who may see what begins so.
 pub(crate) fn sees(prefix: &'static str) -> Caller {
     let may_see = Arc::new(move |name: &str| name.starts_with(prefix));
-    Caller { name: Some(prefix.into()), may_see: Some(may_see) }
+    Caller { name: Some(prefix.into()), may_see: Some(may_see), ..Caller::default() }
 }
 
 fn tools(witness: &Witness) -> Vec<Fake> {

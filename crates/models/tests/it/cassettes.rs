@@ -40,7 +40,7 @@ async fn ask(url: &str, key: &str, said: &str) -> Result<String, (FailureKind, S
     config.base_url = Some(format!("{url}/v1"));
     config.api_key = Some(Secret::new(key));
     config.max_retries = Some(0);
-    let messages = [Message::User(said.to_owned())];
+    let messages = [Message::User(said.into())];
     let turn = connect(&config).unwrap().ask(&Request::new(&messages), &|_| {}).await;
     turn.map(|turn| told(&turn)).map_err(|error| (error.kind, error.message))
 }
