@@ -1,10 +1,14 @@
 //! What can be written on the command line.
 
-use std::{num::NonZeroU32, path::PathBuf};
+mod asking;
+
+use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use clap_complete::Shell;
 use switchboard_toolcall::HumanDuration;
+
+pub(crate) use asking::{Ask, Asked, Chat};
 
 /// Runs the tools that AI models call, through one safe executor.
 #[derive(Debug, Parser)]
@@ -20,6 +24,7 @@ use switchboard_toolcall::HumanDuration;
   switchboard call math_eval expression=2+2
   switchboard call time__get_current_time timezone=Europe/Berlin
   switchboard ask \"How many cm are 2 inch?\"
+  switchboard chat
   switchboard import claude
   switchboard tools --config ~/.cursor/mcp.json
   switchboard doctor
@@ -53,7 +58,9 @@ pub(crate) enum Command {
     Prompts(Prompts),
     /// Ask a model one question; it may call the tools
     Ask(Ask),
-    /// Check the config, the tools, the servers and what they need
+    /// Talk with a model, which may call the tools
+    Chat(Chat),
+    /// Check the config, the tools, the servers, the models and what they need
     Doctor(Doctor),
     /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
     Import(Import),
@@ -159,79 +166,15 @@ pub(crate) struct Prompts {
     pub(crate) json: bool,
 }
 
-/// Who is asked, with which tools; the same for `ask` and `chat`.
 #[derive(Debug, Args)]
-pub(crate) struct Asked {
-    /// The model: a name of [models.*], PROVIDER:MODEL[@URL] or script:FILE
-    /// [default: the first of [models.*], else a model of the Ollama at $OLLAMA_HOST or its usual port]
-    #[arg(long, short, value_name = "MODEL", long_help = MODEL_HELP)]
-    pub(crate) model: Option<String>,
+#[command(
+    after_help = "Starts every server and waits until each is connected or given up. Models are not asked; whether
+one on this machine can be reached is looked at.
 
-    /// Offer only the tools whose names match; may be repeated [default: the model's `tools`, else all]
-    #[arg(long, value_name = "GLOB")]
-    pub(crate) tools: Vec<String>,
-
-    /// What the model should know and obey
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) system: Option<String>,
-
-    /// How often the model is asked at most; the last time without tools
-    #[arg(long, value_name = "N")]
-    pub(crate) max_iterations: Option<NonZeroU32>,
-}
-
-const MODEL_HELP: &str = "The model that is asked:
-  local                           the one of [models.local] in the config
-  anthropic:claude-sonnet-4-5     Anthropic, with the key in $ANTHROPIC_API_KEY
-  openai:gpt-5-mini               OpenAI, with the key in $OPENAI_API_KEY
-  openai:NAME@http://host/v1      a server that speaks OpenAI's chat completions; a key is not needed
-  ollama:qwen3:0.6b[@http://host:11434]
-  script:FILE                     a file of turns, to try things without a model
-Default: the first of [models.*]; without one, a model of the Ollama that answers at $OLLAMA_HOST or its
-usual port, one that can call tools where there is one";
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  switchboard ask \"How many cm are 2 inch?\"
-  switchboard ask -m ollama:qwen3:0.6b --tools 'math_*,get_*' \"What is 17% of 345?\"
-  git diff | switchboard ask \"Summarise this change\"
-  switchboard ask - < question.txt
-  switchboard ask --json -m script:examples/script.json \"Try it without a model\"
-
-What comes through a pipe or from a file on stdin follows the question; a word `-` says where it goes instead.
-
-Exit status: 0 there is an answer, 1 the model failed or gave none, 2 wrong usage or config, 130 Ctrl-C.")]
-pub(crate) struct Ask {
-    /// The question; - stands for stdin
-    #[arg(value_name = "QUESTION|-")]
-    pub(crate) question: Vec<String>,
-
-    #[command(flatten)]
-    pub(crate) asked: Asked,
-
-    /// Print the answer while it comes, and what the model says between calls (the default)
-    #[arg(long, overrides_with = "no_stream")]
-    pub(crate) stream: bool,
-
-    /// Print only the answer, when it is complete
-    #[arg(long)]
-    pub(crate) no_stream: bool,
-
-    /// Print one object {answer, messages, usage}, with `error` where there is no answer
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// How long it all may take, such as 30s or 5m [default: [agent] time_budget, else no limit]
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) timeout: Option<HumanDuration>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Starts every server and waits until each is connected or given up.
-
-Exit status: 0 all is well, 1 something is broken.")]
+Exit status: 0 all is well, 1 something is broken."
+)]
 pub(crate) struct Doctor {
-    /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}]}
+    /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}], models: [{name, key, …}]}
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -5,6 +5,7 @@ mod call;
 mod resources;
 mod prompts;
 mod ask;
+mod chat;
 mod lists;
 mod doctor;
 mod import;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Resources(resources) => resources::run(resources, cli),
         Command::Prompts(prompts) => prompts::run(prompts, cli),
         Command::Ask(ask) => ask::run(ask, cli),
+        Command::Chat(chat) => chat::run(chat, cli),
         Command::Doctor(doctor) => doctor::run(doctor, cli),
         Command::Import(import) => import::run(import, cli),
         Command::Completions(completions) => completions::run(completions),

@@ -107,6 +107,18 @@ impl Connections {
         if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
     }
 
+    /// As [`settled`](Self::settled), unless somebody presses Ctrl-C.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    pub(crate) async fn ready(&self, is_watched: bool) -> anyhow::Result<()> {
+        let settled = async {
+            self.settled(is_watched).await;
+            Ok(())
+        };
+        unless_interrupted(settled).await
+    }
+
     /// Waits until people have read of every server that was given up: a server counts as given up a moment before.
     async fn told(&self) {
         for server in self.all().filter(|server| matches!(server.state(), State::GivenUp(_))) {
@@ -200,6 +212,9 @@ pub(crate) async fn unless_interrupted<T>(
         _ = signal::ctrl_c() => Err(Interrupted.into()),
     }
 }
+
+/// The exit status of what Ctrl-C ended, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Somebody pressed Ctrl-C.
 #[derive(Debug)]

@@ -21,6 +21,13 @@ pub(crate) fn path(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+/// Where what we keep belongs: the XDG rules say to ignore a path that is not absolute.
+pub(crate) fn state_home() -> Option<PathBuf> {
+    let named = path("XDG_STATE_HOME").filter(|folder| folder.is_absolute());
+    let home = || path("HOME").map(|home| home.join(".local/state"));
+    named.or_else(home).map(|folder| folder.join("switchboard"))
+}
+
 /// Whether a program of this name can be started.
 pub(crate) fn has_program(name: &str) -> bool {
     let folders = env::var_os("PATH").unwrap_or_default();

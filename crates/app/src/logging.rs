@@ -18,6 +18,7 @@ pub(crate) fn start(cli: &Cli) {
         | Command::Resources(_)
         | Command::Prompts(_)
         | Command::Ask(_)
+        | Command::Chat(_)
         | Command::Doctor(_)
         | Command::Import(_)
         | Command::Completions(_) => "warn",

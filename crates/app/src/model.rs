@@ -3,19 +3,22 @@
 mod advice;
 mod host;
 mod local;
+mod offer;
 
 use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, anyhow, bail};
-use switchboard_agent::{Agent, Config, Globs};
+use switchboard_agent::Globs;
 use switchboard_models::{Model, ModelConfig, Provider, Secret, connect};
 use switchboard_runtime::lookup::close_names;
 use switchboard_testkit::Script;
 
-use crate::{cli::Asked, environment, house::House, settings::Loaded, terminal};
+use crate::{environment, settings::Loaded};
 
 pub(crate) use advice::after_failure;
 pub(crate) use host::authority;
+pub(crate) use local::probe;
+pub(crate) use offer::tell_unmatched;
 
 /// A model that is ready to be asked.
 #[derive(Clone)]
@@ -25,61 +28,6 @@ pub(crate) struct Chosen {
     pub(crate) model: Arc<dyn Model>,
     /// The tools that its config offers it, where it says so (ML-9).
     pub(crate) tools: Option<Globs>,
-}
-
-impl Chosen {
-    /// The loop around this model, with the tools that it is offered: those of `--tools`, or of its config, or all.
-    ///
-    /// # Errors
-    /// A pattern is none.
-    pub(crate) fn agent(
-        &self,
-        asked: &Asked,
-        house: &House,
-        mut config: Config,
-    ) -> anyhow::Result<Agent> {
-        config.max_iterations = asked.max_iterations.unwrap_or(config.max_iterations);
-        let agent = Agent::new(self.model.clone(), house.executor.clone(), config);
-        Ok(match self.offered(&asked.tools)? {
-            Some(tools) => agent.offering(tools),
-            None => agent,
-        })
-    }
-
-    /// Which tools it is offered; all where there are no patterns.
-    pub(crate) fn offered(&self, patterns: &[String]) -> anyhow::Result<Option<Globs>> {
-        if patterns.is_empty() {
-            return Ok(self.tools.clone());
-        }
-        let patterns: Vec<_> = patterns.iter().flat_map(|pattern| split(pattern)).collect();
-        Globs::new(&patterns).map(Some).context("--tools")
-    }
-}
-
-/// Tells of a pattern that finds no tool, which is more often a slip than meant.
-pub(crate) fn tell_unmatched(patterns: &[String], house: &House) {
-    let all = house.executor.tools().all();
-    for pattern in patterns.iter().flat_map(|pattern| split(pattern)) {
-        let is_matched = Globs::new(&[pattern])
-            .is_ok_and(|globs| all.iter().any(|tool| globs.matches(tool.name())));
-        if !is_matched && !pattern.is_empty() {
-            terminal::tell(&format!("warning: no tool matches --tools {pattern}"));
-        }
-    }
-}
-
-/// The patterns of a list; commas in braces belong to a pattern.
-fn split(patterns: &str) -> Vec<&str> {
-    let mut depth = 0_usize;
-    let at_comma = |letter: char| {
-        match letter {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        letter == ',' && depth == 0
-    };
-    patterns.split(at_comma).map(str::trim).collect()
 }
 
 /// Finds the model that `-m` names, or else the first of the config, or else one of a local Ollama.

@@ -4,6 +4,7 @@ mod ending;
 mod markdown;
 mod screen;
 mod status;
+mod wrap;
 
 use std::{pin::pin, sync::Arc};
 
@@ -52,7 +53,7 @@ pub(crate) async fn turn(
                     }
                     cx.cancel.cancel();
                 }
-                _ = steps.tick() => screen.step(),
+                _ = steps.tick(), if screen.is_watched() => screen.step(),
             }
         }
     };

@@ -14,6 +14,8 @@ pub(super) const PACKAGES: &[&str] = &[
     "pulseaudio",
     "pulseaudio-utils",
     "wireplumber",
+    // A terminal that a test can type on and look at, for `chat`.
+    "tmux",
 ];
 
 /// Seconds to wait while another program installs packages.

@@ -9,19 +9,14 @@ use switchboard_agent::{Agent, Config, Conversation, Outcome};
 use tokio::time::Instant;
 
 use crate::{
-    cli::{Ask, Asked, Cli},
-    connections::{
-        Interrupted, Needs, is_watched, on_runtime, unless_interrupted, while_connected,
-    },
+    cli::{Ask, Cli},
+    connections::{INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, while_connected},
     house::House,
     model::{self, Chosen},
     settings::{self, Loaded},
     talk::{self, Answers, Ending, Screen},
     terminal::{self, Paint},
 };
-
-/// The exit status of what Ctrl-C ended, as shells have it.
-const INTERRUPTED: u8 = 130;
 
 pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(cli.config.as_deref())?;
@@ -34,11 +29,7 @@ pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
         let is_streamed = config.stream && !ask.json;
         let agent = chosen.agent(&ask.asked, &house, config)?;
         while_connected(&house, &loaded, Needs::All, async |connections| {
-            let ready = async {
-                connections.settled(is_watched(ask.json)).await;
-                Ok(())
-            };
-            unless_interrupted(ready).await?;
+            connections.ready(is_watched(ask.json)).await?;
             model::tell_unmatched(&ask.asked.tools, &house);
             answer(ask, cli, &question, is_streamed, &agent, &chosen).await
         })
@@ -68,7 +59,8 @@ async fn answer(
     let began = Instant::now();
     let answers = if is_streamed { Answers::Streamed } else { Answers::Later };
     let mut screen = Screen::new(answers, !ask.json, cli.color);
-    let mut conversation = begun(&ask.asked, question);
+    let mut conversation = ask.asked.conversation();
+    conversation.say(question);
     let outcome = talk::turn(agent, &mut conversation, &mut screen).await?;
     let ending = Ending::of(outcome.as_ref(), chosen.model.provider());
     if ask.json {
@@ -81,35 +73,22 @@ async fn answer(
         let line = talk::summary(outcome.usage, began.elapsed());
         terminal::tell(&paint.dim(&format!("{line}, {}", chosen.name)));
     }
+    ending.tell(paint);
     Ok(match ending {
-        Ending::Answer { note, .. } => {
-            if let Some(note) = note {
-                terminal::tell(&format!("{} {note}", paint.yellow("warning:")));
-            }
-            ExitCode::SUCCESS
-        }
+        Ending::Answer { .. } => ExitCode::SUCCESS,
         Ending::Cancelled => ExitCode::from(INTERRUPTED),
-        Ending::Nothing(reason) => {
-            terminal::tell(&format!("{} no answer: {reason}", paint.bold_red("error:")));
-            ExitCode::FAILURE
-        }
+        Ending::Nothing(_) => ExitCode::FAILURE,
     })
-}
-
-/// A conversation that begins with the question.
-fn begun(asked: &Asked, question: &str) -> Conversation {
-    let system = asked.system.as_ref();
-    let mut conversation = system.map_or_else(Conversation::new, Conversation::with_system);
-    conversation.say(question);
-    conversation
 }
 
 /// `{answer, messages, usage}`, and what went wrong.
 fn report(ending: &Ending, outcome: Option<&Outcome>, conversation: &Conversation) -> Value {
     let mut messages = json!(conversation.messages());
     for message in messages.as_array_mut().into_iter().flatten() {
-        // Only its provider has a use for it.
-        message.as_object_mut().map(|message| message.shift_remove("native"));
+        // Only providers have a use for these, and they are long.
+        if let Some(message) = message.as_object_mut() {
+            message.retain(|key, _| key != "native" && key != "images");
+        }
     }
     let usage = outcome.map(|outcome| outcome.usage).unwrap_or_default();
     let (answer, error) = match ending {

@@ -1,6 +1,7 @@
 //! `switchboard doctor`: what works, what does not, and what to do about it.
 
 mod checks;
+mod models;
 mod servers;
 
 use std::{borrow::Cow, process::ExitCode};
@@ -8,7 +9,7 @@ use std::{borrow::Cow, process::ExitCode};
 use serde::Serialize;
 use serde_json::json;
 
-use self::servers::ServerReport;
+use self::{models::ModelReport, servers::ServerReport};
 use crate::{
     cli::{Cli, Doctor},
     connections::{Connections, Interrupted, Needs, is_watched, unless_interrupted, with_servers},
@@ -47,13 +48,14 @@ impl Check {
 struct Findings {
     checks: Vec<Check>,
     servers: Vec<ServerReport>,
+    models: Vec<ModelReport>,
 }
 
 pub(super) fn run(doctor: &Doctor, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let Findings { checks, servers } = examine(doctor, cli)?;
+    let Findings { checks, servers, models } = examine(doctor, cli)?;
     let is_well = checks.iter().all(|check| check.status != Status::Broken);
     if doctor.json {
-        let found = json!({"ok": is_well, "checks": checks, "servers": servers});
+        let found = json!({"ok": is_well, "checks": checks, "servers": servers, "models": models});
         terminal::print(&found.to_string())?;
     } else {
         terminal::print(&report(&checks, Paint::stdout(cli.color)))?;
@@ -78,7 +80,9 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
     found.checks.extend(problems.into_iter().map(broken));
     if let Some(house) = house {
         // With settings that make no sense, nothing is started.
-        if is_sound && loaded.enabled_servers().next().is_some() {
+        let has_others =
+            loaded.enabled_servers().next().is_some() || !loaded.settings.models.is_empty();
+        if is_sound && has_others {
             let probed = with_servers(&house, &loaded, Needs::All, async |connections| {
                 unless_interrupted(probe(doctor, &house, &loaded, connections)).await
             });
@@ -88,6 +92,7 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
                 Ok(probed) => {
                     found.checks.extend(probed.checks);
                     found.servers = probed.servers;
+                    found.models = probed.models;
                 }
             }
         } else {
@@ -99,7 +104,7 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
     Ok(found)
 }
 
-/// Checks the tools while the servers are connected, for theirs count too.
+/// Checks the tools and the models while the servers are connected, for their tools count too.
 async fn probe(
     doctor: &Doctor,
     house: &House,
@@ -109,7 +114,9 @@ async fn probe(
     let servers = servers::probe(house, connections, is_watched(doctor.json)).await;
     let mut checks = checks::of_tools(loaded, house);
     checks.extend(servers.iter().map(ServerReport::check));
-    Ok(Findings { checks, servers })
+    let models = models::probe(house, loaded).await;
+    checks.extend(models.iter().map(ModelReport::check));
+    Ok(Findings { checks, servers, models })
 }
 
 fn report(checks: &[Check], paint: Paint) -> String {

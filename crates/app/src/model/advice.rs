@@ -48,6 +48,9 @@ pub(crate) fn after_failure(error: &ModelError, provider: Provider) -> Option<&'
         (FailureKind::Rejected, Provider::Ollama) if error.status == Some(404) => {
             Some("`ollama list` shows the models that there are, `ollama pull` gets others")
         }
+        (FailureKind::Rejected, _) if error.message.contains("not support tools") => {
+            Some("choose another model, or offer no tools (--tools '')")
+        }
         _ => None,
     }
 }

@@ -23,18 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// There is no Ollama, or it has no model: the text says how to get one, and what else there is.
 pub(super) async fn find() -> anyhow::Result<ModelConfig> {
-    let mut empty = None;
     for url in places() {
         let Ok(models) = installed(&probe(&url)).await else { continue };
-        match best(&models) {
-            Some(model) => {
-                let model = ModelConfig::new(Provider::Ollama, model.name.clone());
-                return Ok(ModelConfig { base_url: Some(url), ..model });
-            }
-            None => empty = Some(url),
-        }
+        let Some(model) = best(&models) else {
+            bail!(advice::no_model(Some(&url)));
+        };
+        let model = ModelConfig::new(Provider::Ollama, model.name.clone());
+        return Ok(ModelConfig { base_url: Some(url), ..model });
     }
-    bail!(advice::no_model(empty.as_deref()))
+    bail!(advice::no_model(None))
 }
 
 /// Where to look, in order (ML-10).

@@ -5,7 +5,10 @@ use std::{error::Error, iter, time::Duration};
 use switchboard_agent::{Outcome, Stopped};
 use switchboard_models::{Provider, StopReason, Usage};
 
-use crate::model;
+use crate::{
+    model,
+    terminal::{self, Paint, text},
+};
 
 /// How a turn ended for people: with an answer, cancelled, or without one for a reason.
 #[derive(Debug, PartialEq)]
@@ -28,6 +31,22 @@ impl Ending {
         match outcome.stop {
             Stopped::Cancelled => Self::Cancelled,
             _ => Self::Nothing(reason(outcome, provider)),
+        }
+    }
+
+    /// Tells people what the answer does not say itself.
+    pub(crate) fn tell(&self, paint: Paint) {
+        match self {
+            Self::Answer { note: None, .. } => {}
+            Self::Answer { note: Some(note), .. } => {
+                terminal::tell(&format!("{} {note}", paint.yellow("warning:")));
+            }
+            Self::Cancelled => terminal::tell(&paint.yellow("cancelled")),
+            Self::Nothing(reason) => {
+                // A provider's own words must not command the terminal.
+                let reason = text::one_line(reason);
+                terminal::tell(&format!("{} no answer: {reason}", paint.bold_red("error:")));
+            }
         }
     }
 }
@@ -81,11 +100,14 @@ fn reason(outcome: &Outcome, provider: Provider) -> String {
     text.to_owned()
 }
 
-/// `1,780 tokens in, 98 out, 2.1s`
+/// `1,780 tokens in, 98 out, 2.1s`; only the time where no turn came to its end.
 pub(crate) fn summary(usage: Usage, elapsed: Duration) -> String {
-    let Usage { input_tokens, output_tokens } = usage;
-    let (read, written) = (grouped(input_tokens), grouped(output_tokens));
-    format!("{read} tokens in, {written} out, {:.1}s", elapsed.as_secs_f32())
+    let seconds = elapsed.as_secs_f32();
+    if usage == Usage::default() {
+        return format!("{seconds:.1}s");
+    }
+    let (read, written) = (grouped(usage.input_tokens), grouped(usage.output_tokens));
+    format!("{read} tokens in, {written} out, {seconds:.1}s")
 }
 
 /// The number with commas between thousands.
@@ -110,5 +132,6 @@ mod tests {
         let usage = Usage { input_tokens: 1_234_567, output_tokens: 98 };
         let says = summary(usage, Duration::from_millis(2_140));
         assert_eq!(says, "1,234,567 tokens in, 98 out, 2.1s");
+        assert_eq!(summary(Usage::default(), Duration::from_secs(3)), "3.0s");
     }
 }

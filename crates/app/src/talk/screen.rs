@@ -37,7 +37,7 @@ impl Screen {
         let is_watched = is_watched && io::stderr().is_terminal();
         Self {
             answers,
-            markdown: is_laid_out.then(Markdown::default),
+            markdown: is_laid_out.then(|| Markdown::for_width(terminal::width())),
             is_terminal,
             at_line_start: true,
             status: is_watched.then(|| Status::new(Paint::stderr(color))),
@@ -77,8 +77,8 @@ impl Screen {
 
     /// Moves what moves.
     pub(super) fn step(&mut self) {
-        let has_line = self.at_line_start || !self.is_terminal;
-        if let Some(status) = self.status.as_mut().filter(|_| has_line) {
+        // Also where stdout is a pipe: `tee` may write to the same line.
+        if let Some(status) = self.status.as_mut().filter(|_| self.at_line_start) {
             status.step();
         }
     }

@@ -198,6 +198,18 @@ fn the_question_may_come_on_stdin() {
 }
 
 #[test]
+fn a_pipe_that_somebody_left_open_is_not_waited_for() {
+    let place = scripted("", json!([{"expect": "Hello", "text": "Hi."}]));
+    let mut command = place.command(&["ask", "-m", "script:script.json", "Hello"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let open = child.stdin.take();
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    drop(open);
+    assert_eq!((ran.status, &*ran.stdout), (0, "Hi.\n"), "{ran:?}");
+    assert!(ran.stderr.contains("nothing came on stdin within 10s"), "{ran:?}");
+}
+
+#[test]
 fn tools_are_offered_by_pattern() {
     // ML-9
     let turns = || json!([{"tool_calls": [{"name": "echo"}, {"name": "math_eval", "args": {"expression": "1"}}]}, {"text": "ok"}]);

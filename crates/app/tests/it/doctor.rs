@@ -135,3 +135,44 @@ fn healthy_servers_are_well() {
         "{text:?}"
     );
 }
+
+#[test]
+fn models_are_looked_at() {
+    // ML-6, ML-10
+    let config = "[models.claude]\nprovider = \"anthropic\"\nmodel = \"c\"\napi_key = \"sk-hidden\"\n\
+                  [models.gpt]\nprovider = \"openai\"\nmodel = \"g\"\n\
+                  [models.near]\nprovider = \"openai\"\nmodel = \"n\"\nbase_url = \"http://u:pw@127.0.0.1:1/v1\"\n\
+                  [models.away]\nprovider = \"ollama\"\nmodel = \"a\"\nbase_url = \"http://127.0.0.1:1\"\n\
+                  [models.few]\nprovider = \"anthropic\"\nmodel = \"c\"\napi_key = \"k\"\ntools = [\"odd*\"]\n\
+                  [[tools]]\nname = \"odd.name\"\ndescription = \"d\"\n\
+                  parameters = { anyOf = [{ type = \"object\" }, { type = \"object\" }] }\n\
+                  implementation = { type = \"mock\", mock_response = 1 }\n";
+    let place = Place::with_config(config);
+    let ran = place.run(&["doctor", "--json"]);
+    let report = ran.json();
+    assert_eq!((ran.status, &report["ok"]), (1, &Value::Bool(false)), "{ran:?}");
+    let models = report["models"].as_array().unwrap();
+    let keys: Vec<_> = models.iter().map(|model| model["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["config", "missing", "not_needed", "not_needed", "config"]);
+    assert!(!ran.stdout.contains("hidden") && !ran.stdout.contains("pw"), "{ran:?}");
+    assert_eq!((&models[2]["reachable"], &models[3]["reachable"]), (&false.into(), &false.into()));
+    assert_eq!((&models[4]["tools"], &models[0]["tools"]), (&1.into(), &10.into()), "{ran:?}");
+    assert_eq!(models[4]["lowered"][0]["sent_as"], "odd_name", "{ran:?}");
+    let says = |name: &str| check(&place, name).1.remove(0);
+    assert!(
+        says("model claude")
+            .starts_with("ok: anthropic c at https://api.anthropic.com, key in the config, 10")
+    );
+    assert!(says("model claude").contains(
+        "\nsent as odd_name: odd.name\nsent with a simpler schema (--json says how): odd.name"
+    ));
+    assert!(
+        says("model gpt").starts_with("broken: ")
+            && says("model gpt").contains("set OPENAI_API_KEY")
+    );
+    assert!(says("model near").contains("at http://127.0.0.1:1/v1, not reachable"));
+    assert!(says("model away").contains("is Ollama running?"));
+    let place = place.variable("OPENAI_API_KEY", "sk-hidden");
+    let says = check(&place, "model gpt").1.remove(0);
+    assert!(says.starts_with("ok: ") && says.contains("key in the environment"), "{says}");
+}

@@ -14,8 +14,12 @@ mod foreign;
 mod import;
 mod resources;
 mod ask;
+mod providers;
+mod chat;
 mod doctor;
 mod streams;
 mod usage;
 #[cfg(feature = "real-parts")]
 mod on_a_terminal;
+#[cfg(feature = "real-parts")]
+mod chat_in_tmux;

@@ -20,9 +20,7 @@ pub(super) fn of_tools(loaded: &Loaded, house: &House) -> Vec<Check> {
 /// Checks what tools need on this machine.
 pub(super) fn of_surroundings(loaded: &Loaded) -> Vec<Check> {
     let note = "calls are recorded in memory, and forgotten when the process ends";
-    let mut checks = vec![search(loaded), mixers(), check("records", Status::Info, note)];
-    checks.extend(models(loaded));
-    checks
+    vec![search(loaded), mixers(), check("records", Status::Info, note)]
 }
 
 fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
@@ -84,15 +82,6 @@ fn policy(loaded: &Loaded, house: &House) -> Option<Check> {
         true => check("policy", Status::Ok, "every tool may run"),
         false => check("policy", Status::Info, denied.join("\n")),
     })
-}
-
-fn models(loaded: &Loaded) -> Option<Check> {
-    let models = &loaded.settings.models;
-    let named =
-        models.iter().map(|(name, model)| format!("{name} ({} {})", model.provider, model.model));
-    let named: Vec<_> = named.collect();
-    let note = format!("{}; nothing asks them yet: `ask` and `chat` come later", named.join(", "));
-    (!named.is_empty()).then(|| check("models", Status::Info, note))
 }
 
 fn search(loaded: &Loaded) -> Check {

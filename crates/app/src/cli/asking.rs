@@ -1,0 +1,105 @@
+//! The commands that ask models.
+
+use std::num::NonZeroU32;
+
+use clap::Args;
+use switchboard_toolcall::HumanDuration;
+
+/// Who is asked, with which tools; the same for `ask` and `chat`.
+#[derive(Debug, Args)]
+pub(crate) struct Asked {
+    #[arg(long, short, value_name = "MODEL", help = MODEL, long_help = MODEL_HELP)]
+    pub(crate) model: Option<String>,
+
+    /// Offer only the tools whose names match; may be repeated [default: the model's `tools`, else all]
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) tools: Vec<String>,
+
+    /// What the model should know and obey
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+
+    /// How often the model is asked at most; the last time without tools
+    #[arg(long, value_name = "N")]
+    pub(crate) max_iterations: Option<NonZeroU32>,
+}
+
+const MODEL: &str = "The model: a name of [models.*], PROVIDER:MODEL[@URL] or script:FILE
+[default: the first of [models.*], else a model of the Ollama at $OLLAMA_HOST or its usual port]";
+
+const MODEL_HELP: &str = "The model that is asked:
+  local                        the one of [models.local] in the config
+  anthropic:claude-sonnet-4-5  Anthropic, with the key in $ANTHROPIC_API_KEY
+  openai:gpt-5-mini            OpenAI, with the key in $OPENAI_API_KEY
+  openai:NAME@http://host/v1   a server that speaks OpenAI's chat completions, key or not
+  ollama:qwen3:0.6b[@http://host:11434]
+  script:FILE                  a file of turns, to try things without a model
+Default: the first of [models.*]. Without one, a model of the Ollama that answers at
+$OLLAMA_HOST or its usual port; one that can call tools, where it has one";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard ask \"How many cm are 2 inch?\"
+  switchboard ask -m ollama:qwen3:0.6b --tools 'math_*,get_*' \"What is 17% of 345?\"
+  git diff | switchboard ask \"Summarise this change\"
+  switchboard ask - < question.txt
+  switchboard ask --json -m script:examples/script.json \"Try it without a model\"
+
+What comes through a pipe or from a file on stdin follows the question; a word - says where it goes.
+
+Exit status: 0 there is an answer, 1 the model failed or gave none, 2 wrong usage or config,
+130 Ctrl-C.")]
+pub(crate) struct Ask {
+    /// The question; - stands for stdin
+    #[arg(value_name = "QUESTION|-")]
+    pub(crate) question: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+
+    /// Print the answer while it comes, and what the model says between calls (the default)
+    #[arg(long, overrides_with = "no_stream")]
+    pub(crate) stream: bool,
+
+    /// Print only the answer, when it is complete
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+
+    /// Print one object {answer, messages, usage}, with `error` where there is no answer
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// How long it all may take, such as 30s or 5m [default: `time_budget` of the config, else no limit]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<HumanDuration>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard chat
+  switchboard chat -m anthropic:claude-sonnet-4-5 --tools 'git__*'
+  switchboard chat --list
+  switchboard chat --resume                       the last one, with its model
+
+Commands: /help, /tools, /model [NAME], /save [FILE], /clear, /quit.
+Ctrl-C cancels what the model does; at the prompt it clears the line, and twice it ends the chat,
+as Ctrl-D does. After each turn the chat is saved under $XDG_STATE_HOME/switchboard/chats.
+Without a terminal each line of stdin is a turn.
+
+Exit status: 0 success, 1 a turn failed and nobody sat there to see it, 2 wrong usage or config.")]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+
+    /// Go on with a saved chat: its id or the beginning of it, or a file [default: the last one]
+    #[arg(long, value_name = "ID|FILE", num_args = 0..=1)]
+    pub(crate) resume: Option<Option<String>>,
+
+    /// List the saved chats, the last one first
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) list: bool,
+
+    /// With --list: print an array of {id, model, started, updated, turns, title}
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,81 @@
+//! What was typed before, one line each.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::PathBuf,
+};
+
+use super::store::make_folder;
+
+/// How much of it is remembered.
+const MOST: usize = 1000;
+
+/// The file of what was typed; none where there is no place for it.
+pub(super) struct History(Option<PathBuf>);
+
+impl History {
+    pub(super) fn at(file: Option<PathBuf>) -> Self {
+        Self(file)
+    }
+
+    /// What is remembered, the oldest first.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let text = self.0.as_ref().and_then(|file| fs::read_to_string(file).ok());
+        let text = text.unwrap_or_default();
+        let all: Vec<_> = text.lines().map(unescaped).collect();
+        all[all.len().saturating_sub(MOST)..].to_vec()
+    }
+
+    /// Remembers one more; a history that cannot be written is no reason to stop.
+    pub(super) fn add(&self, line: &str) {
+        let Some(file) = &self.0 else { return };
+        let written = file.parent().map_or(Ok(()), make_folder).and_then(|()| {
+            let mut options = OpenOptions::new();
+            let mut file = options.append(true).create(true).mode(0o600).open(file)?;
+            Ok(file.write_all(format!("{}\n", escaped(line)).as_bytes())?)
+        });
+        if let Err(error) = written {
+            tracing::debug!("the history is not written: {error:#}");
+        }
+    }
+}
+
+/// Pasted text may have several lines.
+fn escaped(line: &str) -> String {
+    line.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
+fn unescaped(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, letter == '\\') {
+            (_, true) => match letters.next() {
+                Some('n') => text.push('\n'),
+                Some(other) => text.push(other),
+                None => {}
+            },
+            (letter, false) => text.push(letter),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_back_as_they_were_typed() {
+        let folder = tempfile::tempdir().unwrap();
+        let history = History::at(Some(folder.path().join("deep/history")));
+        let typed = ["plain", "two\nlines", r"C:\new \\ \", "ünï"];
+        typed.iter().for_each(|line| history.add(line));
+        assert_eq!(history.lines(), typed);
+        (0..MOST).for_each(|number| history.add(&number.to_string()));
+        let lines = history.lines();
+        assert_eq!((lines.len(), lines[0].as_str(), lines[MOST - 1].as_str()), (MOST, "0", "999"));
+    }
+}

@@ -1,0 +1,115 @@
+//! Where lines come from: somebody who types, or a pipe.
+
+use std::{
+    io::{self, BufRead, IsTerminal},
+    thread,
+};
+
+use anyhow::Context;
+use rustyline::{Config, Editor, error::ReadlineError, history::MemHistory};
+use tokio::{sync::mpsc, task::block_in_place};
+
+use super::{history::History, store::Store};
+use crate::{connections::Interrupted, terminal};
+
+const PROMPT: &str = "> ";
+
+/// What comes next.
+#[derive(Debug)]
+pub(super) enum Line {
+    Text(String),
+    End,
+}
+
+/// Lines, one after another.
+pub(super) enum Lines {
+    Typed(Box<Typed>),
+    Piped(mpsc::Receiver<io::Result<String>>),
+}
+
+/// Somebody who types.
+pub(super) struct Typed {
+    editor: Editor<(), MemHistory>,
+    history: History,
+}
+
+impl Lines {
+    /// Lines from the terminal, with what was typed before; else from stdin as they come.
+    pub(super) fn open(store: &Store) -> Self {
+        let is_typed = io::stdin().is_terminal() && io::stdout().is_terminal();
+        match is_typed.then(|| Typed::new(History::at(store.history_file()))) {
+            Some(Ok(typed)) => Self::Typed(Box::new(typed)),
+            Some(Err(_)) | None => Self::Piped(piped()),
+        }
+    }
+
+    /// Whether somebody types.
+    pub(super) fn is_typed(&self) -> bool {
+        matches!(self, Self::Typed(_))
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// Stdin cannot be read, or somebody pressed Ctrl-C where nobody types.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Line> {
+        match self {
+            // Servers go on meanwhile, on threads of their own.
+            Self::Typed(typed) => block_in_place(|| typed.next()),
+            Self::Piped(lines) => tokio::select! {
+                line = lines.recv() => match line.transpose().context("failed to read stdin")? {
+                    Some(line) => Ok(Line::Text(line)),
+                    None => Ok(Line::End),
+                },
+                _ = tokio::signal::ctrl_c() => Err(Interrupted.into()),
+            },
+        }
+    }
+}
+
+impl Typed {
+    fn new(history: History) -> rustyline::Result<Self> {
+        let config = Config::builder().max_history_size(1000)?.build();
+        let typed = MemHistory::with_config(&config);
+        let mut editor = Editor::with_history(config, typed)?;
+        for line in history.lines() {
+            editor.add_history_entry(line)?;
+        }
+        Ok(Self { editor, history })
+    }
+
+    fn next(&mut self) -> anyhow::Result<Line> {
+        let mut was_interrupted = false;
+        loop {
+            match self.editor.readline(PROMPT) {
+                Ok(line) => {
+                    if !line.trim().is_empty() && self.editor.add_history_entry(&line)? {
+                        self.history.add(&line);
+                    }
+                    return Ok(Line::Text(line));
+                }
+                Err(ReadlineError::Interrupted) if was_interrupted => return Ok(Line::End),
+                Err(ReadlineError::Interrupted) => {
+                    was_interrupted = true;
+                    terminal::tell("Ctrl-C once more ends the chat");
+                }
+                Err(ReadlineError::Eof) => return Ok(Line::End),
+                Err(error) => return Err(error).context("failed to read the terminal"),
+            }
+        }
+    }
+}
+
+/// Reads stdin on a thread of its own, so that Ctrl-C is heard meanwhile.
+fn piped() -> mpsc::Receiver<io::Result<String>> {
+    let (sender, lines) = mpsc::channel(1);
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            // Nobody wants more lines once the chat is over.
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}

@@ -1,0 +1,67 @@
+//! `switchboard chat --list`: which chats there are.
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+};
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+
+use super::store::{self, Kept, Store};
+use crate::{
+    cli::{Chat, Cli},
+    terminal::{self, Paint, text},
+};
+
+/// One chat in the list.
+#[derive(Debug, Serialize)]
+struct Row {
+    id: String,
+    model: String,
+    started: String,
+    updated: String,
+    turns: usize,
+    title: String,
+}
+
+pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let kept = Store::open().all()?;
+    let rows: Vec<_> = kept.iter().filter_map(|kept| row(kept, chat.json)).collect();
+    if chat.json {
+        terminal::print(&serde_json::to_string(&rows)?)?;
+    } else if rows.is_empty() {
+        terminal::tell("there are no chats yet; `switchboard chat` begins one");
+    } else {
+        let paint = Paint::stdout(cli.color);
+        let lines: Vec<_> = rows.iter().map(|row| line(row, paint)).collect();
+        terminal::print(&lines.join("\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is known of a chat; one that cannot be read is told and left out.
+fn row(kept: &Kept, for_programs: bool) -> Option<Row> {
+    let transcript = store::read(&kept.file)
+        .inspect_err(|error| terminal::tell(&format!("warning: {error:#}")))
+        .ok()?;
+    let updated = Timestamp::try_from(kept.updated).unwrap_or_default();
+    let updated = match for_programs {
+        true => updated.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        false => updated.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+    };
+    let (turns, title) = (transcript.turns(), transcript.title());
+    let id = kept.id.clone();
+    Some(Row { id, model: transcript.model, started: transcript.started, updated, turns, title })
+}
+
+/// Columns on a terminal, whole texts between tabs in a pipe.
+fn line(row: &Row, paint: Paint) -> String {
+    let Row { id, model, updated, turns, title, .. } = row;
+    if !io::stdout().is_terminal() {
+        return format!("{id}\t{updated}\t{turns}\t{model}\t{title}");
+    }
+    let head = format!("{updated}  {turns:>3}  {}", text::pad(&text::shorten(model, 28), 28));
+    let room = terminal::width().saturating_sub(id.len() + head.chars().count() + 4).max(16);
+    format!("{}  {head}  {}", paint.bold(id), text::shorten(title, room))
+}

@@ -1,0 +1,239 @@
+//! A chat that goes on: what is said is answered, what is ordered is obeyed.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, bail};
+use switchboard_agent::Agent;
+use tokio::time::Instant;
+
+use super::{
+    command::{self, Command},
+    lines::{Line, Lines},
+    store::{self, Store},
+    transcript::Transcript,
+};
+use crate::{
+    cli::{Chat, Cli},
+    house::House,
+    model::{self, Chosen},
+    settings::Loaded,
+    talk::{self, Answers, Ending, Screen},
+    terminal::{self, Paint, text},
+};
+
+/// What a chat stands in, and never changes.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub(super) chat: &'a Chat,
+    pub(super) cli: &'a Cli,
+    pub(super) house: &'a House,
+    pub(super) loaded: &'a Loaded,
+}
+
+impl Around<'_> {
+    /// The loop around a model, as this chat wants it.
+    fn agent(&self, chosen: &Chosen) -> anyhow::Result<Agent> {
+        chosen.agent(&self.chat.asked, self.house, self.loaded.settings.agent.clone())
+    }
+}
+
+/// A chat that goes on.
+pub(super) struct Session<'a> {
+    around: Around<'a>,
+    store: Store,
+    chosen: Chosen,
+    agent: Agent,
+    transcript: Transcript,
+    paint: Paint,
+    /// The file of the last `/save`.
+    saved: Option<PathBuf>,
+    /// Whether a turn failed.
+    failed: bool,
+}
+
+impl<'a> Session<'a> {
+    /// A chat with a model, which goes on where the transcript ends.
+    ///
+    /// # Errors
+    /// A pattern of tools is none.
+    pub(super) fn new(
+        around: Around<'a>,
+        store: Store,
+        chosen: Chosen,
+        transcript: Transcript,
+    ) -> anyhow::Result<Self> {
+        let agent = around.agent(&chosen)?;
+        let paint = Paint::stderr(around.cli.color);
+        Ok(Self { around, store, chosen, agent, transcript, paint, saved: None, failed: false })
+    }
+
+    /// Talks until there is nothing more to say.
+    ///
+    /// # Errors
+    /// Stdin or stdout fails, or Ctrl-C was pressed where nobody types.
+    pub(super) async fn run(mut self) -> anyhow::Result<ExitCode> {
+        let mut lines = Lines::open(&self.store);
+        if lines.is_typed() {
+            self.greet();
+        }
+        loop {
+            match lines.next().await? {
+                Line::End => break,
+                Line::Text(line) if line.trim().is_empty() => {}
+                Line::Text(line) => match Command::parse(&line) {
+                    None => self.turn(&line).await?,
+                    Some(Ok(Command::Quit)) => break,
+                    Some(Ok(command)) => self.obey(command).await?,
+                    Some(Err(problem)) => {
+                        self.failed = true;
+                        terminal::tell(&problem);
+                    }
+                },
+            }
+        }
+        // People have seen what failed.
+        let failed = self.failed && !lines.is_typed();
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn greet(&self) {
+        let many = self.offered().len();
+        let tools = if many == 1 { "tool" } else { "tools" };
+        let name = &self.chosen.name;
+        let line = format!("{name} with {many} {tools}; /help lists the commands, Ctrl-D ends");
+        terminal::tell(&self.paint.dim(&line));
+        if self.around.chat.resume.is_some() {
+            let (id, title) = (&self.transcript.id, text::shorten(&self.transcript.title(), 50));
+            let turns = self.transcript.turns();
+            let line = format!("going on with {id}: {title} (questions so far: {turns})");
+            terminal::tell(&self.paint.dim(&line));
+        }
+    }
+
+    async fn turn(&mut self, said: &str) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let said = said.trim();
+        // Two slashes say one, for one begins a command.
+        self.transcript.messages.say(if said.starts_with("//") { &said[1..] } else { said });
+        let mut screen = Screen::new(Answers::Streamed, true, self.around.cli.color);
+        let outcome = talk::turn(&self.agent, &mut self.transcript.messages, &mut screen).await;
+        // Kept also where nobody can be shown anything any more.
+        self.keep();
+        let outcome = outcome?;
+        let ending = Ending::of(outcome.as_ref(), self.chosen.model.provider());
+        match &ending {
+            Ending::Cancelled => {
+                terminal::tell(&self.paint.yellow("cancelled; what was finished is kept"));
+            }
+            ending => ending.tell(self.paint),
+        }
+        self.failed |= !matches!(ending, Ending::Answer { .. });
+        if let Some(outcome) = outcome.filter(|_| screen.is_watched()) {
+            let line = talk::summary(outcome.usage, began.elapsed());
+            terminal::tell(&self.paint.dim(&line));
+        }
+        Ok(())
+    }
+
+    /// Saves the chat where they are all saved; one that cannot be saved can still go on.
+    fn keep(&mut self) {
+        self.transcript.model.clone_from(&self.chosen.name);
+        if let Err(error) = self.store.keep(&self.transcript) {
+            terminal::tell(&format!(
+                "{} the chat is not saved: {error:#}",
+                self.paint.yellow("warning:")
+            ));
+        }
+    }
+
+    async fn obey(&mut self, command: Command) -> anyhow::Result<()> {
+        match command {
+            Command::Help => terminal::print(command::HELP)?,
+            Command::Tools => self.print_tools()?,
+            Command::Model(None) => self.print_models()?,
+            Command::Model(Some(name)) => {
+                if let Err(error) = self.change_model(&name).await {
+                    terminal::tell(&format!("{} {error:#}", self.paint.bold_red("error:")));
+                }
+            }
+            Command::Save(file) => {
+                if let Err(error) = self.save(file) {
+                    terminal::tell(&format!("{} {error:#}", self.paint.bold_red("error:")));
+                }
+            }
+            Command::Clear => {
+                self.transcript = Transcript::new(
+                    self.chosen.name.clone(),
+                    self.around.chat.asked.conversation(),
+                );
+                terminal::tell(&self.paint.dim("a new chat begins"));
+            }
+            Command::Quit => {}
+        }
+        Ok(())
+    }
+
+    async fn change_model(&mut self, name: &str) -> anyhow::Result<()> {
+        let chosen = model::choose(Some(name), self.around.loaded).await?;
+        self.agent = self.around.agent(&chosen)?;
+        self.chosen = chosen;
+        terminal::tell(&self.paint.dim(&format!("{} answers from now on", self.chosen.name)));
+        Ok(())
+    }
+
+    fn save(&mut self, file: Option<PathBuf>) -> anyhow::Result<()> {
+        let Some(file) = file else {
+            self.store.keep(&self.transcript)?;
+            let file =
+                self.store.file_of(&self.transcript.id).context("there is no folder for it")?;
+            terminal::tell(&self.paint.dim(&format!("saved as {}", file.display())));
+            return Ok(());
+        };
+        if file.exists() && self.saved.as_ref() != Some(&file) {
+            bail!("`{}` is there already; choose another name", file.display());
+        }
+        store::write(&file, &self.transcript)?;
+        terminal::tell(&self.paint.dim(&format!("saved as {}", file.display())));
+        self.saved = Some(file);
+        Ok(())
+    }
+
+    /// The tools that the model is offered, each with what it does.
+    fn offered(&self) -> Vec<(String, String)> {
+        let offered = self.chosen.offered(&self.around.chat.asked.tools).ok().flatten();
+        let all = self.around.house.executor.tools().all();
+        let is_offered = |name: &str| offered.as_ref().is_none_or(|globs| globs.matches(name));
+        let tools = all.iter().filter(|tool| is_offered(tool.name()));
+        let described = |text: &str| text::one_line(text);
+        tools.map(|tool| (tool.name().to_string(), described(&tool.spec().description))).collect()
+    }
+
+    fn print_tools(&self) -> anyhow::Result<()> {
+        let tools = self.offered();
+        if tools.is_empty() {
+            terminal::tell("the model is offered no tools");
+            return Ok(());
+        }
+        let paint = Paint::stdout(self.around.cli.color);
+        let widest = tools.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let room = terminal::width().saturating_sub(widest + 2).max(20);
+        let lines = tools.iter().map(|(name, description)| {
+            let name = paint.bold(&text::pad(name, widest));
+            format!("{name}  {}", text::shorten(description, room))
+        });
+        terminal::print(&lines.collect::<Vec<_>>().join("\n"))?;
+        Ok(())
+    }
+
+    fn print_models(&self) -> anyhow::Result<()> {
+        let others =
+            self.around.loaded.settings.models.keys().filter(|name| **name != self.chosen.name);
+        let others: Vec<_> = others.map(String::as_str).collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!("; the config has {} too", others.join(", ")),
+        };
+        terminal::print(&format!("{}{others}", self.chosen.name))?;
+        Ok(())
+    }
+}
