@@ -5,9 +5,10 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use switchboard_local::{HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
-use switchboard_runtime::{RulePolicy, ToolExecutor, services};
+use switchboard_runtime::{RulePolicy, SwapPolicy, ToolExecutor, services};
+use switchboard_toolcall::Tool;
 
-use crate::{records::Records, settings::Loaded};
+use crate::{connections::Connections, records::Records, settings::Loaded};
 
 /// Everything that runs.
 pub(crate) struct House {
@@ -16,6 +17,8 @@ pub(crate) struct House {
     pub(crate) handlers: Handlers,
     /// Who answers what servers ask.
     pub(crate) answers: Arc<dyn Answers>,
+    /// What may run.
+    policy: Arc<SwapPolicy>,
 }
 
 /// What surrounds the executor, where a command wants it to be something of its own.
@@ -73,42 +76,73 @@ impl House {
                 return (None, problems);
             }
         };
+        let policy = Arc::new(SwapPolicy::new(policy));
         let config = loaded.settings.executor.clone();
-        let executor = ToolExecutor::builder().config(config).policy(policy);
+        let executor = ToolExecutor::builder().config(config).policy(policy.clone());
         let Records { recorder, artifacts, .. } = around.records;
         let executor = executor.recorder(recorder).artifacts(artifacts).build();
-        let house = Self { executor, handlers: Handlers::new(), answers: around.answers };
-        house.add_own_tools(loaded, &mut problems);
-        house.add_defined_tools(loaded, &mut problems);
-        (Some(house), problems)
-    }
-
-    /// Adds the built-in tools and the runtime's own, as tools and as handlers for defined ones.
-    fn add_own_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
-        let builtins = builtins::all(&loaded.settings.builtins);
-        builtins::register(&builtins, &self.handlers);
-        let services = services::all(&self.executor);
-        for service in &services {
-            self.handlers.register_tool(HandlerKind::Internal, service.clone());
-        }
-        for tool in builtins.into_iter().chain(services) {
-            if let Err(error) = self.executor.tools().add_shared(tool) {
-                problems.push(error.to_string());
+        let handlers = Handlers::new();
+        for tool in local_tools(loaded, &executor, &handlers, &mut problems) {
+            if let Err(error) = executor.tools().add_shared(tool.tool) {
+                problems.push(
+                    tool.place
+                        .map_or_else(|| error.to_string(), |place| format!("{place}: {error}")),
+                );
             }
         }
+        (Some(Self { executor, handlers, answers: around.answers, policy }), problems)
     }
 
-    fn add_defined_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
-        for (index, definition) in loaded.settings.tools.iter().enumerate() {
-            let added = match definition.clone().into_tool(&self.handlers) {
-                Ok(tool) => self.executor.tools().add_shared(tool).map_err(|e| e.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            if let Err(problem) = added {
-                problems.push(format!("{}: {problem}", loaded.place_of_tool(index)));
-            }
+    /// Puts a new config in the place of the old one, all of it or nothing.
+    ///
+    /// # Errors
+    /// Something in the config cannot be used; then all is as before.
+    pub(crate) fn reload(&self, loaded: &Loaded, connections: &Connections) -> anyhow::Result<()> {
+        let mut problems = servers(loaded);
+        let policy = rules(loaded).map_err(|problem| problems.push(problem)).ok();
+        let tools = local_tools(loaded, &self.executor, &Handlers::new(), &mut problems);
+        let Some(policy) = policy.filter(|_| problems.is_empty()) else {
+            return Err(anyhow!(problems.join("\n       ")));
+        };
+        let tools = tools.into_iter().map(|local| local.tool).collect();
+        connections.exchange(loaded, |servers| {
+            self.executor.tools().replace(tools, servers)?;
+            self.policy.swap(policy);
+            self.executor.reconfigure(loaded.settings.executor.clone());
+            Ok(())
+        })
+    }
+}
+
+/// A tool of this process, and where the config defines it.
+struct Local {
+    tool: Arc<dyn Tool>,
+    place: Option<String>,
+}
+
+/// The built-in tools, the runtime's own and those that the config defines, in order.
+fn local_tools(
+    loaded: &Loaded,
+    executor: &ToolExecutor,
+    handlers: &Handlers,
+    problems: &mut Vec<String>,
+) -> Vec<Local> {
+    let builtins = builtins::all(&loaded.settings.builtins);
+    builtins::register(&builtins, handlers);
+    let services = services::all(executor);
+    for service in &services {
+        handlers.register_tool(HandlerKind::Internal, service.clone());
+    }
+    let own = builtins.into_iter().chain(services).map(|tool| Local { tool, place: None });
+    let mut tools: Vec<_> = own.collect();
+    for (index, definition) in loaded.settings.tools.iter().enumerate() {
+        let place = loaded.place_of_tool(index);
+        match definition.clone().into_tool(handlers) {
+            Ok(tool) => tools.push(Local { tool, place: Some(place) }),
+            Err(error) => problems.push(format!("{place}: {error}")),
         }
     }
+    tools
 }
 
 /// What is wrong with the settings of `[mcp]` and the servers.

@@ -8,7 +8,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use crate::{Access, Config, Feed, admission, listen, rest};
+use crate::{
+    Access, Config, Feed, access_log::Line, admission, cors::Page, listen, metadata, rest,
+};
 
 /// What a gateway is made of.
 pub struct Parts {
@@ -37,7 +39,8 @@ impl Gateway {
         let parts = Arc::new(parts);
         let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
         let guarded = rest::routes().route_layer(admit);
-        let router = guarded.merge(rest::health()).fallback(rest::nothing_here);
+        let open = rest::health().merge(metadata::routes());
+        let router = guarded.merge(open).fallback(rest::nothing_here);
         Self { router: router.with_state(parts.clone()), parts }
     }
 
@@ -48,6 +51,23 @@ impl Gateway {
 
     /// Answers one request.
     pub(crate) async fn answer(&self, request: Request) -> Response {
+        let (head, body) = request.into_parts();
+        let line = self.parts.config.access_log.then(|| Line::begin(&head));
+        let page = Page::of(&self.parts.access, &head);
+        let mut response = match page.as_ref().and_then(|page| page.preflight(&head)) {
+            Some(response) => response,
+            None => self.route(Request::from_parts(head, body)).await,
+        };
+        if let Some(page) = page {
+            response = page.show(response);
+        }
+        match line {
+            Some(line) => line.follow(response),
+            None => response,
+        }
+    }
+
+    async fn route(&self, request: Request) -> Response {
         // Most requests are these, and they need no routing.
         if request.uri().path() == "/mcp" {
             return admission::mcp(&self.parts, request).await;

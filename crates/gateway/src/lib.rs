@@ -5,10 +5,16 @@
 pub mod config;
 pub mod gateway;
 mod listen;
+mod tls;
+mod cors;
+mod access_log;
 mod admission;
+mod late;
 pub mod access;
+mod metadata;
 pub mod feed;
 pub mod metrics;
+pub mod rules;
 mod rest;
 mod refusal;
 
@@ -17,3 +23,5 @@ pub use config::Config;
 pub use feed::Feed;
 pub use gateway::{Gateway, Parts};
 pub use metrics::Metrics;
+pub use rules::{RuleError, RuleSet};
+pub use tls::{TlsConfig, TlsError};

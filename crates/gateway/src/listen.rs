@@ -6,10 +6,12 @@ use axum::body::Body;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::Gateway;
@@ -78,32 +80,64 @@ impl Connection {
         connections.inc();
         // An answer is one write; waiting for more to send with it would only make it late.
         let _ = stream.set_nodelay(true);
-        let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let gateway = gateway.clone();
-            async move {
-                Ok::<_, std::convert::Infallible>(gateway.answer(request.map(Body::new)).await)
-            }
-        });
-        let mut server = http1::Builder::new();
-        server.timer(TokioTimer::new()).header_read_timeout(parts.config.header_timeout.0);
-        let connection = server.serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        let mut is_draining = false;
-        loop {
-            tokio::select! {
-                ended = connection.as_mut() => {
-                    if let Err(error) = ended {
-                        tracing::debug!(%error, "a connection broke");
-                    }
-                    break;
+        match parts.access.tls() {
+            None => talk(gateway, stream, draining, ending).await,
+            Some(tls) => {
+                let agreed = timeout(parts.config.header_timeout.0, tls.acceptor().accept(stream));
+                tokio::select! {
+                    agreed = agreed => match agreed {
+                        Ok(Ok(stream)) => talk(gateway, stream, draining, ending).await,
+                        Ok(Err(error)) => tracing::debug!(%error, "a client did not agree on TLS"),
+                        Err(_) => tracing::debug!("a client took too long to agree on TLS"),
+                    },
+                    () = draining.cancelled() => {}
                 }
-                () = draining.cancelled(), if !is_draining => {
-                    is_draining = true;
-                    connection.as_mut().graceful_shutdown();
-                }
-                () = ending.cancelled() => break,
             }
         }
         connections.dec();
+    }
+}
+
+/// Answers what comes over a connection, until it ends.
+async fn talk<S>(
+    gateway: Gateway,
+    stream: S,
+    draining: CancellationToken,
+    ending: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let parts = gateway.parts().clone();
+    let config = &parts.config;
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let gateway = gateway.clone();
+        async move { Ok::<_, std::convert::Infallible>(gateway.answer(request.map(Body::new)).await) }
+    });
+    let mut stream = TimeoutStream::new(stream);
+    // Whoever does not read what it asked for must not hold its place for ever.
+    stream.set_write_timeout(Some(config.write_timeout.0));
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(config.header_timeout.0)
+        .max_headers(config.max_headers)
+        .max_header_size(usize::try_from(config.max_head.0).unwrap_or(usize::MAX));
+    let connection = server.serve_connection(TokioIo::new(Box::pin(stream)), service);
+    let mut connection = std::pin::pin!(connection);
+    let mut is_draining = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection broke");
+                }
+                break;
+            }
+            () = draining.cancelled(), if !is_draining => {
+                is_draining = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = ending.cancelled() => break,
+        }
     }
 }

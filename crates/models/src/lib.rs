@@ -22,6 +22,7 @@ mod recover;
 pub mod openai;
 pub mod ollama;
 pub mod anthropic;
+pub mod replay;
 
 pub use arguments::{Arguments, Unparsable};
 pub use config::{ModelConfig, Provider, Secret, Think};

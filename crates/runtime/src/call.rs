@@ -2,6 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
+use arc_swap::ArcSwap;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use switchboard_toolcall::{CallContext, ToolCall, ToolError, ToolOutput, ToolResult};
@@ -28,7 +29,7 @@ pub struct ToolExecutor {
     artifacts: Arc<dyn ArtifactStore>,
     slots: Slots,
     flights: Arc<Flights>,
-    config: Arc<Config>,
+    config: Arc<ArcSwap<Config>>,
 }
 
 impl ToolExecutor {
@@ -75,7 +76,7 @@ impl ToolExecutor {
     }
 
     async fn open(&self, call: ToolCall, cx: &CallContext) -> (CallRecord, Map<String, Value>) {
-        CallRecord::open(&self.recorder, &self.config, call, cx).await
+        CallRecord::open(&self.recorder, self.config.load_full(), call, cx).await
     }
 
     /// Ends a call that cannot even be tried, shaped and recorded like any other.
@@ -110,6 +111,12 @@ impl ToolExecutor {
     /// Where whole results and binaries are kept.
     pub fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
         &self.artifacts
+    }
+
+    /// Uses other settings for calls that come from now on. How many may run and wait, `strict` and the separator stay
+    /// as they were built.
+    pub fn reconfigure(&self, config: Config) {
+        self.config.store(Arc::new(config));
     }
 
     /// Starts an executor that differs from the default.
@@ -172,7 +179,7 @@ impl Builder {
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             slots: Slots::new(config.max_concurrent, config.max_queue),
             flights: Arc::default(),
-            config: Arc::new(config),
+            config: Arc::new(ArcSwap::from_pointee(config)),
         }
     }
 }

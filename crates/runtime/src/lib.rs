@@ -44,7 +44,7 @@ mod registry;
 pub use artifacts::{ArtifactStore, MemoryArtifacts};
 pub use call::{Builder, ToolExecutor};
 pub use config::Config;
-pub use policy::{Policy, PolicyConfig, RulePolicy, Verdict};
+pub use policy::{Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
     CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Stages,
 };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use serde_json::Value;
@@ -141,6 +142,42 @@ impl Policy for RulePolicy {
         _cx: &'a CallContext,
     ) -> Answer<'a> {
         Answer::Now(self.judge(tool))
+    }
+}
+
+/// A policy in whose place another can be put while calls run.
+pub struct SwapPolicy(ArcSwap<Box<dyn Policy>>);
+
+impl SwapPolicy {
+    /// Begins with this policy.
+    pub fn new(policy: impl Policy + 'static) -> Self {
+        Self(ArcSwap::from_pointee(Box::new(policy)))
+    }
+
+    /// Asks this policy from now on.
+    pub fn swap(&self, policy: impl Policy + 'static) {
+        self.0.store(Arc::new(Box::new(policy)));
+    }
+}
+
+impl Policy for SwapPolicy {
+    fn check<'a>(
+        &'a self,
+        tool: &'a RegisteredTool,
+        args: &'a Value,
+        cx: &'a CallContext,
+    ) -> Answer<'a> {
+        let policy = self.0.load_full();
+        if let Answer::Now(verdict) = policy.check(tool, args, cx) {
+            return Answer::Now(verdict);
+        }
+        // Whoever has to be asked is asked by a future that holds the policy.
+        Answer::Later(Box::pin(async move {
+            match policy.check(tool, args, cx) {
+                Answer::Now(verdict) => Ok(verdict),
+                Answer::Later(verdict) => verdict.await,
+            }
+        }))
     }
 }
 

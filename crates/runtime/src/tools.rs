@@ -161,16 +161,21 @@ impl ToolManager {
     /// # Errors
     /// As [`add`](Self::add).
     pub fn add_shared(&self, tool: Arc<dyn Tool>) -> Result<(), AddError> {
-        if tool.spec().description.trim().is_empty() {
-            return Err(AddError::Description(tool.spec().name.clone()));
-        }
-        let name: Arc<str> = tool.spec().name.as_str().into();
-        let tool = Arc::new(self.register(name.clone(), tool, None)?);
+        let tool = Arc::new(self.local(tool)?);
+        let name = tool.name().clone();
         if self.write().add_local(name.clone(), tool, &self.separator) {
             warn!(tool = &*name, "tool '{name}' was there already and is replaced");
         }
         self.changed();
         Ok(())
+    }
+
+    /// A local tool with what is needed to run it.
+    fn local(&self, tool: Arc<dyn Tool>) -> Result<RegisteredTool, AddError> {
+        if tool.spec().description.trim().is_empty() {
+            return Err(AddError::Description(tool.spec().name.clone()));
+        }
+        self.register(tool.spec().name.as_str().into(), tool, None)
     }
 
     /// Makes a server known, so that its place in the order and its prefix are settled before it connects.
@@ -220,6 +225,37 @@ impl ToolManager {
         set_aside
     }
 
+    /// Puts other local tools and servers in the place of all that are there, at once. A server whose connection is
+    /// the same as before keeps its tools.
+    ///
+    /// # Errors
+    /// A tool or a server's name is unusable; the collection is as before.
+    pub fn replace(
+        &self,
+        locals: Vec<Arc<dyn Tool>>,
+        servers: Vec<(Arc<str>, ServerSettings)>,
+    ) -> Result<(), AddError> {
+        let mut registry = Registry::default();
+        for tool in locals {
+            let tool = self.local(tool)?;
+            registry.add_local(tool.name().clone(), Arc::new(tool), &self.separator);
+        }
+        let mut current = self.write();
+        for (name, settings) in servers {
+            if name.is_empty() || name.contains(&self.separator) {
+                return Err(AddError::ServerName(name.to_string(), self.separator.clone()));
+            }
+            let same = current.servers.get(&name).filter(|server| server.is_reached_as(&settings));
+            let server = same.cloned().unwrap_or_else(|| Server::new(settings));
+            registry.servers.insert(name, server);
+        }
+        registry.settle_names(&self.separator);
+        *current = registry;
+        drop(current);
+        self.changed();
+        Ok(())
+    }
+
     /// All tools, in order: local ones first, then each server's.
     pub fn all(&self) -> Vec<Arc<RegisteredTool>> {
         let registry = self.read();
@@ -236,6 +272,13 @@ impl ToolManager {
             link: server.link().cloned(),
         };
         registry.servers.iter().map(known).collect()
+    }
+
+    /// Whether `link` is the connection of the server of this name.
+    pub fn is_linked(&self, server: &str, link: &Arc<dyn Link>) -> bool {
+        let registry = self.read();
+        let known = registry.servers.get(server).and_then(Server::link);
+        known.is_some_and(|known| Arc::ptr_eq(known, link))
     }
 
     /// What stands between a server's name and its tool's.

@@ -10,3 +10,4 @@ mod saved;
 mod property;
 mod recovered;
 mod traps;
+mod opt_in;

@@ -1,6 +1,7 @@
 //! `switchboard serve`: the same safe tools for every client (SPEC GW-1).
 
 mod banner;
+mod reload;
 
 use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
@@ -38,14 +39,15 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
         match serve.stdio {
-            true => over_stdio(&house, &loaded, stop).await,
-            false => over_http(serve, &house, &loaded, feed, stop).await,
+            true => over_stdio(cli, &house, &loaded, stop).await,
+            false => over_http(serve, cli, &house, &loaded, feed, stop).await,
         }
     })
 }
 
 /// Serves the one client that has our stdin and stdout.
 async fn over_stdio(
+    cli: &Cli,
     house: &House,
     loaded: &Loaded,
     stop: CancellationToken,
@@ -58,6 +60,7 @@ async fn over_stdio(
         let served = server.serve_stdio(input, output, Caller::default());
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
+            failed = reload::follow(house, connections, cli.config.as_deref(), loaded) => failed?,
             () = stop.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -67,6 +70,7 @@ async fn over_stdio(
 
 async fn over_http(
     serve: &Serve,
+    cli: &Cli,
     house: &House,
     loaded: &Loaded,
     feed: Arc<Feed>,
@@ -91,7 +95,10 @@ async fn over_http(
         }
         let executor = house.executor.clone();
         let parts = Parts { executor, mcp: mcp.clone(), feed, access, config };
-        Gateway::new(parts).run(listener, stop).await;
+        tokio::select! {
+            () = Gateway::new(parts).run(listener, stop) => {}
+            failed = reload::follow(house, connections, cli.config.as_deref(), loaded) => failed?,
+        }
         mcp.close();
         Ok(ExitCode::SUCCESS)
     })

@@ -57,7 +57,8 @@ fn is_hidden(executor: &ToolExecutor, caller: &Caller, name: &str) -> bool {
 }
 
 fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {
-    let mut cx = CallContext { caller: caller.name.clone(), ..CallContext::default() };
+    let (name, claims) = (caller.name.clone(), caller.claims.clone());
+    let mut cx = CallContext { caller: name, claims, ..CallContext::default() };
     if let Some(key) = text(headers, "idempotency-key")? {
         cx.idempotency_key = Some(key.into());
     }

@@ -3,15 +3,21 @@
 
 mod access;
 mod events;
+mod issuer;
+mod jwt;
 mod life;
+mod limits;
+mod log;
+mod pages;
 mod rest;
+mod tls;
 
 use std::{net::SocketAddr, sync::Arc};
 
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_gateway::{
-    Access, Config, Feed, Gateway, Metrics, Parts,
+    Access, Config, Feed, Gateway, Metrics, Parts, RuleSet,
     access::{NewToken, Tokens},
 };
 use switchboard_mcp::server as mcp;
@@ -46,9 +52,10 @@ impl House {
         let feed = Feed::new(Arc::new(MemoryRecorder::default()), Arc::new(Metrics::default()));
         let feed = Arc::new(feed);
         let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
+        let rules = RulePolicy::new(rules).unwrap();
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
-            .policy(RulePolicy::new(rules).unwrap())
+            .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
         let witness = Witness::default();
         for tool in tools(&witness) {

@@ -11,7 +11,6 @@ use switchboard_toolcall::{Progress, ToolError, WayBack};
 use super::{
     inbox::{Answers, Desk},
     transport::{Failure, Request, Transport},
-    under_way::Asker,
     usage::Usage,
 };
 use crate::wire::{Era, RpcError, eras};
@@ -67,8 +66,7 @@ impl Session {
     /// Dropping the future takes the request back.
     pub async fn ask(&self, asking: Asking<'_>) -> Result<Value, Failure> {
         let (method, headers) = (asking.method, &asking.headers);
-        let Asker { progress, way_back } =
-            &Asker { progress: asking.progress, way_back: asking.way_back };
+        let (progress, way_back) = (&asking.progress, &asking.way_back);
         let mut params = asking.params;
         for _ in 0..MOST_ROUNDS {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
@@ -99,6 +97,10 @@ impl Session {
             }
             Era::Legacy(_) => Map::new(),
         };
+        let hears = way_back.and_then(WayBack::hears).filter(|_| self.era == Era::Modern);
+        if let Some(level) = hears {
+            meta.insert(format!("{META}logLevel"), level.into());
+        }
         if let Some(token) = token {
             meta.insert("progressToken".to_owned(), token.into());
         }

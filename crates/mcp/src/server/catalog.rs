@@ -75,16 +75,17 @@ impl Catalog {
 
     /// Whether there is any server behind us.
     pub(crate) fn has_upstreams(&self) -> bool {
-        self.servers().next().is_some()
+        !self.servers().is_empty()
     }
 
-    fn servers(&self) -> impl Iterator<Item = &Arc<Server>> {
-        self.upstreams.iter().flat_map(|servers| servers.all())
+    fn servers(&self) -> Vec<Arc<Server>> {
+        self.upstreams.as_ref().map(|servers| servers.all()).unwrap_or_default()
     }
 
     /// A list of all servers that are there, merged in the order of the config. Waits for none that is not.
     pub(crate) async fn list(&self, list: List, caller: &Caller) -> Merged {
-        let visible = self.servers().filter(|server| self.is_visible(server, caller));
+        let servers = self.servers();
+        let visible = servers.iter().filter(|server| self.is_visible(server, caller));
         let asked = visible.filter_map(|server| match server.state() {
             State::Ready(session) => Some(self.of_server(server, session, list)),
             _ => None,
@@ -155,7 +156,8 @@ impl Catalog {
             return Some(entry.server.clone());
         }
         // Servers may have more than they list; where only one has resources at all, it is the one to ask.
-        let mut holders = self.servers().filter(|server| {
+        let servers = self.servers();
+        let mut holders = servers.iter().filter(|server| {
             let has = |session: &Session| session.capabilities().get("resources").is_some();
             let ready = matches!(server.state(), State::Ready(session) if has(&session));
             ready && self.is_visible(server, caller)

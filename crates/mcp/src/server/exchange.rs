@@ -67,6 +67,15 @@ impl Exchange {
         matches!(self.client, Client::Modern(_))
     }
 
+    /// From which level on the client wants to hear log messages.
+    fn log_level(&self) -> Option<Level> {
+        match &self.client {
+            // Who does not say hears everything, as ever.
+            Client::Legacy(session) => Some(session.log_level().unwrap_or(Level(0))),
+            Client::Modern(modern) => modern.log_level,
+        }
+    }
+
     /// Where messages go now.
     pub(crate) fn line(&self) -> MutexGuard<'_, Line> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
@@ -84,6 +93,7 @@ impl Exchange {
         CallContext {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
+            claims: self.caller.claims.clone(),
             progress: heard.map_or_else(Progress::default, |heard| {
                 Progress::to(move |update| heard.progress(&update))
             }),
@@ -175,15 +185,19 @@ impl WayBack for Exchange {
         })
     }
 
+    fn hears(&self) -> Option<&'static str> {
+        self.log_level().map(Level::name)
+    }
+
     fn say(&self, message: &RawValue) {
         let level = Level::of(message);
-        let wanted = match &self.client {
-            Client::Legacy(session) => session.log_level().is_none_or(|wanted| level >= wanted),
-            Client::Modern(modern) => modern.log_level.is_some_and(|wanted| level >= wanted),
-        };
-        if wanted {
+        if self.log_level().is_some_and(|wanted| level >= wanted) {
             self.notify("notifications/message", message);
         }
+    }
+
+    fn caller(&self) -> Option<&Arc<str>> {
+        self.caller.name.as_ref()
     }
 
     fn session(&self) -> Option<&Arc<str>> {
@@ -223,6 +237,11 @@ impl Level {
     pub(crate) fn named(name: &str) -> Option<Self> {
         let at = Self::NAMES.iter().position(|known| *known == name)?;
         u8::try_from(at).ok().map(Self)
+    }
+
+    /// Its name.
+    fn name(self) -> &'static str {
+        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or("debug")
     }
 
     /// The level of a message; `info`, where it does not say.

@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::Inner;
-use crate::client::{Servers, inbox::Changed};
+use crate::client::{Server, Servers, inbox::Changed};
 
 /// Starts the tasks beside the server.
 pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &CancellationToken) {
@@ -21,8 +21,12 @@ pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &Canc
     let settle = inner.config.settle.0;
     let tools = inner.executor.tools().version();
     spawn(end, follow_tools(inside.clone(), tools, settle));
-    for server in upstreams.into_iter().flat_map(Servers::all) {
-        spawn(end, follow_server(inside.clone(), server.news(), settle));
+    if let Some(upstreams) = upstreams {
+        let joining = upstreams.joining();
+        for server in upstreams.all() {
+            spawn(end, follow_server(inside.clone(), server.news(), settle));
+        }
+        spawn(end, follow_joining(inside.clone(), joining, settle, end.clone()));
     }
     spawn(end, sweep(inside, inner.config.idle_session.0, inner.config.hold.0));
 }
@@ -38,6 +42,23 @@ async fn follow_tools(inside: Weak<Inner>, mut version: watch::Receiver<u64>, se
         version.mark_unchanged();
         let Some(inner) = inside.upgrade() else { return };
         inner.tell(Changed::Tools);
+    }
+}
+
+/// Follows servers that a changed config brings.
+async fn follow_joining(
+    inside: Weak<Inner>,
+    mut joining: broadcast::Receiver<Arc<Server>>,
+    settle: Duration,
+    end: CancellationToken,
+) {
+    loop {
+        match joining.recv().await {
+            Ok(server) => spawn(&end, follow_server(inside.clone(), server.news(), settle)),
+            // More servers at once than anybody has; their tools are told of all the same.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
     }
 }
 

@@ -83,6 +83,11 @@ impl Outbox {
         self.reader(from)
     }
 
+    /// Whether nothing has been sent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().messages.is_empty()
+    }
+
     /// Ready when there is something to read, or never will be.
     pub(crate) fn poll_any(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();

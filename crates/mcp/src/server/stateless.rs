@@ -129,6 +129,7 @@ impl Inner {
             }
             None => {
                 let exchange = Exchange::new(caller, Client::Modern(sender), cancel, line);
+                exchange.questions.give(head.responses.unwrap_or_default());
                 let method = asked.method.clone();
                 let work = self.clone().answer(exchange.clone(), id, method, params);
                 Held { asked, exchange, work: Box::pin(work) }

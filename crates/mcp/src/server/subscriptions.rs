@@ -34,11 +34,11 @@ impl Subscriptions {
     /// # Errors
     /// The server does not let it be watched.
     pub(crate) async fn add(&self, uri: &str, session: Arc<Session>) -> Result<(), Failure> {
-        if let Some(watched) = self.lock().get_mut(uri) {
-            if Arc::ptr_eq(&watched.session, &session) {
-                watched.clients += 1;
-                return Ok(());
-            }
+        if let Some(watched) = self.lock().get_mut(uri)
+            && Arc::ptr_eq(&watched.session, &session)
+        {
+            watched.clients += 1;
+            return Ok(());
         }
         let listening = match session.era() {
             Era::Legacy(_) => {

@@ -11,7 +11,10 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Body, SESSION, headers, refusal};
+use super::{
+    Body, SESSION, headers,
+    refusal::{self, Refused},
+};
 use crate::{
     server::{Caller, Inner, stateless::Head},
     wire::{self, Incoming, RpcError, eras},
@@ -42,7 +45,7 @@ where
     }
     let bytes = match read(inner, body).await {
         Ok(bytes) => bytes,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     if bytes.trim_ascii_start().starts_with(b"[") {
         return legacy::batch(inner, head, &bytes, caller).await;
@@ -53,7 +56,7 @@ where
     }
 }
 
-async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, Response<Body>>
+async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, Refused>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Display,
@@ -66,13 +69,13 @@ where
         let frame = frame.map_err(|error| {
             let error =
                 RpcError::new(RpcError::PARSE_ERROR, format!("the body broke off: {error}"));
-            refusal::error(StatusCode::BAD_REQUEST, None, error)
+            Box::new(refusal::error(StatusCode::BAD_REQUEST, None, error))
         })?;
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + rest.len() + data.len() > limit {
             let text = format!("the message has more than {limit} bytes");
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-            return Err(refusal::error(StatusCode::PAYLOAD_TOO_LARGE, None, error));
+            return Err(Box::new(refusal::error(StatusCode::PAYLOAD_TOO_LARGE, None, error)));
         }
         // Most messages come in one piece, which is then read where it lies.
         match first.is_empty() {

@@ -16,7 +16,8 @@ use crate::{
         http::{
             Body, SESSION,
             body::{Events, Quiet},
-            headers, refusal,
+            headers,
+            refusal::{self, Refused},
             streams::stream_response,
             surviving::Surviving,
         },
@@ -59,32 +60,38 @@ pub(super) async fn answer(
 ) -> Response<Body> {
     let session = match session(inner, head, Some(&asked.id), caller) {
         Ok(session) => session,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     let outbox = Outbox::keeping(inner.config.kept_events);
     let work = work(inner, &session, asked, caller, outbox.clone());
     let mut work = Surviving::new(Box::pin(work));
     let streams = headers::accepts(head).events;
-    tokio::select! {
+    let response = tokio::select! {
         biased;
-        response = &mut work => return match response {
-            Some(response) => refusal::json(StatusCode::OK, response.into()),
-            // Who cancelled does not wait for an answer.
-            None => refusal::plain(StatusCode::ACCEPTED),
-        },
-        () = poll_fn(|cx| outbox.poll_any(cx)), if streams => {}
-        () = sleep(inner.config.stream_after.0), if streams => {}
-    }
-    let stream = session.keep_stream(outbox.clone());
+        response = &mut work => Some(response),
+        () = poll_fn(|cx| outbox.poll_any(cx)), if streams => None,
+        () = sleep(inner.config.stream_after.0), if streams => None,
+    };
+    let stream = match response {
+        Some(response) if !streams || outbox.is_empty() => {
+            return match response {
+                Some(response) => refusal::json(StatusCode::OK, response.into()),
+                // Who cancelled does not wait for an answer.
+                None => refusal::plain(StatusCode::ACCEPTED),
+            };
+        }
+        Some(response) => {
+            finish(&outbox, response);
+            session.keep_stream(outbox.clone())
+        }
+        None => {
+            let stream = session.keep_stream(outbox.clone());
+            let outbox = outbox.clone();
+            tokio::spawn(async move { finish(&outbox, work.await) });
+            stream
+        }
+    };
     let messages = outbox.unread();
-    tokio::spawn(async move {
-        let last = match work.take() {
-            Some(work) => work.await,
-            None => None,
-        };
-        last.into_iter().for_each(|last| outbox.push(last));
-        outbox.end();
-    });
     // A client of 2025-11-25 can come back before the first event too.
     let opening = match session.version {
         eras::LATEST_LEGACY => Bytes::from(format!("id: {stream}-0\ndata: \n\n")),
@@ -98,6 +105,12 @@ pub(super) async fn answer(
         quiet: Quiet::at_most(inner.config.keep_alive.0),
         _attached: Some(session.attach()),
     })
+}
+
+/// Ends a stream with the answer.
+fn finish(outbox: &Outbox, response: Option<Bytes>) {
+    response.into_iter().for_each(|response| outbox.push(response));
+    outbox.end();
 }
 
 /// What makes the answer to a request; none, if it is cancelled.
@@ -137,7 +150,7 @@ pub(super) fn take(
             session.take(message);
             refusal::plain(StatusCode::ACCEPTED)
         }
-        Err(refused) => refused,
+        Err(refused) => *refused,
     }
 }
 
@@ -192,9 +205,9 @@ fn session(
     head: &HeaderMap,
     id: Option<&RawValue>,
     caller: &Caller,
-) -> Result<Arc<Session>, Response<Body>> {
+) -> Result<Arc<Session>, Refused> {
     let wrong = |status, text: String| {
-        refusal::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text))
+        Box::new(refusal::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text)))
     };
     let Some(name) = headers::text(head, SESSION) else {
         let text = "header `Mcp-Session-Id` is missing: a session begins with `initialize`";
