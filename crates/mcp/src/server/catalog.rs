@@ -78,6 +78,11 @@ impl Catalog {
         self.servers().next().is_some()
     }
 
+    /// Lets go of what servers hold for a client's session.
+    pub(crate) fn release(&self, session: &str) {
+        self.servers().for_each(|server| server.release(session));
+    }
+
     fn servers(&self) -> impl Iterator<Item = &Arc<Server>> {
         self.upstreams.iter().flat_map(|servers| servers.all())
     }
