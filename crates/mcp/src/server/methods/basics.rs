@@ -63,7 +63,8 @@ impl Inner {
         let id =
             token::random().ok_or_else(|| internal("no randomness for a session".to_owned()))?;
         let capabilities = Value::Object(asked.capabilities);
-        let session = Session::new(id, caller.clone(), version, capabilities, outbox);
+        let patience = self.config.hold.0;
+        let session = Session::new(id, caller.clone(), version, capabilities, patience, outbox);
         match self.sessions.open(session.clone()) {
             Ok(Some(gone)) => self.end(&gone),
             Ok(None) => {}
