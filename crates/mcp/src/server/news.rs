@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::Inner;
-use crate::client::{Servers, inbox::Changed};
+use crate::client::{Server, Servers, inbox::Changed};
 
 /// Starts the tasks beside the server.
 pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &CancellationToken) {
@@ -22,7 +22,7 @@ pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &Canc
     let tools = inner.executor.tools().version();
     spawn(end, follow_tools(inside.clone(), tools, settle));
     for server in upstreams.into_iter().flat_map(Servers::all) {
-        spawn(end, follow_server(inside.clone(), server.news(), settle));
+        spawn(end, follow_server(inside.clone(), server.clone(), server.news(), settle));
     }
     spawn(end, sweep(inside, inner.config.idle_session.0, inner.config.hold.0));
 }
@@ -43,6 +43,7 @@ async fn follow_tools(inside: Weak<Inner>, mut version: watch::Receiver<u64>, se
 
 async fn follow_server(
     inside: Weak<Inner>,
+    server: Arc<Server>,
     mut news: broadcast::Receiver<Changed>,
     settle: Duration,
 ) {
@@ -62,6 +63,7 @@ async fn follow_server(
             }
         }
         let Some(inner) = inside.upgrade() else { return };
+        inner.subscriptions.renew(&server).await;
         // Its tools are told of when the manager has them.
         for changed in settled.into_iter().filter(|changed| *changed != Changed::Tools) {
             inner.tell(changed);

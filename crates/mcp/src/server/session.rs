@@ -20,7 +20,7 @@ use super::{Caller, exchange::Level, outbox::Outbox};
 use crate::wire::{Incoming, Outgoing, RpcError};
 
 /// How many ended streams are kept for clients that come back.
-const KEPT_STREAMS: usize = 32;
+const KEPT_STREAMS: usize = 16;
 
 /// No level was set.
 const UNSET: u8 = u8::MAX;

@@ -102,6 +102,11 @@ impl Head {
     }
 }
 
+/// Whether a request can be known by this id.
+pub(crate) fn is_id(id: &RawValue) -> bool {
+    id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
+}
+
 /// The revisions that we speak, the newest first.
 pub(crate) fn supported() -> Vec<&'static str> {
     std::iter::once(eras::MODERN).chain(eras::LEGACY.iter().copied()).collect()

@@ -21,7 +21,7 @@ use super::{
     exchange::{Client, Exchange, Line, Outcome},
     outbox::Outbox,
     session::{Attached, Session},
-    stateless::{Head, Standing},
+    stateless::{Head, Standing, is_id},
 };
 use crate::wire::{
     self, Incoming, Outgoing, RpcError,
@@ -144,6 +144,11 @@ impl Connection {
                 return;
             }
         };
+        if !is_id(&id) {
+            let text = "`id` must be a string or a number";
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+            return self.refuse(RawValue::NULL, error);
+        }
         let head = match Head::of(params.as_deref()) {
             Ok(head) => head,
             Err(error) => return self.refuse(&id, error),

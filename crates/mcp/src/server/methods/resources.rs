@@ -139,13 +139,13 @@ impl Inner {
     }
 
     /// Watches a resource for one client more.
-    pub(super) async fn watch(&self, server: &Server, uri: &str) -> Result<(), RpcError> {
+    pub(super) async fn watch(&self, server: &Arc<Server>, uri: &str) -> Result<(), RpcError> {
         let upstream = session_of(server).await?;
         if !is_watchable(&upstream) {
             let text = format!("MCP server '{}' does not tell of changes", server.name());
             return Err(RpcError::new(RpcError::INVALID_PARAMS, text));
         }
-        let added = self.subscriptions.add(uri, upstream).await;
+        let added = self.subscriptions.add(uri, server, upstream).await;
         added.map_err(|failure| upstream_error(server, failure))
     }
 
