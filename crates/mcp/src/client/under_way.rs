@@ -135,6 +135,10 @@ mod tests {
             Box::pin(std::future::ready(Ok(Map::new())))
         }
 
+        fn notes(&self) -> Map<String, Value> {
+            Map::new()
+        }
+
         fn hears(&self) -> Option<&'static str> {
             None
         }

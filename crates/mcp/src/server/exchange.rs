@@ -24,6 +24,8 @@ pub(crate) struct Exchange {
     pub(crate) cancel: CancellationToken,
     /// What is asked of a modern client.
     pub(crate) questions: Questions,
+    /// What the request says beside what it asks for.
+    notes: Map<String, Value>,
     line: Mutex<Line>,
 }
 
@@ -57,9 +59,10 @@ impl Exchange {
         client: Client,
         cancel: CancellationToken,
         line: Line,
+        notes: Map<String, Value>,
     ) -> Arc<Self> {
         let questions = Questions::default();
-        Arc::new(Self { caller, client, cancel, questions, line: Mutex::new(line) })
+        Arc::new(Self { caller, client, cancel, questions, notes, line: Mutex::new(line) })
     }
 
     /// Whether the client lives in the modern era.
@@ -182,6 +185,10 @@ impl WayBack for Exchange {
                 }
             }
         })
+    }
+
+    fn notes(&self) -> Map<String, Value> {
+        self.notes.clone()
     }
 
     fn hears(&self) -> Option<&'static str> {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Caller, Inner, Server,
-    exchange::{Client, Exchange, Line, Outcome},
+    exchange::{Client, Exchange, Outcome},
     outbox::Outbox,
     session::{Attached, Session},
     stateless::{Head, Standing, is_id},
@@ -201,10 +201,10 @@ impl Connection {
         mut head: Head,
     ) {
         let begun = session.begin(&id);
-        let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
-        let line = Line { outbox: self.outbox.clone(), progress_token };
+        let (line, notes) = head.line(self.outbox.clone());
         let client = Client::Legacy(session.clone());
-        let exchange = Exchange::new(self.caller.clone(), client, begun.cancel.clone(), line);
+        let cancel = begun.cancel.clone();
+        let exchange = Exchange::new(self.caller.clone(), client, cancel, line, notes);
         let answer = self.inner.clone().answer(exchange, id.clone(), method, params);
         let outbox = self.outbox.clone();
         self.tasks.spawn(async move {

@@ -33,6 +33,10 @@ impl WayBack for Patient {
         })
     }
 
+    fn notes(&self) -> Map<String, Value> {
+        self.back.notes()
+    }
+
     fn hears(&self) -> Option<&'static str> {
         self.back.hears()
     }

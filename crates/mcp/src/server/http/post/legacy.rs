@@ -12,7 +12,7 @@ use super::Asked;
 use crate::{
     server::{
         Caller, Inner,
-        exchange::{Client, Exchange, Line},
+        exchange::{Client, Exchange},
         http::{
             Body, SESSION,
             body::{Events, Quiet},
@@ -128,13 +128,9 @@ fn work(
 ) -> impl Future<Output = Option<Bytes>> + Send + 'static {
     let Asked { id, method, params, mut head } = asked;
     let begun = session.begin(&id);
-    let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
-    let exchange = Exchange::new(
-        caller.clone(),
-        Client::Legacy(session.clone()),
-        begun.cancel.clone(),
-        Line { outbox, progress_token },
-    );
+    let (line, notes) = head.line(outbox);
+    let client = Client::Legacy(session.clone());
+    let exchange = Exchange::new(caller.clone(), client, begun.cancel.clone(), line, notes);
     let answer = inner.clone().answer(exchange, id.clone(), method, params);
     async move {
         let outcome = answer.await;
