@@ -246,7 +246,7 @@ impl Level {
     }
 
     /// Its name.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Self::NAMES.get(usize::from(self.0)).copied().unwrap_or("debug")
     }
 

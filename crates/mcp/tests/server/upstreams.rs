@@ -110,6 +110,10 @@ async fn what_is_not_there_is_said_in_the_clients_era() {
     assert_eq!(level.refusal(), (200, -32602));
     let level = house.ask(&session, "logging/setLevel", json!({"level": "error"})).await;
     assert_eq!(level.last()["result"], json!({}));
+    while one.count("logging/setLevel") == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(one.last("logging/setLevel")["level"], "error");
     // VA-4: an error of the protocol passes as it came.
     let refused = house.ask(&session, "tools/call", json!({"name": "b__refuse"})).await.last();
     assert_eq!(
