@@ -97,6 +97,7 @@ impl Inner {
         for uri in session.close() {
             self.subscriptions.remove(&uri);
         }
+        self.catalog.release(&session.id);
     }
 
     /// What we can do, as both eras declare it.

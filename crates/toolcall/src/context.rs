@@ -68,6 +68,9 @@ pub trait WayBack: fmt::Debug + Send + Sync {
         questions: Map<String, Value>,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
 
+    /// What the caller says beside the call, for whoever runs it: trace context, vendors' keys.
+    fn notes(&self) -> Map<String, Value>;
+
     /// From which level on it wants to hear the tool's log, as MCP names levels; none, where it does not.
     fn hears(&self) -> Option<&'static str>;
 

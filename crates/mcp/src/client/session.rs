@@ -91,12 +91,11 @@ impl Session {
 
     /// The `_meta` of a request: what the era demands, and the progress token.
     fn meta(&self, token: Option<u64>, way_back: Option<&dyn WayBack>) -> Map<String, Value> {
-        let mut meta = match self.era {
-            Era::Modern => {
-                modern_meta(way_back.map_or_else(|| self.answers.capabilities(), WayBack::takes))
-            }
-            Era::Legacy(_) => Map::new(),
-        };
+        let mut meta = way_back.map(WayBack::notes).unwrap_or_default();
+        if self.era == Era::Modern {
+            let takes = way_back.map_or_else(|| self.answers.capabilities(), WayBack::takes);
+            meta.extend(modern_meta(takes));
+        }
         let hears = way_back.and_then(WayBack::hears).filter(|_| self.era == Era::Modern);
         if let Some(level) = hears {
             meta.insert(format!("{META}logLevel"), level.into());

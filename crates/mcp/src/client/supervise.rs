@@ -55,6 +55,8 @@ impl Server {
         stop.run_until_cancelled(self.keep_connected()).await;
         self.state.send_replace(State::Stopped);
         self.close().await;
+        // They were stopped with us.
+        self.copies.ended().await;
     }
 
     async fn keep_connected(self: &Arc<Self>) {

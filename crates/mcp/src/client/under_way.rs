@@ -112,3 +112,98 @@ impl Drop for Question {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, value::RawValue};
+    use switchboard_toolcall::{BoxFuture, ToolError};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Client(Option<Arc<str>>);
+
+    impl WayBack for Client {
+        fn takes(&self) -> Value {
+            Value::Null
+        }
+
+        fn ask(
+            &self,
+            _: Map<String, Value>,
+        ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+            Box::pin(std::future::ready(Ok(Map::new())))
+        }
+
+        fn notes(&self) -> Map<String, Value> {
+            Map::new()
+        }
+
+        fn hears(&self) -> Option<&'static str> {
+            None
+        }
+
+        fn say(&self, _: &RawValue) {}
+
+        fn caller(&self) -> Option<&Arc<str>> {
+            self.0.as_ref()
+        }
+
+        fn session(&self) -> Option<&Arc<str>> {
+            None
+        }
+    }
+
+    /// Requests 1, 2, … of these callers.
+    fn under_way(callers: &[&str]) -> (Arc<UnderWay>, Vec<Option<Remembered>>) {
+        let under_way = Arc::new(UnderWay::default());
+        let begin = |(id, caller): (u64, &&str)| {
+            let back: Arc<dyn WayBack> = Arc::new(Client(Some((*caller).into())));
+            under_way.begin(id, &Progress::default(), Some(&back))
+        };
+        let begun = (1..).zip(callers).map(begin).collect();
+        (under_way, begun)
+    }
+
+    // GW-3
+    #[test]
+    fn a_question_is_for_the_only_one_it_can_be_for() {
+        let asked = |callers: &[&str], during| {
+            let (under_way, _begun) = under_way(callers);
+            under_way.asked(during).map(|question| question.id)
+        };
+        assert_eq!(asked(&[], None), None);
+        assert_eq!(asked(&["a"], None), Some(1));
+        assert_eq!(asked(&["a", "a"], None), None);
+        assert_eq!(asked(&["a", "b"], None), None);
+        // The stream that it came on says it.
+        assert_eq!(asked(&["a", "b"], Some(2)), Some(2));
+        assert_eq!(asked(&["a", "b"], Some(99)), None);
+    }
+
+    // GW-3
+    #[test]
+    fn who_waits_for_an_answer_asks_nothing_else() {
+        let check = |callers: &[&str]| {
+            let (under_way, _begun) = under_way(callers);
+            let first = under_way.asked(Some(1)).unwrap();
+            let second = under_way.asked(None).map(|question| question.id);
+            drop(first);
+            (second, under_way.asked(None).is_some())
+        };
+        assert_eq!(check(&["a", "a"]), (Some(2), false));
+        // What is one caller's is never shown to another.
+        assert_eq!(check(&["a", "b"]), (None, false));
+        // Who is alone may ask twice.
+        assert_eq!(check(&["a"]), (Some(1), true));
+    }
+
+    #[test]
+    fn a_line_of_log_is_for_the_only_one_too() {
+        let (under_way, mut begun) = under_way(&["a", "b"]);
+        assert!(under_way.meant(None).is_none());
+        assert!(under_way.meant(Some(2)).is_some());
+        begun.pop();
+        assert!(under_way.meant(None).is_some());
+    }
+}

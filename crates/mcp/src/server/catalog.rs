@@ -9,16 +9,20 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use switchboard_runtime::ToolExecutor;
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{Caller, template};
-use crate::client::{
-    Server, Servers, Session, State,
-    discover::{List, Listed},
-    headers::ParameterHeader,
+use crate::{
+    client::{
+        Server, Servers, Session, State,
+        discover::{List, Listed},
+        headers::ParameterHeader,
+        session::Asking,
+    },
+    wire::Era,
 };
 
 /// How long one server may take to say what it has; the others do not wait longer for it.
@@ -76,6 +80,28 @@ impl Catalog {
     /// Whether there is any server behind us.
     pub(crate) fn has_upstreams(&self) -> bool {
         !self.servers().is_empty()
+    }
+
+    /// Tells old servers from which level on they are to send log messages; modern ones are told with each call.
+    pub(crate) fn set_level(&self, level: &'static str) {
+        for server in self.servers() {
+            let State::Ready(session) = server.state() else { continue };
+            let logs = session.capabilities().get("logging").is_some();
+            if logs && matches!(session.era(), Era::Legacy(_)) {
+                let params = Map::from_iter([("level".to_owned(), Value::from(level))]);
+                // Nobody waits for that.
+                tokio::spawn(
+                    async move { session.ask(Asking::new("logging/setLevel", params)).await },
+                );
+            }
+        }
+    }
+
+    /// Lets go of what servers hold for a client's session.
+    pub(crate) fn release(&self, session: &str) {
+        for server in self.servers() {
+            server.release(session);
+        }
     }
 
     fn servers(&self) -> Vec<Arc<Server>> {

@@ -24,6 +24,8 @@ pub(crate) struct Exchange {
     pub(crate) cancel: CancellationToken,
     /// What is asked of a modern client.
     pub(crate) questions: Questions,
+    /// What the request says beside what it asks for.
+    notes: Map<String, Value>,
     line: Mutex<Line>,
 }
 
@@ -57,9 +59,10 @@ impl Exchange {
         client: Client,
         cancel: CancellationToken,
         line: Line,
+        notes: Map<String, Value>,
     ) -> Arc<Self> {
         let questions = Questions::default();
-        Arc::new(Self { caller, client, cancel, questions, line: Mutex::new(line) })
+        Arc::new(Self { caller, client, cancel, questions, notes, line: Mutex::new(line) })
     }
 
     /// Whether the client lives in the modern era.
@@ -185,6 +188,10 @@ impl WayBack for Exchange {
         })
     }
 
+    fn notes(&self) -> Map<String, Value> {
+        self.notes.clone()
+    }
+
     fn hears(&self) -> Option<&'static str> {
         self.log_level().map(Level::name)
     }
@@ -240,7 +247,7 @@ impl Level {
     }
 
     /// Its name.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Self::NAMES.get(usize::from(self.0)).copied().unwrap_or("debug")
     }
 

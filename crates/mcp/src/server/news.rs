@@ -24,7 +24,8 @@ pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &Canc
     if let Some(upstreams) = upstreams {
         let joining = upstreams.joining();
         for server in upstreams.all() {
-            spawn(end, follow_server(inside.clone(), server.news(), settle));
+            let news = server.news();
+            spawn(end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
         }
         spawn(end, follow_joining(inside.clone(), joining, settle, end.clone()));
     }
@@ -54,7 +55,10 @@ async fn follow_joining(
 ) {
     loop {
         match joining.recv().await {
-            Ok(server) => spawn(&end, follow_server(inside.clone(), server.news(), settle)),
+            Ok(server) => {
+                let news = server.news();
+                spawn(&end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
+            }
             // More servers at once than anybody has; their tools are told of all the same.
             Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => return,
@@ -64,6 +68,7 @@ async fn follow_joining(
 
 async fn follow_server(
     inside: Weak<Inner>,
+    server: Weak<Server>,
     mut news: broadcast::Receiver<Changed>,
     settle: Duration,
 ) {
@@ -83,6 +88,8 @@ async fn follow_server(
             }
         }
         let Some(inner) = inside.upgrade() else { return };
+        let Some(server) = server.upgrade() else { return };
+        inner.subscriptions.renew(&server).await;
         // Its tools are told of when the manager has them.
         for changed in settled.into_iter().filter(|changed| *changed != Changed::Tools) {
             inner.tell(changed);

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crate::wire::Outgoing;
 
 /// How many bytes are held for one client, the newest message aside.
-const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: usize = 4 << 20;
 
 /// A queue of messages with one reader at a time.
 #[derive(Debug)]

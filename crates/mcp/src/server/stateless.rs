@@ -12,22 +12,42 @@ use super::{
     held::{Asked, Held},
     outbox::Outbox,
 };
-use crate::wire::{RpcError, eras};
+use crate::{
+    client::session::META,
+    wire::{RpcError, eras},
+};
 
-/// What `_meta` says in the modern era.
+/// What `_meta` says.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Meta {
-    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
-    pub(crate) version: Option<String>,
-    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
-    capabilities: Option<Value>,
-    #[serde(rename = "io.modelcontextprotocol/clientInfo")]
-    info: Option<Value>,
-    #[serde(rename = "io.modelcontextprotocol/logLevel")]
-    log_level: Option<String>,
-    #[serde(rename = "progressToken")]
-    pub(crate) progress_token: Option<Box<RawValue>>,
+#[serde(transparent)]
+pub(crate) struct Meta(Map<String, Value>);
+
+impl Meta {
+    fn own(&self, key: &str) -> Option<&Value> {
+        // Most old requests have no more than a progress token.
+        (self.0.len() > 1 || !self.0.contains_key(PROGRESS)).then_some(())?;
+        self.0.get(&format!("{META}{key}"))
+    }
+
+    /// The revision that the request says it is of.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.own("protocolVersion")?.as_str()
+    }
+
+    /// Under which token progress is told.
+    fn progress_token(&self) -> Option<Box<RawValue>> {
+        let token = self.0.get(PROGRESS).filter(|token| token.is_string() || token.is_number())?;
+        serde_json::value::to_raw_value(token).ok()
+    }
+
+    /// What is neither the protocol's nor this hop's.
+    fn notes(mut self) -> Map<String, Value> {
+        self.0.retain(|key, _| key != PROGRESS && !key.starts_with(META));
+        self.0
+    }
 }
+
+const PROGRESS: &str = "progressToken";
 
 /// What is looked at before a request is given to its method.
 #[derive(Debug, Default, Deserialize)]
@@ -63,7 +83,13 @@ impl Head {
 
     /// Whether the request says that it is of the modern era.
     pub(crate) fn is_modern(&self) -> bool {
-        self.meta.as_ref().is_some_and(|meta| meta.version.is_some())
+        self.meta.as_ref().is_some_and(|meta| meta.version().is_some())
+    }
+
+    /// Where the messages of the request go, and what it says beside what it asks for.
+    pub(crate) fn line(&mut self, outbox: Arc<Outbox>) -> (Line, Map<String, Value>) {
+        let meta = self.meta.take().unwrap_or_default();
+        (Line { outbox, progress_token: meta.progress_token() }, meta.notes())
     }
 
     /// What the request names, as `Mcp-Name` repeats it.
@@ -85,10 +111,11 @@ impl Head {
             RpcError::new(RpcError::INVALID_PARAMS, text)
         };
         let meta = self.meta.as_ref().ok_or_else(|| missing("protocolVersion"))?;
-        let version = meta.version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
+        let version = meta.version().ok_or_else(|| missing("protocolVersion"))?;
         let capabilities =
-            meta.capabilities.as_ref().ok_or_else(|| missing("clientCapabilities"))?;
-        if !capabilities.is_object() || meta.info.as_ref().is_some_and(|info| !info.is_object()) {
+            meta.own("clientCapabilities").ok_or_else(|| missing("clientCapabilities"))?;
+        let info = meta.own("clientInfo");
+        if !capabilities.is_object() || info.is_some_and(|info| !info.is_object()) {
             let text = "`clientCapabilities` and `clientInfo` must be objects";
             return Err(RpcError::new(RpcError::INVALID_PARAMS, text));
         }
@@ -97,9 +124,14 @@ impl Head {
             let data = json!({"supported": supported(), "requested": version});
             return Err(RpcError::new(RpcError::UNSUPPORTED_VERSION, text).with_data(data));
         }
-        let log_level = meta.log_level.as_deref().and_then(Level::named);
+        let log_level = meta.own("logLevel").and_then(Value::as_str).and_then(Level::named);
         Ok(Modern { capabilities: capabilities.clone(), log_level })
     }
+}
+
+/// Whether a request can be known by this id.
+pub(crate) fn is_id(id: &RawValue) -> bool {
+    id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
 /// The revisions that we speak, the newest first.
@@ -117,8 +149,7 @@ impl Inner {
         cancel: CancellationToken,
     ) -> Outcome {
         let Standing { id, method, params, sender, mut head } = request;
-        let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
-        let line = Line { outbox, progress_token };
+        let (line, notes) = head.line(outbox);
         let asked = Asked { name: head.named(&method).map(str::to_owned), method };
         let mut call = match head.state {
             Some(handle) => {
@@ -128,7 +159,7 @@ impl Inner {
                 call
             }
             None => {
-                let exchange = Exchange::new(caller, Client::Modern(sender), cancel, line);
+                let exchange = Exchange::new(caller, Client::Modern(sender), cancel, line, notes);
                 exchange.questions.give(head.responses.unwrap_or_default());
                 let method = asked.method.clone();
                 let work = self.clone().answer(exchange.clone(), id, method, params);

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{PACKAGE, example, part, text};
+use crate::{PACKAGE, example, one_at_a_time, part, text};
 
 // GW-1
 #[test]
@@ -38,6 +38,7 @@ fn revision_2026_07_28_before_a_new_server() {
 
 /// Runs what the revision requires of servers; `scored` is how many scenarios that are.
 fn passes(revision: &str, upstream: &str, scored: usize) {
+    let _alone = one_at_a_time();
     let gateway = Gateway::before(upstream);
     let expected = format!("tests/conformance/expected-failures-{upstream}-upstream.yml");
     let output = Command::new(part("mcp-node/node_modules/.bin/node"))

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use axum::{Router, body::Body, extract::Request, routing::any};
 use serde_json::{Value, json};
 use switchboard_mcp::{
-    client::{ServerConfig, config::Protocol},
+    client::{
+        ServerConfig,
+        config::{Protocol, Share},
+    },
     server::{Caller, Config, Server},
 };
 use switchboard_runtime::toolcall::{CallContext, Progress, ToolCall};
@@ -52,15 +55,11 @@ async fn over_http_in_both_eras() {
             cx.cancel.cancel();
         };
         tokio::join!(executor.execute(call, &cx), cancel);
-        while !inner.witness.seen().contains(&"dropped and told") {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        until(|| inner.witness.seen().contains(&"dropped and told")).await;
         // A tool that is new within is soon known without.
         let new = switchboard_testkit::tools::Fake::answers("new", json!("new"));
         inner.executor.tools().add(new).unwrap();
-        while executor.tools().lookup("in__new").is_err() {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        until(|| executor.tools().lookup("in__new").is_ok()).await;
         servers.close().await;
     }
 }
@@ -102,6 +101,68 @@ async fn a_question_passes_through_two_servers() {
     }
 }
 
+// GW-3: each client session has its own session at a server that opens them, and it ends with it.
+#[tokio::test]
+async fn each_session_has_its_own_behind_us() {
+    let inner = House::new();
+    let (url, _task) = mounted(inner.server.clone()).await;
+    let (outer, servers) =
+        configured([("in", at(&url, Protocol::Legacy))], Config::default()).await;
+    assert_eq!(inner.server.sessions(), 1);
+    let sessions = [outer.session().await, outer.session().await];
+    for _ in 0..2 {
+        for session in &sessions {
+            let said = outer.ask(session, "tools/call", json!({"name": "in__say"})).await.last();
+            assert_eq!(said["result"]["content"][0]["text"], "hello");
+        }
+    }
+    assert_eq!((inner.server.sessions(), servers.get("in").unwrap().copies()), (3, 2));
+    // Who has no session shares the first one.
+    outer.alone("tools/call", json!({"name": "in__say"})).await;
+    assert_eq!(inner.server.sessions(), 3);
+    let headers = crate::house::in_session(&sessions[0]);
+    outer.send(http::Method::DELETE, &headers, "", &Caller::default()).await;
+    until(|| inner.server.sessions() == 2).await;
+    servers.close().await;
+    assert_eq!(inner.server.sessions(), 0);
+}
+
+// GW-3: with `share = "session"` each client session has its own process.
+#[tokio::test]
+async fn each_session_has_its_own_process() {
+    let upstream = Upstream::start("one", true).await;
+    let config = ServerConfig { share: Share::Session, ..child(Protocol::Auto, &upstream) };
+    let (outer, servers) = configured([("in", config)], Config::default()).await;
+    let server = servers.get("in").unwrap();
+    let sessions = [outer.session().await, outer.session().await];
+    for session in &sessions {
+        let said = outer.ask(session, "tools/call", json!({"name": "in__up__t"})).await.last();
+        assert_eq!(said["result"]["content"][0]["text"], "one");
+    }
+    // Each process of ours asked the server behind it what it has.
+    assert_eq!((server.copies(), upstream.count("tools/list")), (2, 3));
+    outer.server.close();
+    assert_eq!(server.copies(), 0);
+    servers.close().await;
+}
+
+async fn until(happened: impl Fn() -> bool) {
+    while !happened() {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+}
+
+/// A child process of ours before a server.
+fn child(protocol: Protocol, upstream: &Upstream) -> ServerConfig {
+    let behind: Value = json!({"up": {"url": upstream.url}});
+    ServerConfig {
+        command: Some(gateway().into_os_string().into_string().unwrap()),
+        args: vec!["--stdio".to_owned(), "--servers".to_owned(), behind.to_string()],
+        protocol,
+        ..ServerConfig::default()
+    }
+}
+
 fn gateway() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().and_then(Path::parent).unwrap().join("examples/gateway");
@@ -113,14 +174,8 @@ fn gateway() -> PathBuf {
 #[tokio::test]
 async fn over_stdio_in_both_eras() {
     let upstream = Upstream::start("one", false).await;
-    let behind: Value = json!({"up": {"url": upstream.url}});
     for protocol in [Protocol::Legacy, Protocol::Modern, Protocol::Auto] {
-        let config = ServerConfig {
-            command: Some(gateway().into_os_string().into_string().unwrap()),
-            args: vec!["--stdio".to_owned(), "--servers".to_owned(), behind.to_string()],
-            protocol,
-            ..ServerConfig::default()
-        };
+        let config = child(protocol, &upstream);
         let (house, servers) = configured([("in", config)], Config::default()).await;
         let called = house.executor.call("in__up__t", json!({})).await;
         assert_eq!(called.text(), "one");

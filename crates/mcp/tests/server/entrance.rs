@@ -24,6 +24,8 @@ async fn what_is_no_message_is_refused() {
         (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, (400, -32600)),
         (r#"{"id":1,"method":"ping"}"#, (400, -32600)),
         (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, (400, -32600)),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, (400, -32600)),
+        (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, (400, -32600)),
         ("[]", (400, -32600)),
         ("[1", (400, -32700)),
         (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, (400, -32600)),
@@ -56,6 +58,8 @@ async fn other_methods_and_kinds_are_refused() {
     assert_eq!(send(Method::DELETE, modern, String::new()).await, (405, 0));
     let text = &[("content-type", "text/plain")];
     assert_eq!(send(Method::POST, text, "{}".to_owned()).await, (415, -32600));
+    let image = &[("content-type", "application/json"), ("accept", "image/png")];
+    assert_eq!(send(Method::POST, image, "{}".to_owned()).await, (406, -32600));
     let large = request(1, "ping", json!({"padding": "x".repeat(200)}));
     assert_eq!(send(Method::POST, PLAIN, large).await, (413, -32600));
 }

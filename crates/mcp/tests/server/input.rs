@@ -128,3 +128,21 @@ async fn a_session_is_asked_on_the_stream_of_its_call() {
         json!({"a": {"action": "accept"}, "b": {"action": "decline"}})
     );
 }
+
+// EX-3: the time that people take to answer is not the tool's.
+#[tokio::test(start_paused = true)]
+async fn people_may_take_their_time() {
+    let hold = HumanDuration(Duration::from_secs(600));
+    let house = House::with(Config { hold, ..Config::default() });
+    // In the new era the call is set aside meanwhile.
+    let ask = async |extra: Value| house.alone("tools/call", asking(&["a"], extra)).await.last();
+    let asked = ask(json!({})).await["result"]["requestState"].clone();
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let answered = json!({"requestState": asked, "inputResponses": {"a": {"b": 1}}});
+    assert_eq!(ask(answered).await["result"]["structuredContent"], json!({"a": {"b": 1}}));
+    // In the old one it waits for an answer, and not for ever.
+    let session = house.open("2025-11-25", json!({"elicitation": {}}), &Caller::default()).await;
+    let call = json!({"name": "ask", "arguments": {"keys": ["a"]}});
+    let answer = house.ask(&session, "tools/call", call).await;
+    assert_eq!(answer.last()["result"]["content"][0]["text"], "the client gave no answer");
+}

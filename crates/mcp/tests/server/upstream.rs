@@ -129,7 +129,7 @@ async fn answer(State(asked): State<Asked>, _: HeaderMap, body: Bytes) -> Respon
 fn result(asked: &Asked, method: &str, params: &Value) -> Result<Value, Value> {
     let name = asked.name;
     let capabilities = json!({
-        "tools": {}, "prompts": {"listChanged": true}, "completions": {},
+        "tools": {}, "prompts": {"listChanged": true}, "completions": {}, "logging": {},
         "resources": {"subscribe": true, "listChanged": true},
     });
     let schema = json!({"type": "object"});
@@ -162,7 +162,9 @@ fn result(asked: &Asked, method: &str, params: &Value) -> Result<Value, Value> {
             json!({"messages": [{"role": "user", "content": {"type": "text", "text": name}}]})
         }
         "completion/complete" => json!({"completion": {"values": [name]}}),
-        "resources/subscribe" | "resources/unsubscribe" if !asked.modern => json!({}),
+        "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel" if !asked.modern => {
+            json!({})
+        }
         _ => return Err(json!({"code": -32601, "message": "no such method"})),
     })
 }

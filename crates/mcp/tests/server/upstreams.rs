@@ -110,6 +110,10 @@ async fn what_is_not_there_is_said_in_the_clients_era() {
     assert_eq!(level.refusal(), (200, -32602));
     let level = house.ask(&session, "logging/setLevel", json!({"level": "error"})).await;
     assert_eq!(level.last()["result"], json!({}));
+    while one.count("logging/setLevel") == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(one.last("logging/setLevel")["level"], "error");
     // VA-4: an error of the protocol passes as it came.
     let refused = house.ask(&session, "tools/call", json!({"name": "b__refuse"})).await.last();
     assert_eq!(
@@ -198,4 +202,24 @@ async fn questions_of_a_modern_server_reach_the_one_who_called() {
     let done = alone(&house, "tools/call", again).await;
     assert_eq!(done["content"][0]["text"], r#"{"action":"accept"}"#);
     assert_eq!(two.last("tools/call")["requestState"], "sealed");
+}
+
+// RS-3: what a client says beside its call reaches the server; what is this hop's does not.
+#[tokio::test]
+async fn notes_beside_a_call_are_passed_on() {
+    let (one, two) = (Upstream::start("one", false).await, Upstream::start("two", true).await);
+    let (house, _servers) = house([("b", &one), ("a", &two)]).await;
+    let meta = json!({"traceparent": "00-1-2-01", "vendor/key": [1], "progressToken": "mine"});
+    for name in ["b__t", "a__t"] {
+        house.alone("tools/call", json!({"name": name, "_meta": meta})).await;
+    }
+    let session = house.session().await;
+    house.ask(&session, "prompts/get", json!({"name": "b__p", "_meta": meta})).await;
+    for sent in [one.last("tools/call"), two.last("tools/call"), one.last("prompts/get")] {
+        let meta = &sent["_meta"];
+        assert_eq!((&meta["traceparent"], &meta["vendor/key"]), (&json!("00-1-2-01"), &json!([1])));
+        assert!(meta["progressToken"].is_number(), "{sent}");
+    }
+    let old = one.last("tools/call")["_meta"].as_object().unwrap().len();
+    assert_eq!(old, 3);
 }

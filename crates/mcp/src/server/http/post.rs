@@ -12,11 +12,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Body, SESSION, headers,
+    Body, SESSION,
+    headers::{self, Accepts},
     refusal::{self, Refused},
 };
 use crate::{
-    server::{Caller, Inner, stateless::Head},
+    server::{
+        Caller, Inner,
+        stateless::{Head, is_id},
+    },
     wire::{self, Incoming, RpcError, eras},
 };
 
@@ -42,6 +46,11 @@ where
     if !headers::is_json(head) {
         let error = RpcError::new(RpcError::INVALID_REQUEST, "the body must be application/json");
         return refusal::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, error);
+    }
+    if headers::accepts(head) == (Accepts { json: false, events: false }) {
+        let text = "the answer is application/json or text/event-stream";
+        let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+        return refusal::error(StatusCode::NOT_ACCEPTABLE, None, error);
     }
     let bytes = match read(inner, body).await {
         Ok(bytes) => bytes,
@@ -98,6 +107,11 @@ async fn answer(
     let session = headers::text(head, SESSION);
     let version = headers::text(head, headers::VERSION);
     match message {
+        Incoming::Request { id, .. } if !is_id(&id) => {
+            let text = "`id` must be a string or a number";
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+            refusal::error(StatusCode::BAD_REQUEST, None, error)
+        }
         Incoming::Request { id, method, params } => {
             let asked = match Head::of(params.as_deref()) {
                 Ok(head) => Asked { id, method, params, head },
@@ -155,10 +169,7 @@ fn unreadable(bytes: &[u8]) -> Response<Body> {
         return refusal::error(StatusCode::BAD_REQUEST, None, error);
     }
     let any = serde_json::from_slice::<Any<'_>>(bytes).ok();
-    let id = any.and_then(|any| any.id).filter(|id| {
-        let id = id.get();
-        id.starts_with('"') || id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
-    });
+    let id = any.and_then(|any| any.id).filter(|id| is_id(id));
     let error = RpcError::new(RpcError::INVALID_REQUEST, "the body is no JSON-RPC 2.0 message");
     refusal::error(StatusCode::BAD_REQUEST, id, error)
 }

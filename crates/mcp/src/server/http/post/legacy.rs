@@ -12,7 +12,7 @@ use super::Asked;
 use crate::{
     server::{
         Caller, Inner,
-        exchange::{Client, Exchange, Line},
+        exchange::{Client, Exchange},
         http::{
             Body, SESSION,
             body::{Events, Quiet},
@@ -62,10 +62,15 @@ pub(super) async fn answer(
         Ok(session) => session,
         Err(refused) => return *refused,
     };
-    let outbox = Outbox::keeping(inner.config.kept_events);
+    let accepts = headers::accepts(head);
+    let streams = accepts.events;
+    // Who takes no stream as an answer may have the session's open.
+    let outbox = match streams {
+        true => Outbox::keeping(inner.config.kept_events),
+        false => session.outbox.clone(),
+    };
     let work = work(inner, &session, asked, caller, outbox.clone());
     let mut work = Surviving::new(Box::pin(work));
-    let streams = headers::accepts(head).events;
     let response = tokio::select! {
         biased;
         response = &mut work => Some(response),
@@ -73,7 +78,7 @@ pub(super) async fn answer(
         () = sleep(inner.config.stream_after.0), if streams => None,
     };
     let stream = match response {
-        Some(response) if !streams || outbox.is_empty() => {
+        Some(response) if !streams || (accepts.json && outbox.is_empty()) => {
             return match response {
                 Some(response) => refusal::json(StatusCode::OK, response.into()),
                 // Who cancelled does not wait for an answer.
@@ -123,13 +128,9 @@ fn work(
 ) -> impl Future<Output = Option<Bytes>> + Send + 'static {
     let Asked { id, method, params, mut head } = asked;
     let begun = session.begin(&id);
-    let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
-    let exchange = Exchange::new(
-        caller.clone(),
-        Client::Legacy(session.clone()),
-        begun.cancel.clone(),
-        Line { outbox, progress_token },
-    );
+    let (line, notes) = head.line(outbox);
+    let client = Client::Legacy(session.clone());
+    let exchange = Exchange::new(caller.clone(), client, begun.cancel.clone(), line, notes);
     let answer = inner.clone().answer(exchange, id.clone(), method, params);
     async move {
         let outcome = answer.await;
@@ -184,7 +185,7 @@ pub(super) async fn batch(
                 };
                 let asked = Asked { id, method, params, head };
                 // What comes before the answers has no place in a batch of them.
-                answers.push(work(inner, &session, asked, caller, Outbox::keeping(0)));
+                answers.push(work(inner, &session, asked, caller, session.outbox.clone()));
             }
             Ok(message) => session.take(message),
             Err(_) => {

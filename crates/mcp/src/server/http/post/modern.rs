@@ -38,7 +38,8 @@ pub(super) async fn answer(
     };
     let id = request.id.clone();
     // Nothing is missed of a stream that was asked for as one.
-    let streams = headers::accepts(head).events || request.method == "subscriptions/listen";
+    let accepts = headers::accepts(head);
+    let streams = accepts.events || request.method == "subscriptions/listen";
     let outbox = Outbox::keeping(0);
     let cancel = CancellationToken::new();
     let mut work =
@@ -50,7 +51,7 @@ pub(super) async fn answer(
         () = sleep(inner.config.stream_after.0), if streams => None,
     };
     let work: BoxFuture<'static, Option<Bytes>> = match outcome {
-        Some(outcome) if !streams || outbox.is_empty() => {
+        Some(outcome) if !streams || (accepts.json && outbox.is_empty()) => {
             let body = Outgoing::response(&id, &outcome).to_bytes();
             return refusal::json(status(&outcome), body);
         }
