@@ -196,8 +196,14 @@ async fn ten_thousand_idle_connections_disturb_nobody() {
 /// A process that opens so many connections and says nothing.
 fn hold(house: &House, count: usize) -> std::process::Child {
     let place = format!("/dev/tcp/{}/{}", house.address.ip(), house.address.port());
+    // A pause now and then: who knocks faster than the door opens is only let in a second later.
     let script = format!(
-        "ulimit -Sn $(ulimit -Hn); for ((i = 0; i < {count}; i++)); do exec {{fd}}<>{place}; done; sleep 600"
+        "ulimit -Sn $(ulimit -Hn)
+         for ((i = 0; i < {count}; i++)); do
+             exec {{fd}}<>{place}
+             ((i % 50)) || sleep 0.02
+         done
+         exec sleep 600"
     );
     Command::new("bash").args(["-c", &script]).spawn().unwrap()
 }
