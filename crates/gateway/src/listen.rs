@@ -16,6 +16,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::Gateway;
 
+/// How many headers hyper takes unless it is told otherwise.
+const HYPERS_HEADERS: usize = 100;
+
 /// Serves connections until `stop` fires, then lets what runs finish within the limit.
 pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
     let config = &gateway.parts().config;
@@ -120,8 +123,11 @@ async fn talk<S>(
     server
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout.0)
-        .max_headers(config.max_headers)
         .max_header_size(usize::try_from(config.max_head.0).unwrap_or(usize::MAX));
+    // hyper keeps its own number of headers on the stack; being told any number costs an allocation a request.
+    if config.max_headers != HYPERS_HEADERS {
+        server.max_headers(config.max_headers);
+    }
     let connection = server.serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut connection = std::pin::pin!(connection);
     let mut is_draining = false;

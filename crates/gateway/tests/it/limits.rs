@@ -72,6 +72,10 @@ async fn heads_are_bounded_in_size_and_number() {
         let answer = rest(send(&house, &text).await).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
     }
+    let plain = House::start().await;
+    let many: String = (0..120).map(|number| format!("X-{number}: 1\r\n")).collect();
+    let answer = rest(send(&plain, &head(&many)).await).await;
+    assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
     let endless = format!("GET /{} HTTP/1.1\r\n", "x".repeat(1 << 20));
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     let _ = stream.write_all(endless.as_bytes()).await;
