@@ -86,10 +86,12 @@ impl Connection {
         match parts.access.tls() {
             None => talk(gateway, stream, draining, ending).await,
             Some(tls) => {
-                let agreed = timeout(parts.config.header_timeout.0, tls.acceptor().accept(stream));
+                // Boxed, both of them: a connection without TLS need not have room for one with it.
+                let agreed = Box::pin(tls.acceptor().accept(stream));
+                let agreed = timeout(parts.config.header_timeout.0, agreed);
                 tokio::select! {
                     agreed = agreed => match agreed {
-                        Ok(Ok(stream)) => talk(gateway, stream, draining, ending).await,
+                        Ok(Ok(stream)) => Box::pin(talk(gateway, stream, draining, ending)).await,
                         Ok(Err(error)) => tracing::debug!(%error, "a client did not agree on TLS"),
                         Err(_) => tracing::debug!("a client took too long to agree on TLS"),
                     },
