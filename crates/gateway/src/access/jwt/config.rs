@@ -14,8 +14,9 @@ pub struct JwtConfig {
     pub issuer: String,
     /// Whom the tokens must be for: their claim `aud`, one or several.
     pub audience: OneOrMany,
-    /// The issuer's public keys: a file or an address.
-    pub jwks: String,
+    /// The issuer's public keys: a file or an address; where unset, the issuer says where they are.
+    #[serde(default)]
+    pub jwks: Option<String>,
     /// Which signatures are taken.
     #[serde(default = "asymmetric")]
     pub algorithms: Vec<String>,

@@ -79,10 +79,10 @@ pub enum KeysError {
 impl Keys {
     /// Keys from where the settings say; those in a file are read at once.
     pub(super) fn open(config: &JwtConfig) -> Result<Self, KeysError> {
-        let is_address = config.jwks.starts_with("http://") || config.jwks.starts_with("https://");
-        let source = match is_address {
-            true => Source::Address(Address::new(&config.jwks)?),
-            false => Source::File(PathBuf::from(&config.jwks)),
+        let source = match config.jwks.as_deref() {
+            None => Source::Address(Address::of_issuer(&config.issuer)?),
+            Some(place) if place.contains("://") => Source::Address(Address::of_keys(place)?),
+            Some(file) => Source::File(PathBuf::from(file)),
         };
         let (keep, pause) = (config.keep_keys.0, config.look_pause.0);
         let keys = Self { source, known: RwLock::default(), asking: Mutex::default(), keep, pause };
