@@ -7,7 +7,7 @@ mod rate;
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderValue, header, request};
+use http::{HeaderMap, HeaderValue, Uri, header, request};
 use serde_json::Value;
 use switchboard_agent::Globs;
 use switchboard_mcp as mcp;
@@ -96,6 +96,9 @@ pub enum AccessError {
          `switchboard token new --name NAME`, or listen on 127.0.0.1"
     )]
     Open(std::net::SocketAddr),
+    /// Clients could not be told where we are.
+    #[error("`[serve] public_url`: `{0}` is not like `https://tools.example`, without a path")]
+    PublicUrl(String),
     /// `[serve.jwt]` cannot be used.
     #[error(transparent)]
     Jwt(#[from] JwtError),
@@ -108,7 +111,7 @@ impl Access {
     /// The rules for a gateway that listens on `address`.
     ///
     /// # Errors
-    /// It is reachable from elsewhere and there is no token, or the settings of JWTs or TLS cannot be used.
+    /// It is reachable from elsewhere and there is no token, or other settings cannot be used.
     pub fn new(
         config: &Config,
         address: std::net::SocketAddr,
@@ -132,7 +135,7 @@ impl Access {
             demands_token: !is_local || config.require_token,
             hosts: Hosts::new(config, address),
             tls,
-            public_url: config.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            public_url: config.public_url.as_deref().map(public_url).transpose()?,
         })
     }
 
@@ -190,6 +193,19 @@ impl Access {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let host = hosts::host(&request.headers, &request.uri)?;
         Ok(format!("{scheme}://{host}"))
+    }
+}
+
+/// The scheme and the host, to which paths are added.
+fn public_url(text: &str) -> Result<String, AccessError> {
+    let url: Option<Uri> = text.parse().ok();
+    let is_root = |url: &Uri| {
+        let is_web = matches!(url.scheme_str(), Some("http" | "https"));
+        is_web && url.path() == "/" && url.query().is_none()
+    };
+    match url.is_some_and(|url| is_root(&url)) {
+        true => Ok(text.trim_end_matches('/').to_owned()),
+        false => Err(AccessError::PublicUrl(text.to_owned())),
     }
 }
 

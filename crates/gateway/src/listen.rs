@@ -16,6 +16,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::Gateway;
 
+/// How many headers hyper takes unless it is told otherwise.
+const HYPERS_HEADERS: usize = 100;
+
 /// Serves connections until `stop` fires, then lets what runs finish within the limit.
 pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
     let config = &gateway.parts().config;
@@ -83,10 +86,12 @@ impl Connection {
         match parts.access.tls() {
             None => talk(gateway, stream, draining, ending).await,
             Some(tls) => {
-                let agreed = timeout(parts.config.header_timeout.0, tls.acceptor().accept(stream));
+                // Boxed, both of them: a connection without TLS need not have room for one with it.
+                let agreed = Box::pin(tls.acceptor().accept(stream));
+                let agreed = timeout(parts.config.header_timeout.0, agreed);
                 tokio::select! {
                     agreed = agreed => match agreed {
-                        Ok(Ok(stream)) => talk(gateway, stream, draining, ending).await,
+                        Ok(Ok(stream)) => Box::pin(talk(gateway, stream, draining, ending)).await,
                         Ok(Err(error)) => tracing::debug!(%error, "a client did not agree on TLS"),
                         Err(_) => tracing::debug!("a client took too long to agree on TLS"),
                     },
@@ -120,8 +125,11 @@ async fn talk<S>(
     server
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout.0)
-        .max_headers(config.max_headers)
         .max_header_size(usize::try_from(config.max_head.0).unwrap_or(usize::MAX));
+    // hyper keeps its own number of headers on the stack; being told any number costs an allocation a request.
+    if config.max_headers != HYPERS_HEADERS {
+        server.max_headers(config.max_headers);
+    }
     let connection = server.serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut connection = std::pin::pin!(connection);
     let mut is_draining = false;

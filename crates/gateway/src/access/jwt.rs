@@ -1,20 +1,19 @@
 //! Bearer tokens of an issuer: JWTs whose signature, issuer, audience and times are checked (SPEC GW-2).
 
-mod claims;
+mod config;
 mod keys;
 mod verify;
+mod claims;
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
-use jsonwebtoken::{Algorithm, AlgorithmFamily, Header, Validation, decode_header};
-use serde::Deserialize;
+use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use switchboard_toolcall::HumanDuration;
 
 use super::Caller;
 use crate::refusal::Refusal;
@@ -22,84 +21,11 @@ use claims::Bearer;
 use keys::Keys;
 
 pub(super) use claims::PREFIX;
+pub use config::{JwtConfig, OneOrMany};
 pub use keys::KeysError;
 
 /// How many verified tokens are remembered; a signature costs more than a hash.
 const REMEMBERED: usize = 1024;
-
-/// The settings of `[serve.jwt]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JwtConfig {
-    /// Who makes the tokens: their claim `iss`, and where MCP clients are sent to get one.
-    pub issuer: String,
-    /// Whom the tokens must be for: their claim `aud`, one or several.
-    pub audience: OneOrMany,
-    /// The issuer's public keys: a file or an address.
-    pub jwks: String,
-    /// Which signatures are taken.
-    #[serde(default = "asymmetric")]
-    pub algorithms: Vec<String>,
-    /// How far clocks may be apart.
-    #[serde(default = "minute")]
-    pub leeway: HumanDuration,
-    /// The claim that is the caller's name.
-    #[serde(default = "subject")]
-    pub name_claim: String,
-    /// The claim that lists the tools that the caller may see; all may be seen where this is unset.
-    #[serde(default)]
-    pub tools_claim: Option<String>,
-    /// The scopes that clients should ask the issuer for.
-    #[serde(default)]
-    pub scopes: Vec<String>,
-    /// How long keys from an address are good for.
-    #[serde(default = "keep_keys")]
-    pub keep_keys: HumanDuration,
-    /// How long after one look at the address the next may follow, whoever asks.
-    #[serde(default = "look_pause")]
-    pub look_pause: HumanDuration,
-}
-
-/// One text, or a list of them.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub enum OneOrMany {
-    /// One.
-    One(String),
-    /// Several.
-    Many(Vec<String>),
-}
-
-impl OneOrMany {
-    fn all(&self) -> &[String] {
-        match self {
-            Self::One(one) => std::slice::from_ref(one),
-            Self::Many(many) => many,
-        }
-    }
-}
-
-fn asymmetric() -> Vec<String> {
-    ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
-        .map(str::to_owned)
-        .to_vec()
-}
-
-fn minute() -> HumanDuration {
-    HumanDuration(Duration::from_secs(60))
-}
-
-fn subject() -> String {
-    "sub".to_owned()
-}
-
-fn keep_keys() -> HumanDuration {
-    HumanDuration(Duration::from_secs(600))
-}
-
-fn look_pause() -> HumanDuration {
-    HumanDuration(Duration::from_secs(10))
-}
 
 /// Why `[serve.jwt]` cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -138,7 +64,7 @@ impl Jwt {
             let reason = "tokens that the issuer makes for others would be taken; name yourself";
             return Err(wrong("audience", reason));
         }
-        let algorithms = algorithms(&config.algorithms)
+        let algorithms = config::algorithms(&config.algorithms)
             .map_err(|reason| JwtError::Setting { key: "algorithms", reason })?;
         let keys = Arc::new(Keys::open(&config)?);
         Ok(Self { config, algorithms, keys, verified: Mutex::default() })
@@ -214,19 +140,4 @@ impl Jwt {
 
 fn refused(reason: String) -> Refusal {
     Refusal::InvalidToken(format!("the token is not good: {reason}"))
-}
-
-/// The algorithms of these names. A public key must never be taken for a shared secret, so those of the latter are not.
-fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, String> {
-    let known = |name: &String| match name.parse::<Algorithm>() {
-        Ok(algorithm) if algorithm.family() != AlgorithmFamily::Hmac => Ok(algorithm),
-        _ => Err(format!(
-            "`{name}` is not one that can be used; there are {}",
-            asymmetric().join(", ")
-        )),
-    };
-    match names.is_empty() {
-        true => Err("without one no token could be good".to_owned()),
-        false => names.iter().map(known).collect(),
-    }
 }

@@ -155,7 +155,12 @@ impl KeyServer {
 
     /// From now on these are the keys.
     pub(crate) fn show(&self, keys: &[&Key]) {
-        *self.keys.lock().unwrap() = Some(set(keys));
+        self.say(set(keys));
+    }
+
+    /// From now on this is the answer.
+    pub(crate) fn say(&self, answer: Value) {
+        *self.keys.lock().unwrap() = Some(answer);
     }
 
     /// From now on there is no answer.

@@ -231,6 +231,33 @@ async fn keys_from_an_address_are_asked_for_when_one_is_not_known() {
     }
 }
 
+#[tokio::test]
+async fn an_issuer_may_say_itself_where_its_keys_are() {
+    let key = Key::p256("a");
+    let server = KeyServer::start(&[&key]).await;
+    let issuer = server.url.trim_end_matches("/keys").to_owned();
+    let more = json!({"issuer": issuer, "jwks": null, "look_pause": "0s"});
+    let house = House::configured(config("", more)).await;
+    let token = key.token("ES256", &claims(json!({"iss": issuer})));
+    let refused = |said: Value| {
+        server.say(said);
+        try_with(&house, &token)
+    };
+    for said in [
+        json!({"issuer": "https://evil.example", "jwks_uri": server.url}),
+        json!({"issuer": issuer, "jwks_uri": "http://evil.example/keys"}),
+        json!({"issuer": issuer}),
+    ] {
+        assert_eq!(refused(said.clone()).await.0, 503, "{said}");
+    }
+    // One answer that is both: where the keys are, and the keys.
+    let mut said = set(&[&key]);
+    said["issuer"] = issuer.as_str().into();
+    said["jwks_uri"] = server.url.as_str().into();
+    server.say(said);
+    assert_eq!(try_with(&house, &token).await.0, 200);
+}
+
 // GW-2
 #[tokio::test]
 async fn clients_find_the_issuer() {
@@ -295,6 +322,8 @@ async fn settings_that_cannot_be_used_are_told_at_the_start() {
         (garbage, json!({}), "not a JSON Web Key Set"),
         ("http://login.example/keys", json!({}), "must be https"),
         ("https://", json!({}), "is no address"),
+        ("ftp://login.example/keys", json!({}), "must be https"),
+        ("", json!({"jwks": null, "issuer": "http://login.example"}), "must be https"),
     ];
     let tokens = std::sync::Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
     let open = |config: &Config, listen: &str| {

@@ -72,6 +72,10 @@ async fn heads_are_bounded_in_size_and_number() {
         let answer = rest(send(&house, &text).await).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
     }
+    let plain = House::start().await;
+    let many: String = (0..120).map(|number| format!("X-{number}: 1\r\n")).collect();
+    let answer = rest(send(&plain, &head(&many)).await).await;
+    assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
     let endless = format!("GET /{} HTTP/1.1\r\n", "x".repeat(1 << 20));
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     let _ = stream.write_all(endless.as_bytes()).await;
@@ -196,8 +200,14 @@ async fn ten_thousand_idle_connections_disturb_nobody() {
 /// A process that opens so many connections and says nothing.
 fn hold(house: &House, count: usize) -> std::process::Child {
     let place = format!("/dev/tcp/{}/{}", house.address.ip(), house.address.port());
+    // A pause now and then: who knocks faster than the door opens is only let in a second later.
     let script = format!(
-        "ulimit -Sn $(ulimit -Hn); for ((i = 0; i < {count}; i++)); do exec {{fd}}<>{place}; done; sleep 600"
+        "ulimit -Sn $(ulimit -Hn)
+         for ((i = 0; i < {count}; i++)); do
+             exec {{fd}}<>{place}
+             ((i % 50)) || sleep 0.02
+         done
+         exec sleep 600"
     );
     Command::new("bash").args(["-c", &script]).spawn().unwrap()
 }

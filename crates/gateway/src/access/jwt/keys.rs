@@ -2,6 +2,7 @@
 //! a key is not known. Where neither can be read, the keys that were there stay.
 
 mod fetch;
+mod set;
 
 use std::{
     fs, io,
@@ -10,17 +11,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jsonwebtoken::{
-    Algorithm, AlgorithmFamily, DecodingKey, Header,
-    jwk::{Jwk, KeyAlgorithm, PublicKeyUse},
-};
-use serde::Deserialize;
-use serde_json::Value;
+use jsonwebtoken::Header;
 use tokio::{sync::Mutex, time::Instant};
 
 use super::JwtConfig;
 use crate::refusal::Refusal;
 use fetch::Address;
+use set::Key;
 
 /// How long a look at a file is good for.
 const FRESH: Duration = Duration::from_secs(1);
@@ -48,15 +45,6 @@ struct Known {
     /// The file as it was read.
     stamp: Option<(SystemTime, u64)>,
     looked: Option<Instant>,
-}
-
-/// A key that may have signed a token.
-#[derive(Clone)]
-pub(super) struct Key {
-    id: Option<String>,
-    /// What the set itself says that the key is for.
-    algorithm: Option<KeyAlgorithm>,
-    pub(super) key: DecodingKey,
 }
 
 /// Why there are no keys.
@@ -91,10 +79,10 @@ pub enum KeysError {
 impl Keys {
     /// Keys from where the settings say; those in a file are read at once.
     pub(super) fn open(config: &JwtConfig) -> Result<Self, KeysError> {
-        let is_address = config.jwks.starts_with("http://") || config.jwks.starts_with("https://");
-        let source = match is_address {
-            true => Source::Address(Address::new(&config.jwks)?),
-            false => Source::File(PathBuf::from(&config.jwks)),
+        let source = match config.jwks.as_deref() {
+            None => Source::Address(Address::of_issuer(&config.issuer)?),
+            Some(place) if place.contains("://") => Source::Address(Address::of_keys(place)?),
+            Some(file) => Source::File(PathBuf::from(file)),
         };
         let (keep, pause) = (config.keep_keys.0, config.look_pause.0);
         let keys = Self { source, known: RwLock::default(), asking: Mutex::default(), keep, pause };
@@ -160,7 +148,7 @@ impl Keys {
         if looked.is_some_and(|looked| looked.elapsed() < self.pause) {
             return;
         }
-        let outcome = address.fetch().await.and_then(|text| keys(address.shown(), &text));
+        let outcome = address.fetch().await.and_then(|text| set::keys(address.shown(), &text));
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.looked = Some(Instant::now());
         match outcome {
@@ -181,7 +169,7 @@ impl Keys {
         }
         let failed = |source| KeysError::File { path: path.to_owned(), source };
         let text = fs::read(path).map_err(failed)?;
-        let keys = keys(&path.display().to_string(), &text)?;
+        let keys = set::keys(&path.display().to_string(), &text)?;
         known.stamp = stamp;
         known.take(keys);
         Ok(())
@@ -193,42 +181,4 @@ impl Known {
         self.keys = keys.into();
         self.generation += 1;
     }
-}
-
-impl Key {
-    fn fits(&self, header: &Header) -> bool {
-        let same_id = match (&self.id, &header.kid) {
-            (Some(own), Some(wanted)) => own == wanted,
-            // Either does not say.
-            _ => true,
-        };
-        let algorithm = self.algorithm.map(Algorithm::try_from);
-        same_id
-            && self.key.family() == header.alg.family()
-            && algorithm.is_none_or(|algorithm| algorithm.is_ok_and(|own| own == header.alg))
-    }
-}
-
-/// The keys of a set that signatures can be checked with.
-fn keys(from: &str, text: &[u8]) -> Result<Vec<Key>, KeysError> {
-    #[derive(Deserialize)]
-    struct Set {
-        keys: Vec<Value>,
-    }
-    let wrong = |reason: String| KeysError::Format { from: from.to_owned(), reason };
-    let set: Set = serde_json::from_slice(text)
-        .map_err(|error| wrong(format!("it is not a JSON Web Key Set: {error}")))?;
-    let keys: Vec<_> = set.keys.into_iter().filter_map(usable).collect();
-    match keys.is_empty() {
-        true => Err(wrong("none is a public key for signatures (RSA, EC or Ed25519)".to_owned())),
-        false => Ok(keys),
-    }
-}
-
-fn usable(key: Value) -> Option<Key> {
-    let jwk: Jwk = serde_json::from_value(key).ok()?;
-    let key = DecodingKey::from_jwk(&jwk).ok()?;
-    let signs = !matches!(jwk.common.public_key_use, Some(PublicKeyUse::Encryption));
-    let usable = signs && key.family() != AlgorithmFamily::Hmac;
-    usable.then_some(Key { id: jwk.common.key_id, algorithm: jwk.common.key_algorithm, key })
 }
