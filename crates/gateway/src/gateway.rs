@@ -38,7 +38,7 @@ impl Gateway {
         let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
         let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
         let guarded = rest::routes().route_layer(admit).merge(chat);
-        let router = guarded.merge(rest::health()).fallback(rest::nothing_here);
+        let router = guarded.merge(rest::open_routes()).fallback(rest::nothing_here);
         Self { router: router.with_state(parts.clone()), parts }
     }
 

@@ -2,6 +2,7 @@
 
 use axum::{
     Json,
+    extract::rejection::BytesRejection,
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
@@ -28,6 +29,9 @@ pub enum Refusal {
     /// The request itself is wrong.
     #[error("{0}")]
     BadRequest(String),
+    /// The request is too large.
+    #[error("{0}")]
+    TooLarge(String),
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
@@ -44,6 +48,7 @@ impl Refusal {
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -54,9 +59,18 @@ impl Refusal {
             Self::Unauthorized(_) => "unauthorized",
             Self::Forbidden(_) => ErrorKind::Denied.code(),
             Self::TooMany { .. } => ErrorKind::Overloaded.code(),
-            Self::BadRequest(_) => ErrorKind::InvalidParameters.code(),
+            Self::BadRequest(_) | Self::TooLarge(_) => ErrorKind::InvalidParameters.code(),
             Self::NotFound(_) => ErrorKind::NotFound.code(),
             Self::Unavailable(_) => ErrorKind::Unavailable.code(),
+        }
+    }
+}
+
+impl From<BytesRejection> for Refusal {
+    fn from(rejection: BytesRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge(rejection.body_text()),
+            _ => Self::BadRequest(rejection.body_text()),
         }
     }
 }

@@ -283,6 +283,9 @@ async fn every_failure_has_the_wires_shape() {
     let post = |body: &'static str| house.client.post(house.url("/v1/chat/completions")).body(body);
     let wrong = "invalid_request_error";
     let nothing = Value::Null;
+    let any_key = house.chat("hi", &json!({})).bearer_auth("sk-any");
+    assert_eq!(answer(any_key).await.0, 200, "clients must send a key, and there are none here");
+    house.token("agent", &["*"]);
     let stranger = house.chat("hi", &json!({})).bearer_auth("sk-none");
     assert_eq!(failure(stranger).await, failed(401, "authentication_error", "invalid_api_key"));
     let foreign = house.get("/v1/models").header("Origin", "https://evil.example");
