@@ -82,10 +82,6 @@ impl Access {
     pub fn admit(&self, request: &request::Parts) -> Result<Admitted, Refusal> {
         self.hosts.check(request)?;
         match bearer(request)? {
-            // Chat clients cannot be told to send no key: where no token exists, any stands for none.
-            Some(_) if !self.demands_token && self.tokens.is_empty() => {
-                Ok(Admitted { caller: Caller::default(), share: Share::default() })
-            }
             Some(secret) => {
                 let unknown = || Refusal::Unauthorized("the token is not known".to_owned());
                 let token = self.tokens.find(secret).ok_or_else(unknown)?;

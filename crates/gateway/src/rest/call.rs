@@ -33,7 +33,7 @@ use crate::{
             min_length = 1, max_length = 255, pattern = "^[!-~]+$", nullable = false),
         ("X-Timeout" = inline(Option<String>), Header,
             description = "The most time that the call may take, such as `500ms`, `30s` or `5m`",
-            pattern = "^[0-9]{1,6}(ms|s|m|h|d)$", nullable = false),
+            pattern = "^[1-9][0-9]{0,4}(ms|s|m|h)$", nullable = false),
     ),
     request_body(content = Object, description = "The arguments"),
     responses(Endings)

@@ -283,9 +283,6 @@ async fn every_failure_has_the_wires_shape() {
     let post = |body: &'static str| house.client.post(house.url("/v1/chat/completions")).body(body);
     let wrong = "invalid_request_error";
     let nothing = Value::Null;
-    let any_key = house.chat("hi", &json!({})).bearer_auth("sk-any");
-    assert_eq!(answer(any_key).await.0, 200, "clients must send a key, and there are none here");
-    house.token("agent", &["*"]);
     let stranger = house.chat("hi", &json!({})).bearer_auth("sk-none");
     assert_eq!(failure(stranger).await, failed(401, "authentication_error", "invalid_api_key"));
     let foreign = house.get("/v1/models").header("Origin", "https://evil.example");
@@ -381,6 +378,23 @@ async fn a_client_that_hangs_up_cancels_its_turn() {
         };
         assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
     }
+}
+
+// GW-4
+#[tokio::test]
+async fn what_does_not_finish_in_time_is_cancelled_and_recorded() {
+    let drain = "50ms".parse().unwrap();
+    let mut house = House::configured(Config { drain, ..Config::default() }).await;
+    let text = "say Wait\ncall wait {\"secs\":60}";
+    let request = house.chat(text, &json!({"stream": true}));
+    let call = tokio::spawn(async move { request.send().await?.text().await });
+    until_seen(&house, "begun").await;
+    house.stop.cancel();
+    house.running.take().unwrap().await.unwrap();
+    let calls = house.executor.recorder().recent(1).await.unwrap();
+    let (kind, _) = calls[0].end.expect("its record is closed");
+    assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
+    assert!(call.await.unwrap().is_err());
 }
 
 // GW-1

@@ -3,7 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde_json::json;
-use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Models, Parts, access::Tokens};
+use switchboard_gateway::{
+    Access, Config, Feed, Gateway, Metrics, Models, Parts,
+    access::{NewToken, Tokens},
+};
 use switchboard_runtime::{MemoryRecorder, ToolExecutor};
 use switchboard_testkit::{Fake, Parrot};
 use tempfile::TempDir;
@@ -13,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// A gateway that runs until this is dropped.
 pub(crate) struct House {
     pub(crate) url: String,
+    token: String,
     _folder: TempDir,
     _running: DropGuard,
 }
@@ -21,6 +25,8 @@ impl House {
     pub(crate) async fn start() -> Self {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
+        let token = NewToken { name: "client".to_owned(), ..NewToken::default() };
+        let token = tokens.create(token).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let recorder = Arc::new(MemoryRecorder::default());
@@ -37,10 +43,11 @@ impl House {
         let stop = CancellationToken::new();
         tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
         let url = format!("http://{address}");
-        Self { url, _folder: folder, _running: stop.drop_guard() }
+        Self { url, token, _folder: folder, _running: stop.drop_guard() }
     }
 
-    /// Runs a program of the part to its end, and returns what it printed. It finds us in `SWITCHBOARD_URL`.
+    /// Runs a program of the part to its end, and returns what it printed. It finds us in `SWITCHBOARD_URL`, and a token
+    /// in `SWITCHBOARD_TOKEN`.
     pub(crate) async fn run(&self, program: &str, args: &[&str]) -> String {
         let parts = std::env::var_os("SWITCHBOARD_PARTS").map(PathBuf::from);
         let parts = parts.expect("SWITCHBOARD_PARTS is not set: run `cargo xtask test`");
@@ -49,8 +56,11 @@ impl House {
         let output = Command::new(&program)
             .args(args)
             .env("SWITCHBOARD_URL", &self.url)
+            .env("SWITCHBOARD_TOKEN", &self.token)
             .env("NO_PROXY", "127.0.0.1")
             .env("LANGSMITH_TRACING", "false")
+            .env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
             .current_dir(self._folder.path())
             .kill_on_drop(true)
             .output()

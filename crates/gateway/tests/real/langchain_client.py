@@ -10,7 +10,7 @@ from pydantic import BaseModel
 model = ChatOpenAI(
     model="parrot",
     base_url=os.environ["SWITCHBOARD_URL"] + "/v1",
-    api_key="unused",
+    api_key=os.environ["SWITCHBOARD_TOKEN"],
     stream_usage=True,
 )
 

@@ -6,8 +6,8 @@ import os
 import openai
 from pydantic import BaseModel
 
-URL = os.environ["SWITCHBOARD_URL"]
-client = openai.OpenAI(base_url=URL + "/v1", api_key="unused")
+URL, TOKEN = os.environ["SWITCHBOARD_URL"], os.environ["SWITCHBOARD_TOKEN"]
+client = openai.OpenAI(base_url=URL + "/v1", api_key=TOKEN)
 WEATHER = {
     "type": "function",
     "function": {
@@ -96,7 +96,7 @@ print("parsed:", parsed.choices[0].message.tool_calls[0].function.parsed_argumen
 
 
 async def later():
-    client = openai.AsyncOpenAI(base_url=URL + "/v1", api_key="unused")
+    client = openai.AsyncOpenAI(base_url=URL + "/v1", api_key=TOKEN)
     answer = await client.chat.completions.create(model="parrot", messages=[user("you")])
     print("async:", answer.choices[0].message.content)
 
