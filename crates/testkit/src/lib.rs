@@ -1,4 +1,4 @@
-//! Fake tools, a fake provider of models and a look at the log, for tests; and a model that follows a script, for everybody
+//! Fake tools, a fake provider of models, a model that obeys and a look at the log, for tests; and a model that follows a script, for everybody
 //! who wants to try the loop without a key.
 
 pub mod logs;
