@@ -1,5 +1,5 @@
-//! Fake tools, a fake provider of models, a model that obeys and a look at the log, for tests; and a model that follows a script, for everybody
-//! who wants to try the loop without a key.
+//! Fake tools, a fake provider of models, a model that obeys and a look at the log, for tests; and a model that follows a
+//! script, for everybody who wants to try the loop without a key.
 
 pub mod logs;
 pub mod parrot;
