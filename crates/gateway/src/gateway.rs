@@ -43,7 +43,7 @@ impl Gateway {
         let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
         let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
         let guarded = rest::routes().route_layer(admit).merge(chat);
-        let open = rest::health().merge(metadata::routes());
+        let open = rest::open_routes().merge(metadata::routes());
         let router = guarded.merge(open).fallback(rest::nothing_here);
         Self { router: router.with_state(parts.clone()), parts }
     }

@@ -2,6 +2,7 @@
 
 use axum::{
     Json,
+    extract::rejection::BytesRejection,
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
@@ -34,6 +35,9 @@ pub enum Refusal {
     /// The client took too long to send it.
     #[error("{0}")]
     TooSlow(String),
+    /// The request is too large.
+    #[error("{0}")]
+    TooLarge(String),
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
@@ -51,6 +55,7 @@ impl Refusal {
             Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -61,7 +66,7 @@ impl Refusal {
             Self::Unauthorized(_) | Self::InvalidToken(_) => "unauthorized",
             Self::Forbidden(_) => ErrorKind::Denied.code(),
             Self::TooMany { .. } => ErrorKind::Overloaded.code(),
-            Self::BadRequest(_) => ErrorKind::InvalidParameters.code(),
+            Self::BadRequest(_) | Self::TooLarge(_) => ErrorKind::InvalidParameters.code(),
             Self::TooSlow(_) => ErrorKind::Timeout.code(),
             Self::NotFound(_) => ErrorKind::NotFound.code(),
             Self::Unavailable(_) => ErrorKind::Unavailable.code(),
@@ -87,6 +92,15 @@ impl Refusal {
         }
         let text = format!("Bearer {}", parameters.join(", "));
         HeaderValue::from_str(text.trim_end()).unwrap_or(HeaderValue::from_static("Bearer"))
+    }
+}
+
+impl From<BytesRejection> for Refusal {
+    fn from(rejection: BytesRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge(rejection.body_text()),
+            _ => Self::BadRequest(rejection.body_text()),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Fake tools, a fake provider of models, cassettes of real ones, a real small one and a look at the log, for tests; and a
+//! Fake tools, a fake provider of models, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests; and a
 //! model that follows a script, for everybody who wants to try the loop without a key.
 
 pub mod cassette;

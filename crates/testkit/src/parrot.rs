@@ -12,7 +12,7 @@ use switchboard_models::{
 use switchboard_toolcall::BoxFuture;
 
 /// Obeys the last thing the user said, line by line: `call NAME ARGUMENTS` calls a tool, `say TEXT` says something beside
-/// it, `then` ends a turn, `fail` fails, `hang` hangs. Where there is nothing to obey, it answers with the results of its
+/// it, `then` ends a turn, `cut` and `refuse` end it in another way, `fail` fails, `hang` hangs. Where there is nothing to obey, it answers with the results of its
 /// calls, or with what it heard. It takes only conversations that providers take.
 #[derive(Clone, Default)]
 pub struct Parrot(Arc<Mutex<Vec<Asked>>>);
@@ -55,10 +55,13 @@ impl Parrot {
             return Err(ModelError::new(FailureKind::Rejected, problem));
         }
         let mut message = AiMessage::default();
+        let mut stop = None;
         for line in orders(request.messages) {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("hang", _) => std::future::pending().await,
                 ("fail", _) => return Err(ModelError::new(FailureKind::Server, "it burns")),
+                ("cut", _) => stop = Some(StopReason::MaxTokens),
+                ("refuse", _) => stop = Some(StopReason::Refusal),
                 ("call", call) => message.tool_calls.push(call_of(call)),
                 (_, text) => message.content = text.to_owned(),
             }
@@ -70,8 +73,10 @@ impl Parrot {
             events(Event::Text(piece.to_owned()));
             tokio::task::yield_now().await;
         }
-        let stop =
-            if message.tool_calls.is_empty() { StopReason::Answer } else { StopReason::ToolUse };
+        let stop = stop.unwrap_or(match message.tool_calls.is_empty() {
+            true => StopReason::Answer,
+            false => StopReason::ToolUse,
+        });
         Ok(Turn { message, stop, usage: Usage { input_tokens: 10, output_tokens: 5 } })
     }
 }
@@ -105,8 +110,9 @@ fn orders(messages: &[Message]) -> Vec<&str> {
     let turn = messages[place..].iter().filter(is_turn).count();
     let lines: Vec<_> = said.lines().collect();
     let wanted = lines.split(|line| *line == "then").nth(turn).unwrap_or_default();
-    let is_order =
-        |line: &&&str| ["call ", "say ", "fail", "hang"].iter().any(|word| line.starts_with(word));
+    let is_order = |line: &&&str| {
+        ["call ", "say ", "cut", "refuse", "fail", "hang"].iter().any(|word| line.starts_with(word))
+    };
     wanted.iter().filter(is_order).copied().collect()
 }
 

@@ -98,7 +98,8 @@ impl From<ModelError> for Failure {
             | FailureKind::Unreadable
             | FailureKind::BrokenCall => (StatusCode::BAD_GATEWAY, Some("provider_failed")),
         };
-        let retry_after = error.retry_after.map(|wait| wait.as_secs().max(1));
+        let retry_after =
+            error.retry_after.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
         Self { code, retry_after, ..Self::new(status, error.to_string()) }
     }
 }
@@ -135,4 +136,33 @@ pub(super) async fn reworded(response: Response) -> Response {
     let mut response = failure.into_response();
     response.headers_mut().extend(headers);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_a_provider_says_of_us_is_not_the_clients_fault() {
+        let cases = [
+            (FailureKind::Auth, 502, Some("provider_failed")),
+            (FailureKind::Rejected, 502, Some("provider_failed")),
+            (FailureKind::Connect, 502, Some("provider_failed")),
+            (FailureKind::Timeout, 504, Some("provider_timeout")),
+            (FailureKind::Overloaded, 503, Some("provider_overloaded")),
+            (FailureKind::RateLimited, 429, Some("rate_limit_exceeded")),
+            (FailureKind::ContextFull, 400, Some("context_length_exceeded")),
+            (FailureKind::Config, 500, None),
+        ];
+        for (kind, status, code) in cases {
+            let failure = Failure::from(ModelError::new(kind, "so it is"));
+            assert_eq!((failure.status.as_u16(), failure.code), (status, code), "{kind:?}");
+        }
+        let mut error = ModelError::new(FailureKind::RateLimited, "slowly");
+        error.retry_after = Some(Duration::from_millis(2_500));
+        let response = Failure::from(error).into_response();
+        assert_eq!(response.headers()[header::RETRY_AFTER], "3");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    future::ready,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -40,13 +41,14 @@ enum Item {
     Failed(Failure),
 }
 
-/// Answers in chunks. A client that closes its connection cancels the loop and its calls.
+/// Answers in chunks. The loop goes on as they are read; a client that closes its connection drops it, which cancels
+/// its calls and closes their records at once.
 pub(super) async fn answer(chat: Chat) -> Result<Response, Failure> {
-    let (sender, mut receiver) = unbounded_channel();
-    let walked_away = chat.cx.cancel.clone().drop_guard();
+    let (sender, receiver) = unbounded_channel();
     let head = chat.head.clone();
-    tokio::spawn(run(chat, sender));
-    let first = match timeout(PATIENCE, receiver.recv()).await {
+    let run = stream::once(run(chat, sender)).filter_map(|()| ready(None));
+    let mut items = Box::pin(stream::select(UnboundedReceiverStream::new(receiver), run));
+    let first = match timeout(PATIENCE, items.next()).await {
         Ok(Some(Item::Failed(failure))) => return Err(failure),
         Ok(first) => first,
         Err(_) => None,
@@ -54,8 +56,7 @@ pub(super) async fn answer(chat: Chat) -> Result<Response, Failure> {
     let role = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
     let role = Item::Event(data(&head.chunk(role, None)));
     let begin = stream::iter([Some(role), first].into_iter().flatten());
-    let events = begin.chain(UnboundedReceiverStream::new(receiver)).map(move |item| {
-        let _alive = &walked_away;
+    let events = begin.chain(items).map(|item| {
         Ok::<_, Infallible>(match item {
             Item::Event(event) => event,
             Item::Failed(failure) => data(&failure.body()),

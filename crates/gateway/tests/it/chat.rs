@@ -1,6 +1,6 @@
 //! Chat completions: what clients of OpenAI's wire see (SPEC §13).
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -142,6 +142,34 @@ async fn a_clients_own_calls_come_in_chunks() {
     assert_eq!(calls[1]["function"]["arguments"], "{\"a\":", "as the model wrote it");
     assert_ne!(calls[0]["id"], calls[1]["id"]);
     assert_eq!(chunks.last().unwrap()["choices"][0]["finish_reason"], "tool_calls");
+}
+
+#[tokio::test]
+async fn the_end_says_why() {
+    let house = House::start().await;
+    let cases = [
+        ("say All", "All", "stop"),
+        ("say Hal\ncut", "Hal", "length"),
+        ("say No\nrefuse", "No", "content_filter"),
+        ("say No\nrefuse\ncall echo {}", "No", "content_filter"),
+    ];
+    for (text, content, finish) in cases {
+        let (_, body) = answer(house.chat(text, &json!({}))).await;
+        let choice = &body["choices"][0];
+        assert_eq!(
+            (&choice["message"]["content"], &choice["finish_reason"]),
+            (&json!(content), &json!(finish))
+        );
+        let events = events(house.chat(text, &json!({"stream": true}))).await;
+        let chunks = chunks(&events);
+        assert_eq!(
+            (text_of(&chunks).as_str(), &chunks.last().unwrap()["choices"][0]["finish_reason"]),
+            (content, &json!(finish))
+        );
+    }
+    assert!(
+        house.executor.recorder().recent(9).await.unwrap().iter().all(|call| call.end.is_some())
+    );
 }
 
 // GW-2, ML-9
@@ -334,7 +362,13 @@ async fn a_loop_without_an_end_is_a_failure() {
     let house = House::start().await;
     let repeats = failure(house.chat(&again, &json!({}))).await;
     assert_eq!(repeats, failed(502, "server_error", "repeated_calls"));
-    let limits: [(Loop, &str, u16, &str); 2] = [
+    let limits: [(Loop, &str, u16, &str); 3] = [
+        (
+            Loop { max_iterations: NonZeroU32::MIN, ..Loop::default() },
+            "call echo {}",
+            502,
+            "max_iterations",
+        ),
         (
             Loop { token_budget: Some(1), ..Loop::default() },
             "call echo {}",
@@ -378,6 +412,23 @@ async fn a_client_that_hangs_up_cancels_its_turn() {
         };
         assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
     }
+}
+
+// GW-4
+#[tokio::test]
+async fn what_does_not_finish_in_time_is_cancelled_and_recorded() {
+    let drain = "50ms".parse().unwrap();
+    let mut house = House::configured(Config { drain, ..Config::default() }).await;
+    let text = "say Wait\ncall wait {\"secs\":60}";
+    let request = house.chat(text, &json!({"stream": true}));
+    let call = tokio::spawn(async move { request.send().await?.text().await });
+    until_seen(&house, "begun").await;
+    house.stop.cancel();
+    house.running.take().unwrap().await.unwrap();
+    let calls = house.executor.recorder().recent(1).await.unwrap();
+    let (kind, _) = calls[0].end.expect("its record is closed");
+    assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
+    assert!(call.await.unwrap().is_err());
 }
 
 // GW-1
