@@ -15,7 +15,7 @@ use crate::{
     record::{CallRecord, MemoryRecorder, Recorder},
     rename,
     reuse::Flights,
-    tools::ToolManager,
+    tools::{ToolManager, Wrap},
     validate,
 };
 
@@ -131,6 +131,7 @@ pub struct Builder {
     policy: Option<Arc<dyn Policy>>,
     recorder: Option<Arc<dyn Recorder>>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
+    wrap: Option<Wrap>,
 }
 
 impl Builder {
@@ -162,11 +163,18 @@ impl Builder {
         self
     }
 
+    /// Calls what `wrap` makes of each tool instead of the tool.
+    #[must_use]
+    pub fn wrap_tools(mut self, wrap: Wrap) -> Self {
+        self.wrap = Some(wrap);
+        self
+    }
+
     /// The executor, without tools yet.
     pub fn build(self) -> ToolExecutor {
         let config = self.config;
         ToolExecutor {
-            tools: Arc::new(ToolManager::new(&config)),
+            tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap)),
             policy: self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default())),
             recorder: self.recorder.unwrap_or_else(|| Arc::new(MemoryRecorder::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
