@@ -1,5 +1,7 @@
 //! The wiring: settings → executor with its tools.
 
+mod replayed;
+
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -74,12 +76,19 @@ impl House {
             }
         };
         let config = loaded.settings.executor.clone();
-        let executor = ToolExecutor::builder().config(config).policy(policy);
+        let mut executor = ToolExecutor::builder().config(config).policy(policy);
+        if let Some(faults) = loaded.faults.clone() {
+            executor = executor.wrap_tools(Arc::new(move |name, tool| faults.wrap(name, tool)));
+        }
         let Records { recorder, artifacts, .. } = around.records;
         let executor = executor.recorder(recorder).artifacts(artifacts).build();
         let house = Self { executor, handlers: Handlers::new(), answers: around.answers };
-        house.add_own_tools(loaded, &mut problems);
-        house.add_defined_tools(loaded, &mut problems);
+        if let Some(replay) = &loaded.replay {
+            house.add_replayed_tools(replay, loaded, &mut problems);
+        } else {
+            house.add_own_tools(loaded, &mut problems);
+            house.add_defined_tools(loaded, &mut problems);
+        }
         (Some(house), problems)
     }
 

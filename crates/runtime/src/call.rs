@@ -112,6 +112,11 @@ impl ToolExecutor {
         &self.artifacts
     }
 
+    /// How calls are run.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Starts an executor that differs from the default.
     pub fn builder() -> Builder {
         Builder::default()

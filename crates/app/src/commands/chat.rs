@@ -28,7 +28,8 @@ use crate::{
     },
     house::House,
     model::{self, Chosen},
-    settings::{self, Loaded},
+    rehearsal,
+    settings::Loaded,
     talk::{self, Answers, Ending, Screen},
     terminal::{self, Paint, text},
 };
@@ -37,7 +38,7 @@ pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
     if chat.list {
         return list::run(chat, cli);
     }
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let store = Store::open();
     let transcript = match &chat.resume {

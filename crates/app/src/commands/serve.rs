@@ -6,6 +6,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use serde_json::json;
+use switchboard_audit::Store;
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
 use switchboard_mcp::server::{self, Bridge, Caller};
 use tokio::{
@@ -20,12 +21,13 @@ use crate::{
     connections::{Needs, on_every_core, while_connected},
     house::{Around, House},
     records::Records,
-    settings::{self, Loaded},
+    rehearsal,
+    settings::Loaded,
     terminal,
 };
 
 pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     on_every_core(async {
         let metrics = Arc::new(Metrics::default());
         let mut records = Records::of(&loaded);
@@ -34,12 +36,13 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
         records.recorder = feed.clone();
+        let store = records.store.clone();
         let around = Around { records, answers: Arc::new(Bridge) };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
         match serve.stdio {
             true => over_stdio(&house, &loaded, stop).await,
-            false => over_http(serve, &house, &loaded, feed, stop).await,
+            false => over_http(serve, &house, &loaded, Watched { feed, store }, stop).await,
         }
     })
 }
@@ -65,11 +68,17 @@ async fn over_stdio(
     .await
 }
 
+/// What happens, and what happened.
+struct Watched {
+    feed: Arc<Feed>,
+    store: Option<Store>,
+}
+
 async fn over_http(
     serve: &Serve,
     house: &House,
     loaded: &Loaded,
-    feed: Arc<Feed>,
+    Watched { feed, store }: Watched,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let mut config = loaded.settings.serve.clone();
@@ -90,7 +99,7 @@ async fn over_http(
             terminal::tell(&banner::text(address, house, loaded));
         }
         let executor = house.executor.clone();
-        let parts = Parts { executor, mcp: mcp.clone(), feed, access, config };
+        let parts = Parts { executor, mcp: mcp.clone(), feed, store, access, config };
         Gateway::new(parts).run(listener, stop).await;
         mcp.close();
         Ok(ExitCode::SUCCESS)

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
+mod calls;
 mod events;
 mod life;
 mod rest;
@@ -10,12 +11,13 @@ use std::{net::SocketAddr, sync::Arc};
 
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
+use switchboard_audit::Store;
 use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Parts,
     access::{NewToken, Tokens},
 };
 use switchboard_mcp::server as mcp;
-use switchboard_runtime::{MemoryRecorder, PolicyConfig, RulePolicy, ToolExecutor};
+use switchboard_runtime::{MemoryRecorder, PolicyConfig, Recorder, RulePolicy, ToolExecutor};
 use switchboard_testkit::{Fake, Witness};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -38,13 +40,26 @@ impl House {
         Self::configured(Config::default()).await
     }
 
+    /// A gateway whose calls are written down.
+    async fn recording() -> Self {
+        Self::built(Config::default(), true).await
+    }
+
     async fn configured(config: Config) -> Self {
+        Self::built(config, false).await
+    }
+
+    async fn built(config: Config, records: bool) -> Self {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let feed = Feed::new(Arc::new(MemoryRecorder::default()), Arc::new(Metrics::default()));
-        let feed = Arc::new(feed);
+        let store = records.then(|| Store::open(Default::default(), folder.path().join("records")));
+        let recorder: Arc<dyn Recorder> = match &store {
+            Some(store) => Arc::new(store.clone()),
+            None => Arc::new(MemoryRecorder::default()),
+        };
+        let feed = Arc::new(Feed::new(recorder, Arc::new(Metrics::default())));
         let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
@@ -57,7 +72,7 @@ impl House {
         let access = Access::new(&config, address, tokens.clone()).unwrap();
         let stop = CancellationToken::new();
         let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
-        let parts = Parts { executor: executor.clone(), mcp, feed, access, config };
+        let parts = Parts { executor: executor.clone(), mcp, feed, store, access, config };
         let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
         // reqwest is built without a provider of its own.
         let _ = rustls::crypto::ring::default_provider().install_default();
