@@ -1,5 +1,7 @@
 //! The wiring: settings → executor with its tools.
 
+mod replayed;
+
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -83,20 +85,28 @@ impl House {
         };
         let policy = Arc::new(SwapPolicy::new(policy));
         let config = loaded.settings.executor.clone();
-        let executor = ToolExecutor::builder().config(config).policy(policy.clone());
+        let mut executor = ToolExecutor::builder().config(config).policy(policy.clone());
+        if let Some(faults) = loaded.faults.clone() {
+            executor = executor.wrap_tools(Arc::new(move |name, tool| faults.wrap(name, tool)));
+        }
         let Records { recorder, artifacts, .. } = &around.records;
         let executor = executor.recorder(recorder.clone()).artifacts(artifacts.clone()).build();
-        let handlers = Handlers::new();
-        for tool in local_tools(loaded, &executor, &handlers, &mut problems) {
-            if let Err(error) = executor.tools().add_shared(tool.tool) {
-                problems.push(
-                    tool.place
-                        .map_or_else(|| error.to_string(), |place| format!("{place}: {error}")),
-                );
+        let Around { answers, is_open, .. } = around;
+        let house = Self { executor, handlers: Handlers::new(), answers, policy, is_open };
+        match &loaded.replay {
+            Some(replay) => house.add_replayed_tools(replay, loaded, &mut problems),
+            None => house.add_local_tools(loaded, &mut problems),
+        }
+        (Some(house), problems)
+    }
+
+    fn add_local_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
+        for local in local_tools(loaded, &self.executor, &self.handlers, problems) {
+            if let Err(error) = self.executor.tools().add_shared(local.tool) {
+                let place = local.place.map(|place| format!("{place}: ")).unwrap_or_default();
+                problems.push(format!("{place}{error}"));
             }
         }
-        let Around { answers, is_open, .. } = around;
-        (Some(Self { executor, handlers, answers, policy, is_open }), problems)
     }
 
     /// Puts a new config in the place of the old one, all of it or nothing.

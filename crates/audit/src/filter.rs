@@ -1,5 +1,7 @@
 //! Which records are asked for.
 
+mod matches;
+
 use std::time::{Duration, SystemTime};
 
 use globset::Glob;

@@ -1,5 +1,7 @@
 //! What is too old or too much gives way: whole segments, with their rows and artifacts.
 
+mod preview;
+
 use std::{
     fs, io,
     path::Path,
@@ -18,6 +20,8 @@ use crate::{
     line::microseconds,
     manifest::Manifest,
 };
+
+pub use preview::preview;
 
 /// What was given up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Router, extract::Request, middleware, response::Response};
+use switchboard_audit::Store;
 use switchboard_runtime::ToolExecutor;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,8 @@ pub struct Parts {
     pub mcp: switchboard_mcp::server::Server,
     /// Tells of them; the executor's recorder.
     pub feed: Arc<Feed>,
+    /// Where the calls are written down; without it they are only in memory.
+    pub store: Option<Store>,
     /// Decides about requests.
     pub access: Access,
     /// What chat clients may ask.

@@ -29,6 +29,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/tools/{name}", get(tools::show))
         .route("/api/tools/{name}/call", post(call::call))
         .route("/api/calls", get(calls::list))
+        .route("/api/calls/{id}", get(calls::show))
         .route("/api/events", get(events::stream))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi::document))

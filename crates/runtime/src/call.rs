@@ -16,7 +16,7 @@ use crate::{
     record::{CallRecord, MemoryRecorder, Recorder},
     rename,
     reuse::Flights,
-    tools::ToolManager,
+    tools::{ToolManager, Wrap},
     validate,
 };
 
@@ -113,6 +113,11 @@ impl ToolExecutor {
         &self.artifacts
     }
 
+    /// How calls are run.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
     /// Uses other settings for calls that come from now on. How many may run and wait, `strict` and the separator stay
     /// as they were built.
     pub fn reconfigure(&self, config: Config) {
@@ -138,6 +143,7 @@ pub struct Builder {
     policy: Option<Arc<dyn Policy>>,
     recorder: Option<Arc<dyn Recorder>>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
+    wrap: Option<Wrap>,
 }
 
 impl Builder {
@@ -169,11 +175,18 @@ impl Builder {
         self
     }
 
+    /// Calls what `wrap` makes of each tool instead of the tool.
+    #[must_use]
+    pub fn wrap_tools(mut self, wrap: Wrap) -> Self {
+        self.wrap = Some(wrap);
+        self
+    }
+
     /// The executor, without tools yet.
     pub fn build(self) -> ToolExecutor {
         let config = self.config;
         ToolExecutor {
-            tools: Arc::new(ToolManager::new(&config)),
+            tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap)),
             policy: self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default())),
             recorder: self.recorder.unwrap_or_else(|| Arc::new(MemoryRecorder::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),

@@ -48,7 +48,7 @@ pub use policy::{Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
     CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Stages,
 };
-pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager};
+pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap};
 
 /// The words that every crate shares.
 pub use switchboard_toolcall as toolcall;

@@ -106,6 +106,15 @@ impl RulePolicy {
     pub fn judge(&self, tool: &RegisteredTool) -> Verdict {
         // A rule meets a tool under any name it has, so that no spelling walks around it.
         let names = [&**tool.name(), tool.spec().name.as_str()];
+        self.judge_named(&names, tool.spec().is_read_only())
+    }
+
+    /// Judges a tool of which nothing but its names is known.
+    pub fn judge_names(&self, names: &[&str]) -> Verdict {
+        self.judge_named(names, false)
+    }
+
+    fn judge_named(&self, names: &[&str], is_read_only: bool) -> Verdict {
         let denied = names.iter().find_map(|name| self.deny.matches(name).first().copied());
         if let Some(rule) = denied {
             return Verdict::Deny(format!("deny \"{}\"", self.config.deny[rule]));
@@ -113,7 +122,7 @@ impl RulePolicy {
         if !self.allows_all && !names.iter().any(|name| self.allow.is_match(name)) {
             return Verdict::Deny(format!("no match in allow {:?}", self.config.allow));
         }
-        if self.config.read_only && !tool.spec().is_read_only() {
+        if self.config.read_only && !is_read_only {
             return Verdict::Deny(
                 "read_only, and the tool is not annotated as read-only".to_owned(),
             );

@@ -20,9 +20,13 @@ pub struct ToolManager {
     pub(crate) separator: String,
     strict: bool,
     registry: RwLock<Registry>,
+    wrap: Option<Wrap>,
     /// Counts the changes.
     version: watch::Sender<u64>,
 }
+
+/// Makes of a tool, known by its full name, what is called instead of it.
+pub type Wrap = Arc<dyn Fn(&str, Arc<dyn Tool>) -> Arc<dyn Tool> + Send + Sync>;
 
 /// A tool with what the executor needs to run it.
 pub struct RegisteredTool {
@@ -135,8 +139,16 @@ impl ToolManager {
             separator: config.separator.clone(),
             strict: config.strict,
             registry: RwLock::default(),
+            wrap: None,
             version: watch::Sender::new(0),
         }
+    }
+
+    /// The same collection, in which every tool that is added is wrapped.
+    #[must_use]
+    pub fn wrapped(mut self, wrap: Option<Wrap>) -> Self {
+        self.wrap = wrap;
+        self
     }
 
     /// A number that grows with each change of the collection.
@@ -314,6 +326,10 @@ impl ToolManager {
             .map_err(|reason| AddError::Schema { tool: name.to_string(), reason })?;
         let own_slots = spec.settings.max_concurrent.map(|slots| Arc::new(Semaphore::new(slots)));
         let slots = own_slots.into_iter().chain(server_slots).collect();
+        let tool = match &self.wrap {
+            Some(wrap) => wrap(&name, tool),
+            None => tool,
+        };
         Ok(RegisteredTool { name, check: Arc::new(check), slots, tool })
     }
 }

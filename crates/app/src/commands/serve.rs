@@ -7,6 +7,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use serde_json::json;
+use switchboard_audit::Store;
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
 use switchboard_mcp::server::{self, Bridge, Caller};
 use tokio::{
@@ -22,12 +23,13 @@ use crate::{
     house::{Around, House},
     model,
     records::Records,
-    settings::{self, Loaded},
+    rehearsal,
+    settings::Loaded,
     terminal,
 };
 
 pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     on_every_core(async {
         let metrics = Arc::new(Metrics::default());
         let mut records = Records::of(&loaded);
@@ -36,12 +38,13 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
         records.recorder = feed.clone();
+        let store = records.store.clone();
         let around = Around { records, answers: Arc::new(Bridge), is_open: true };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
         match serve.stdio {
             true => over_stdio(cli, &house, &loaded, stop).await,
-            false => over_http(serve, cli, &house, &loaded, feed, stop).await,
+            false => over_http(serve, cli, &house, &loaded, Watched { feed, store }, stop).await,
         }
     })
 }
@@ -61,7 +64,7 @@ async fn over_stdio(
         let served = server.serve_stdio(input, output, Caller::default());
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
-            failed = reload::follow(house, connections, cli.config.as_deref(), loaded) => failed?,
+            failed = reload::follow(house, connections, cli, loaded) => failed?,
             () = stop.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -69,12 +72,18 @@ async fn over_stdio(
     .await
 }
 
+/// What happens, and what happened.
+struct Watched {
+    feed: Arc<Feed>,
+    store: Option<Store>,
+}
+
 async fn over_http(
     serve: &Serve,
     cli: &Cli,
     house: &House,
     loaded: &Loaded,
-    feed: Arc<Feed>,
+    Watched { feed, store }: Watched,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let mut config = loaded.settings.serve.clone();
@@ -96,10 +105,10 @@ async fn over_http(
         }
         let executor = house.executor.clone();
         let models = model::for_chat(loaded)?;
-        let parts = Parts { executor, mcp: mcp.clone(), feed, access, models, config };
+        let parts = Parts { executor, mcp: mcp.clone(), feed, store, access, models, config };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
-            failed = reload::follow(house, connections, cli.config.as_deref(), loaded) => failed?,
+            failed = reload::follow(house, connections, cli, loaded) => failed?,
         }
         mcp.close();
         Ok(ExitCode::SUCCESS)

@@ -33,6 +33,7 @@ use words::Refused;
         rest::tools::show,
         rest::call::call,
         rest::calls::list,
+        rest::calls::show,
         rest::events::stream,
         rest::health,
         rest::ready,

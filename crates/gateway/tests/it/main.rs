@@ -3,6 +3,7 @@
 
 mod access;
 mod chat;
+mod calls;
 mod events;
 mod issuer;
 mod jwt;
@@ -19,13 +20,13 @@ use std::{net::SocketAddr, sync::Arc};
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_agent::Globs;
+use switchboard_audit::Store;
 use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
     access::{NewToken, Tokens},
 };
 use switchboard_mcp::server as mcp;
-use switchboard_runtime::{MemoryRecorder, PolicyConfig, RulePolicy, ToolExecutor};
-
+use switchboard_runtime::{MemoryRecorder, PolicyConfig, Recorder, RulePolicy, ToolExecutor};
 use switchboard_testkit::{Fake, Parrot, Witness};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -49,18 +50,31 @@ impl House {
         Self::configured(Config::default()).await
     }
 
+    /// A gateway whose calls are written down.
+    async fn recording() -> Self {
+        Self::built(Config::default(), switchboard_agent::Config::default(), true).await
+    }
+
     async fn configured(config: Config) -> Self {
-        Self::looping(config, switchboard_agent::Config::default()).await
+        Self::built(config, switchboard_agent::Config::default(), false).await
     }
 
     /// A gateway whose loop has other limits.
     async fn looping(config: Config, agent: switchboard_agent::Config) -> Self {
+        Self::built(config, agent, false).await
+    }
+
+    async fn built(config: Config, agent: switchboard_agent::Config, records: bool) -> Self {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let feed = Feed::new(Arc::new(MemoryRecorder::default()), Arc::new(Metrics::default()));
-        let feed = Arc::new(feed);
+        let store = records.then(|| Store::open(Default::default(), folder.path().join("records")));
+        let recorder: Arc<dyn Recorder> = match &store {
+            Some(store) => Arc::new(store.clone()),
+            None => Arc::new(MemoryRecorder::default()),
+        };
+        let feed = Arc::new(Feed::new(recorder, Arc::new(Metrics::default())));
         let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
         let rules = RulePolicy::new(rules).unwrap();
         let executor = ToolExecutor::builder()
@@ -76,7 +90,7 @@ impl House {
         let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
         let parrot = Parrot::default();
         let models = models(&parrot, agent);
-        let parts = Parts { executor: executor.clone(), mcp, feed, access, models, config };
+        let parts = Parts { executor: executor.clone(), mcp, feed, store, access, models, config };
         let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
         // reqwest is built without a provider of its own.
         let _ = rustls::crypto::ring::default_provider().install_default();

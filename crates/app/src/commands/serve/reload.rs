@@ -12,11 +12,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{
-    connections::Connections,
-    house::House,
-    settings::{self, Loaded},
-};
+use crate::{cli::Cli, connections::Connections, house::House, rehearsal, settings::Loaded};
 
 /// How often the file is looked at.
 const OFTEN: Duration = Duration::from_secs(1);
@@ -28,9 +24,13 @@ const OFTEN: Duration = Duration::from_secs(1);
 pub(super) async fn follow(
     house: &House,
     connections: &Connections,
-    flag: Option<&Path>,
+    cli: &Cli,
     loaded: &Loaded,
 ) -> anyhow::Result<()> {
+    if loaded.replay.is_some() {
+        // What was recorded does not change.
+        return std::future::pending().await;
+    }
     let mut hang_up = signal(SignalKind::hangup()).context("failed to listen for signals")?;
     let file = loaded.file.clone();
     let mut seen = stamp(file.as_deref());
@@ -40,15 +40,15 @@ pub(super) async fn follow(
             () = changed(file.as_deref(), &mut seen) => {}
         }
         seen = stamp(file.as_deref());
-        match apply(house, connections, flag) {
+        match apply(house, connections, cli) {
             Ok(applied) => tracing::info!("the config applies as it is now: {applied}"),
             Err(error) => tracing::error!("the config stays as it was: {error:#}"),
         }
     }
 }
 
-fn apply(house: &House, connections: &Connections, flag: Option<&Path>) -> anyhow::Result<String> {
-    let loaded = settings::load(flag)?;
+fn apply(house: &House, connections: &Connections, cli: &Cli) -> anyhow::Result<String> {
+    let loaded = rehearsal::load(cli)?;
     house.reload(&loaded, connections)?;
     let tools = house.executor.tools();
     let servers = tools.servers().len();
