@@ -90,7 +90,7 @@ async fn toml_values_become_the_json_people_mean() {
 #[test]
 fn contradictions_are_named() {
     // LT-1, LT-2
-    let check = |implementation| {
+    let check = |implementation: &str| {
         let definition = implemented(implementation).unwrap();
         let error = definition.check().unwrap_err();
         assert_eq!(definition.into_tool(&Handlers::new()).err(), Some(error.clone()));
