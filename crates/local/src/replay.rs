@@ -22,13 +22,16 @@ pub struct Recorded {
     /// The arguments.
     pub args: Map<String, Value>,
     /// What came of it.
-    pub outcome: Result<Value, MockError>,
+    pub outcome: Outcome,
 }
+
+/// What came of a call, as a mock gives it again.
+pub type Outcome = Result<Value, MockError>;
 
 /// The calls of one tool, by their arguments.
 #[derive(Default)]
 struct Calls {
-    groups: Vec<(Map<String, Value>, Vec<Result<Value, MockError>>)>,
+    groups: Vec<(Map<String, Value>, Vec<Outcome>)>,
     found: HashMap<String, usize>,
 }
 
@@ -74,7 +77,7 @@ pub fn of_server(
 }
 
 impl Calls {
-    fn add(&mut self, args: Map<String, Value>, outcome: Result<Value, MockError>) {
+    fn add(&mut self, args: Map<String, Value>, outcome: Outcome) {
         let key = canonical(&args).to_string();
         let index = *self.found.entry(key).or_insert_with(|| {
             self.groups.push((args, Vec::new()));

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 use serde::Serialize;
 use switchboard_audit::Record;
-use switchboard_runtime::Verdict;
+use switchboard_runtime::{RulePolicy, Verdict};
 use switchboard_toolcall::{CallId, ErrorKind};
 
 use super::{calls, known, lists};
@@ -58,11 +58,7 @@ fn run_test(test: &PolicyTest, cli: &Cli) -> anyhow::Result<ExitCode> {
     for record in &records {
         verdicts.entry(&record.tool).or_insert_with(|| match known.get(&record.tool) {
             Some(tool) => (rules.judge(tool), true),
-            None => {
-                let name = record.tool.as_str();
-                let bare = name.split_once(separator).map_or(name, |(_, bare)| bare);
-                (rules.judge_names(&[name, bare]), false)
-            }
+            None => (judged_by_name(&rules, record, separator), false),
         });
     }
     let report = report(&records, &verdicts);
@@ -72,6 +68,18 @@ fn run_test(test: &PolicyTest, cli: &Cli) -> anyhow::Result<ExitCode> {
         show(&report, cli)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Judges a tool that is not there any more by the names it had.
+fn judged_by_name(rules: &RulePolicy, record: &Record, separator: &str) -> Verdict {
+    let name = record.tool.as_str();
+    match &record.server {
+        // A server may show its tools without its name.
+        Some(server) if !name.contains(separator) => {
+            rules.judge_names(&[name, &format!("{server}{separator}{name}")])
+        }
+        _ => rules.judge_names(&[name]),
+    }
 }
 
 fn report(records: &[Record], verdicts: &BTreeMap<&str, (Verdict, bool)>) -> Report {
