@@ -1,10 +1,14 @@
 //! The messages of OpenAI's chat completions, from the server's side.
 
+mod described;
+
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+
+use described::{ChoiceByKind, FunctionOnly, MessageByRole};
 
 /// What a client asks. Fields that are not here are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -12,7 +16,7 @@ pub(crate) struct ChatRequest {
     /// The name of a model of the config.
     pub(super) model: String,
     /// The conversation so far; the user or a tool has the last word.
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, value_type = Vec<MessageByRole>)]
     pub(super) messages: Vec<ChatMessage>,
     /// Whether the answer comes in chunks.
     pub(super) stream: Option<bool>,
@@ -28,6 +32,7 @@ pub(crate) struct ChatRequest {
     pub(super) max_completion_tokens: Option<NonZeroU32>,
     /// The client's own tools: their calls come back, and are never run here.
     pub(super) tools: Option<Vec<ClientTool>>,
+    #[schema(value_type = Option<ChoiceByKind>)]
     pub(super) tool_choice: Option<Choice>,
     /// Stands in the records as the conversation.
     pub(super) user: Option<String>,
@@ -44,7 +49,7 @@ pub(crate) struct StreamOptions {
 }
 
 /// One message of the conversation.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct ChatMessage {
     pub(super) role: Role,
     pub(super) content: Option<Content>,
@@ -55,7 +60,7 @@ pub(crate) struct ChatMessage {
 }
 
 /// Who speaks.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
     System,
@@ -66,7 +71,7 @@ pub(crate) enum Role {
 }
 
 /// What is said: text, or parts.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "the content must be a string or a list of parts")]
 pub(crate) enum Content {
     Text(String),
@@ -74,7 +79,7 @@ pub(crate) enum Content {
 }
 
 /// A part of what is said: `text`, `refusal`, or `image_url` with a data URL.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct Part {
     #[serde(rename = "type")]
     pub(super) kind: String,
@@ -86,15 +91,17 @@ pub(crate) struct Part {
 /// An image in the URL itself: `data:image/png;base64,…`.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ImageUrl {
+    #[schema(pattern = "^data:image/[a-z+.-]+;base64,[A-Za-z0-9+/=]+$")]
     pub(super) url: String,
 }
 
 /// A tool that the client runs.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ClientTool {
-    /// Always `function`.
     #[serde(rename = "type")]
+    #[schema(value_type = FunctionOnly)]
     pub(super) kind: String,
+    #[schema(value_type = ClientFunction)]
     pub(super) function: Option<ClientFunction>,
 }
 
@@ -111,7 +118,7 @@ pub(crate) struct ClientFunction {
 }
 
 /// Whether the model may call, must call, or must call one tool.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(
     untagged,
     expecting = "tool_choice must be `auto`, `none`, `required` or {\"type\": \"function\", \"function\": {\"name\": …}}"
