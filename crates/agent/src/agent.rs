@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, Usage};
 use switchboard_runtime::{RegisteredTool, ToolExecutor};
-use switchboard_toolcall::{CallContext, ToolSpec};
+use switchboard_toolcall::{CallContext, CallId, ToolSpec};
 
 use crate::{Config, Conversation, Events, Globs, run::Run};
 
@@ -122,7 +122,10 @@ impl Agent {
         events: &Events,
         cx: &CallContext,
     ) -> Outcome {
-        Run::new(self, events, cx).finish(conversation).await
+        // The calls of a run belong together, in the records too.
+        let mut cx = cx.clone();
+        cx.conversation.get_or_insert_with(|| CallId::generate().to_string().into());
+        Run::new(self, events, &cx).finish(conversation).await
     }
 
     /// Whether one of our tools is on offer under this name.

@@ -66,7 +66,7 @@ impl Default for Config {
             max_head: Size(64 << 10),
             max_headers: 100,
             max_connections: 20_000,
-            header_timeout: seconds(10),
+            header_timeout: seconds(30),
             body_timeout: seconds(30),
             write_timeout: seconds(60),
             drain: seconds(10),

@@ -140,6 +140,7 @@ impl Tokens {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
+        self.look();
         self.known.read().unwrap_or_else(PoisonError::into_inner).by_hash.is_empty()
     }
 
@@ -153,10 +154,7 @@ impl Tokens {
 
     /// The token with this secret. One that was revoked a second ago is not found any more.
     pub fn find(&self, secret: &str) -> Option<Arc<Token>> {
-        if let Err(error) = self.refresh_if_old() {
-            // Those that were read before stay good: a slip in the file must not lock everybody out.
-            tracing::warn!(error = &error as &dyn std::error::Error, "tokens stay as they were");
-        }
+        self.look();
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.by_hash.get(&hash(secret)).cloned()
     }
@@ -209,6 +207,14 @@ impl Tokens {
         }
         write(&self.file, &entries)?;
         self.refresh()
+    }
+
+    /// Reads the file again where it may have changed.
+    fn look(&self) {
+        if let Err(error) = self.refresh_if_old() {
+            // Those that were read before stay good: a slip in the file must not lock everybody out.
+            tracing::warn!(error = &error as &dyn std::error::Error, "tokens stay as they were");
+        }
     }
 
     fn refresh_if_old(&self) -> Result<(), TokensError> {

@@ -70,6 +70,7 @@ impl Chat {
             cx: CallContext {
                 caller: caller.name.clone(),
                 conversation: conversation_name,
+                claims: caller.claims.clone(),
                 ..CallContext::default()
             },
             head: Head::new(request.model.clone()),

@@ -282,7 +282,7 @@ async fn what_a_caller_insists_on_is_sent() {
     ];
     for (provider, choices, message, shown) in cases {
         let setup = Setup::new(provider, []).await;
-        let (messages, tools) = ([Message::User(seen.clone().into())], tools());
+        let (messages, tools) = ([Message::User(seen.clone())], tools());
         for choice in [ToolChoice::Any, ToolChoice::One("get_weather".to_owned())] {
             let mut request = Request::new(&messages).with_tools(&tools);
             request.choice = choice;
