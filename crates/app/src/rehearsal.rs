@@ -36,6 +36,9 @@ pub(crate) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
         // Nothing real is started.
         loaded.settings.servers.clear();
     }
+    if cli.fault.is_empty() && cli.fault_seed.is_some() {
+        bail!("--fault-seed says which faults: there are none without --fault");
+    }
     if !cli.fault.is_empty() {
         let seed = cli.fault_seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
         tracing::info!("faults are injected; `--fault-seed {seed}` gives the same ones again");

@@ -128,3 +128,26 @@ fn duplicates_are_asked_about() {
         "# mine\n[servers.a] # first\ncommand = \"new\"\n[servers.b]\ncommand = \"old\"\n";
     assert_eq!(written, expected);
 }
+
+#[test]
+fn calls_fit_the_terminal() {
+    // RC-2
+    let place = Place::new();
+    let state = place.path().join("state").display().to_string();
+    place.call(&["echo", &format!(r#"{{"text":"{}"}}"#, "long ".repeat(50))]);
+    place.call(&["math_eval", "{}"]);
+    let run = |colour: &str, line: &str| {
+        on_a_terminal(&place, &[("XDG_STATE_HOME", &state), (colour, "1")], line)
+    };
+    for line in ["calls", "calls stats"] {
+        let plain = run("NO_COLOR", line);
+        assert!(!plain.stdout.contains('\x1b'), "{plain:?}");
+        let fits = |line: &str| line.trim_end().chars().count() <= COLUMNS;
+        assert!(plain.stdout.lines().all(fits), "{plain:?}");
+    }
+    let list = run("NO_COLOR", "calls").stdout;
+    assert!(list.contains("ago  echo       ok") || list.contains("now  echo       ok"), "{list}");
+    assert!(list.contains('…'), "{list}");
+    let coloured = run("COLOUR", "calls").stdout;
+    assert!(coloured.contains("\x1b[31minvalid_parameters"), "{coloured}");
+}

@@ -1,8 +1,10 @@
 //! What may run.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use switchboard_runtime::{
-    Policy, PolicyConfig, RegisteredTool, RulePolicy, ServerSettings, ToolExecutor,
+    Policy, PolicyConfig, RegisteredTool, RulePolicy, ServerSettings, ToolExecutor, Verdict, Wrap,
     policy::Answer,
     toolcall::{CallContext, ErrorKind, ToolCall},
 };
@@ -103,4 +105,34 @@ async fn a_policy_that_never_answers_keeps_the_deadline() {
     cx.cancel.cancel();
     let result = executor.execute(ToolCall::new("never", Default::default()), &cx).await;
     assert_eq!(result.text(), "Tool 'never' was cancelled");
+}
+
+#[test]
+fn a_name_alone_is_judged_too() {
+    let judge = |config, names: &[&str]| RulePolicy::new(config).unwrap().judge_names(names);
+    let deny = Verdict::Deny("deny \"*__delete_*\"".to_owned());
+    let rule = || rules(&["*"], &["*__delete_*"], false);
+    assert_eq!(judge(rule(), &["fs__delete_all"]), deny);
+    assert_eq!(judge(rule(), &["delete_all", "fs__delete_all"]), deny);
+    assert_eq!(judge(rule(), &["delete_all"]), Verdict::Allow);
+    // Nobody can say that it only reads.
+    assert!(matches!(judge(rules(&["*"], &[], true), &["read"]), Verdict::Deny(_)));
+}
+
+#[tokio::test]
+async fn tools_can_be_wrapped_as_they_are_added() {
+    let wrap: Wrap = Arc::new(|name, tool| match name {
+        "fs__read" => Fake::answers("read", json!("in its place")).of_server("fs").shared(),
+        _ => tool,
+    });
+    let executor = ToolExecutor::builder().wrap_tools(wrap).build();
+    executor.tools().add_server("fs", ServerSettings::default()).unwrap();
+    let read = Fake::answers("read", json!("real")).of_server("fs").shared();
+    executor.tools().set_server_tools("fs", vec![read]);
+    executor.tools().add(Fake::answers("write", json!("real"))).unwrap();
+    for (name, answer) in
+        [("fs__read", "in its place"), ("read", "in its place"), ("write", "real")]
+    {
+        assert_eq!(executor.call(name, json!({})).await.text(), answer);
+    }
 }
