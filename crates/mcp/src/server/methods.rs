@@ -36,11 +36,12 @@ impl Inner {
             ("tools/list", _) => self.list_tools(&exchange, params)?,
             ("ping", Client::Legacy(_)) => Reply::empty(),
             ("server/discover", Client::Modern(_)) => self.discover(),
+            // Boxed, so that the future of a tool call, which is moved about, has no room for them.
             ("subscriptions/listen", Client::Modern(_)) => {
-                self.listen(&exchange, &id, params).await?
+                Box::pin(self.listen(&exchange, &id, params)).await?
             }
             (method, _) if self.catalog.has_upstreams() => {
-                self.answer_upstream(&exchange, method, params).await?
+                Box::pin(self.answer_upstream(&exchange, method, params)).await?
             }
             (method, _) => return Err(unknown(method)),
         };
