@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_toolcall::{
-    BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ToolError, WayBack,
+    BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ToolError, TraceContext, WayBack,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +24,8 @@ pub(crate) struct Exchange {
     pub(crate) cancel: CancellationToken,
     /// What is asked of a modern client.
     pub(crate) questions: Questions,
+    /// The trace that it is part of.
+    pub(crate) trace: Option<Arc<TraceContext>>,
     line: Mutex<Line>,
 }
 
@@ -57,9 +59,10 @@ impl Exchange {
         client: Client,
         cancel: CancellationToken,
         line: Line,
+        trace: Option<Arc<TraceContext>>,
     ) -> Arc<Self> {
         let questions = Questions::default();
-        Arc::new(Self { caller, client, cancel, questions, line: Mutex::new(line) })
+        Arc::new(Self { caller, client, cancel, questions, trace, line: Mutex::new(line) })
     }
 
     /// Whether the client lives in the modern era.
@@ -88,6 +91,7 @@ impl Exchange {
                 Progress::to(move |update| heard.progress(&update))
             }),
             way_back: Some(self.clone()),
+            trace: self.trace.clone(),
             ..CallContext::default()
         }
     }

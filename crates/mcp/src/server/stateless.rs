@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::TraceContext;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -27,6 +28,17 @@ pub(crate) struct Meta {
     log_level: Option<String>,
     #[serde(rename = "progressToken")]
     pub(crate) progress_token: Option<Box<RawValue>>,
+    // Of whatever type: a trace that cannot be read is no reason to refuse a request.
+    traceparent: Option<Value>,
+    tracestate: Option<Value>,
+}
+
+impl Meta {
+    /// The trace that the request is part of (SEP-414).
+    fn trace(&self) -> Option<Arc<TraceContext>> {
+        let state = self.tracestate.as_ref().and_then(Value::as_str);
+        TraceContext::parse(self.traceparent.as_ref()?.as_str()?, state).map(Arc::new)
+    }
 }
 
 /// What is looked at before a request is given to its method.
@@ -42,6 +54,9 @@ pub(crate) struct Head {
     state: Option<String>,
     #[serde(rename = "inputResponses", default)]
     responses: Option<Map<String, Value>>,
+    /// What `_meta` says of the trace, or else what the headers say.
+    #[serde(skip)]
+    pub(crate) trace: Option<Arc<TraceContext>>,
 }
 
 impl Head {
@@ -56,9 +71,11 @@ impl Head {
         if !params.get().starts_with('{') {
             return Err(RpcError::new(RpcError::INVALID_PARAMS, "`params` must be an object"));
         }
-        serde_json::from_str(params.get()).map_err(|error| {
+        let mut head: Self = serde_json::from_str(params.get()).map_err(|error| {
             RpcError::new(RpcError::INVALID_PARAMS, format!("`params` cannot be read: {error}"))
-        })
+        })?;
+        head.trace = head.meta.as_ref().and_then(Meta::trace);
+        Ok(head)
     }
 
     /// Whether the request says that it is of the modern era.
@@ -128,7 +145,8 @@ impl Inner {
                 call
             }
             None => {
-                let exchange = Exchange::new(caller, Client::Modern(sender), cancel, line);
+                let exchange =
+                    Exchange::new(caller, Client::Modern(sender), cancel, line, head.trace);
                 let method = asked.method.clone();
                 let work = self.clone().answer(exchange.clone(), id, method, params);
                 Held { asked, exchange, work: Box::pin(work) }

@@ -199,7 +199,8 @@ impl Connection {
         let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
         let line = Line { outbox: self.outbox.clone(), progress_token };
         let client = Client::Legacy(session.clone());
-        let exchange = Exchange::new(self.caller.clone(), client, begun.cancel.clone(), line);
+        let exchange =
+            Exchange::new(self.caller.clone(), client, begun.cancel.clone(), line, head.trace);
         let answer = self.inner.clone().answer(exchange, id.clone(), method, params);
         let outbox = self.outbox.clone();
         self.tasks.spawn(async move {

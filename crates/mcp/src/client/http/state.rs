@@ -92,14 +92,16 @@ impl State {
         if probe {
             outset.headers.insert(VERSION, HeaderValue::from_static(eras::MODERN));
         }
-        if probe || self.era == Some(Era::Modern) {
+        let is_modern = probe || self.era == Some(Era::Modern);
+        if is_modern {
             outset.headers.insert(METHOD, encoded(method)?);
-            for (name, value) in more {
-                let name = HeaderName::try_from(name.as_str()).map_err(|_| {
-                    Failure::Protocol(format!("`{name}` cannot be a header's name"))
-                })?;
-                outset.headers.insert(name, encoded(value)?);
-            }
+        }
+        // The protocol's own are of the modern era; a trace is known in every one.
+        let more = more.iter().filter(|(name, _)| is_modern || !name.starts_with("Mcp-"));
+        for (name, value) in more {
+            let name = HeaderName::try_from(name.as_str())
+                .map_err(|_| Failure::Protocol(format!("`{name}` cannot be a header's name")))?;
+            outset.headers.insert(name, encoded(value)?);
         }
         Ok(outset)
     }

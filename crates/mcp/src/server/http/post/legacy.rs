@@ -116,6 +116,7 @@ fn work(
         Client::Legacy(session.clone()),
         begun.cancel.clone(),
         Line { outbox, progress_token },
+        head.trace,
     );
     let answer = inner.clone().answer(exchange, id.clone(), method, params);
     async move {
