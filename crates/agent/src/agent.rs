@@ -3,10 +3,10 @@
 use std::{borrow::Cow, sync::Arc};
 
 use switchboard_models::{Model, ModelError, StopReason, Usage};
-use switchboard_runtime::{RegisteredTool, ToolExecutor};
-use switchboard_toolcall::{CallContext, ToolSpec};
+use switchboard_runtime::{RegisteredTool, ToolExecutor, Work};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolSpec};
 
-use crate::{Config, Conversation, Events, Globs, run::Run};
+use crate::{Config, Conversation, Events, Globs, run::Run, trace::Traced};
 
 /// Asks a model, runs its calls and asks again. Cheap to clone.
 #[derive(Clone)]
@@ -32,6 +32,17 @@ pub struct Outcome {
     pub usage: Usage,
     /// How the model failed, where it did.
     pub error: Option<ModelError>,
+}
+
+impl Outcome {
+    /// The stable code of what went wrong, where something did.
+    fn failure(&self) -> Option<&'static str> {
+        match (self.stop, &self.error) {
+            (Stopped::Cancelled, _) => Some(ErrorKind::Cancelled.code()),
+            (_, Some(error)) => Some(error.kind.code()),
+            _ => None,
+        }
+    }
 }
 
 /// Why the loop stopped (ML-4).
@@ -75,7 +86,11 @@ impl Agent {
         events: &Events,
         cx: &CallContext,
     ) -> Outcome {
-        Run::new(self, events, cx).finish(conversation).await
+        let traced = Traced::begin(self, cx.trace.as_ref());
+        let cx = CallContext { trace: traced.place(), ..cx.clone() };
+        let outcome = Run::new(self, events, &cx).finish(conversation).await;
+        traced.end(Work::Run, outcome.usage, outcome.failure(), cx.conversation.as_deref());
+        outcome
     }
 
     /// The tools on offer, in the executor's order (ML-6).

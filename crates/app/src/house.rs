@@ -5,9 +5,10 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use switchboard_local::{HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
-use switchboard_runtime::{RulePolicy, ToolExecutor, services};
+use switchboard_runtime::{Recorder, RulePolicy, ToolExecutor, services};
+use switchboard_telemetry::Telemetry;
 
-use crate::{records::Records, settings::Loaded};
+use crate::{records::Records, settings::Loaded, telemetry::Sent};
 
 /// Everything that runs.
 pub(crate) struct House {
@@ -16,6 +17,8 @@ pub(crate) struct House {
     pub(crate) handlers: Handlers,
     /// Who answers what servers ask.
     pub(crate) answers: Arc<dyn Answers>,
+    /// Sends the rest of the telemetry when it goes.
+    _telemetry: Option<Sent>,
 }
 
 /// What surrounds the executor, where a command wants it to be something of its own.
@@ -76,8 +79,14 @@ impl House {
         let config = loaded.settings.executor.clone();
         let executor = ToolExecutor::builder().config(config).policy(policy);
         let Records { recorder, artifacts, .. } = around.records;
+        let (recorder, telemetry) = told(recorder, loaded, &mut problems);
         let executor = executor.recorder(recorder).artifacts(artifacts).build();
-        let house = Self { executor, handlers: Handlers::new(), answers: around.answers };
+        let sent = telemetry.map(|(sent, telemetry)| {
+            telemetry.know(executor.tools());
+            sent
+        });
+        let (handlers, answers) = (Handlers::new(), around.answers);
+        let house = Self { executor, handlers, answers, _telemetry: sent };
         house.add_own_tools(loaded, &mut problems);
         house.add_defined_tools(loaded, &mut problems);
         (Some(house), problems)
@@ -107,6 +116,23 @@ impl House {
             if let Err(problem) = added {
                 problems.push(format!("{}: {problem}", loaded.place_of_tool(index)));
             }
+        }
+    }
+}
+
+/// The recorder that tells OpenTelemetry of calls too, where somebody wants to hear of them.
+fn told(
+    recorder: Arc<dyn Recorder>,
+    loaded: &Loaded,
+    problems: &mut Vec<String>,
+) -> (Arc<dyn Recorder>, Option<(Sent, Arc<Telemetry>)>) {
+    match Sent::around(&recorder, &loaded.settings.telemetry) {
+        Ok(Some((sent, telemetry))) => (telemetry.clone(), Some((sent, telemetry))),
+        Ok(None) => (recorder, None),
+        Err(error) => {
+            let place = loaded.place_of_section("telemetry");
+            problems.push(format!("{place}: [telemetry]: {error}"));
+            (recorder, None)
         }
     }
 }

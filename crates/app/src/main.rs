@@ -5,6 +5,7 @@ mod environment;
 mod logging;
 mod settings;
 mod records;
+mod telemetry;
 mod house;
 mod connections;
 mod arguments;
