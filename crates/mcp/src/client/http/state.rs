@@ -198,4 +198,20 @@ mod tests {
         assert_eq!(versions(Era::Legacy("2025-06-18".to_owned())).unwrap(), "2025-06-18");
         assert_eq!(versions(Era::Modern).unwrap(), "2026-07-28");
     }
+
+    // MC-1
+    #[test]
+    fn a_trace_is_told_in_every_era() {
+        let pair = |name: &str| (name.to_owned(), "x".to_owned());
+        let headers = [pair("Mcp-Name"), pair("traceparent")];
+        for (era, names) in
+            [(Era::Modern, [true, true]), (Era::Legacy("2025-06-18".to_owned()), [false, true])]
+        {
+            let mut state = State::new(HeaderMap::new());
+            state.set_era(era);
+            let sent = state.outset_of("tools/call", &headers).unwrap().headers;
+            let told = ["mcp-name", "traceparent"].map(|name| sent.contains_key(name));
+            assert_eq!(told, names);
+        }
+    }
 }
