@@ -26,6 +26,12 @@ enum Task {
     Ci,
     /// Install what the tests need, then run all of them
     Test {
+        /// Instead of all others, run the test that asks the Ollama at this address
+        #[arg(long, value_name = "URL")]
+        ollama: Option<String>,
+        /// The model that it asks
+        #[arg(long, value_name = "NAME", default_value = "qwen3:0.6b", requires = "ollama")]
+        ollama_model: String,
         /// Only tests whose name contains one of these
         #[arg(last = true)]
         filters: Vec<String>,
@@ -43,7 +49,8 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Ci => ci::run(),
-        Task::Test { filters } => test::run(&filters),
+        Task::Test { ollama: Some(url), ollama_model, .. } => test::ollama(&url, &ollama_model),
+        Task::Test { filters, .. } => test::run(&filters),
         Task::Parts => parts::install().map(drop),
         Task::Spec { json } => spec::run(json),
     };

@@ -1,4 +1,5 @@
-//! Installs what the tests need, then runs all of them: `--all-features` turns on those with real parts too.
+//! Installs what the tests need, then runs all of them: the feature `real-parts` turns on those with real parts too. The one
+//! that needs an Ollama, which no registry has, is asked for by its address.
 //!
 //! Benchmarks only run on demand. No target flags are given, so that examples are built as what they are: with
 //! `--examples` the runner would build them as test binaries.
@@ -25,20 +26,50 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     outcome
 }
 
+/// Runs the test that asks an Ollama.
+pub(crate) fn ollama(url: &str, model: &str) -> Result<()> {
+    let mut run = asking(url, model);
+    eprintln!("{}", shell::bold(&format!("$ {run}")));
+    run.stream()
+}
+
+fn asking(url: &str, model: &str) -> Run {
+    let test = ["test", "-p", "switchboard-agent", "--features", "ollama", "--test", "ollama"];
+    let run = Run::cargo(test).environment("SWITCHBOARD_OLLAMA", url);
+    run.environment("SWITCHBOARD_OLLAMA_MODEL", model)
+}
+
 fn runners(filters: &[String]) -> Vec<Run> {
     if !Run::new("cargo").arguments(["nextest", "--version"]).succeeds() {
         return vec![filtered(
-            Run::cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]),
+            Run::cargo(["test", "--workspace", "--features", "real-parts", "--no-fail-fast"]),
             filters,
         )];
     }
     // nextest runs no doc tests. Its summary counts most, so it comes last.
     let documentation =
-        Run::cargo(["test", "--doc", "--workspace", "--all-features", "--no-fail-fast"]);
-    let rest = Run::cargo(["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"]);
+        Run::cargo(["test", "--doc", "--workspace", "--features", "real-parts", "--no-fail-fast"]);
+    let rest =
+        Run::cargo(["nextest", "run", "--workspace", "--features", "real-parts", "--no-fail-fast"]);
     vec![filtered(documentation, filters), filtered(rest, filters)]
 }
 
 fn filtered(run: Run, filters: &[String]) -> Run {
     if filters.is_empty() { run } else { run.arguments(["--"]).arguments(filters) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ollama_is_asked_only_where_its_address_is_given() {
+        let run = asking("http://127.0.0.1:11434", "qwen3:0.6b").to_string();
+        assert!(run.starts_with("SWITCHBOARD_OLLAMA=http://127.0.0.1:11434 SWITCHBOARD_OLLAMA_MODEL=qwen3:0.6b cargo test"));
+        assert!(run.contains("--features ollama --test ollama"), "{run}");
+        for run in runners(&[]) {
+            let run = run.to_string();
+            assert!(run.contains("--features real-parts") && !run.contains("ollama"), "{run}");
+        }
+    }
 }

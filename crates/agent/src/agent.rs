@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use switchboard_models::{Model, ModelError, StopReason, Usage};
+use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, Usage};
 use switchboard_runtime::{RegisteredTool, ToolExecutor, Work};
 use switchboard_toolcall::{CallContext, ErrorKind, ToolSpec};
 
@@ -14,7 +14,24 @@ pub struct Agent {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) executor: ToolExecutor,
     pub(crate) config: Arc<Config>,
-    offer: Option<Globs>,
+    pub(crate) wishes: Wishes,
+    /// What the caller runs itself.
+    pub(crate) foreign: Arc<[ToolSpec]>,
+    offers: Vec<Offer>,
+}
+
+/// Whether a tool is on offer.
+type Offer = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// How the caller of one run wants the model to be asked; the config's where unset.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// The most tokens of each turn.
+    pub max_tokens: Option<u32>,
+    /// How daring the model is.
+    pub temperature: Option<f64>,
+    /// Whether it may, or has to, call something. What it has to call it has to call first; after that it may answer.
+    pub choice: ToolChoice,
 }
 
 /// What came of a run.
@@ -26,6 +43,9 @@ pub struct Outcome {
     pub stop: Stopped,
     /// Why the last complete turn ended: an answer can be cut, or a refusal.
     pub reason: Option<StopReason>,
+    /// The calls that are left to the caller, in the model's order. Until they are answered, by
+    /// [`Conversation::reply`], the conversation says that they are not.
+    pub foreign_calls: Vec<ModelCall>,
     /// What each turn cost (ML-7).
     pub turns: Vec<Usage>,
     /// What all turns cost.
@@ -58,6 +78,8 @@ pub enum Stopped {
     Cancelled,
     /// The model made the same call again and again.
     Repeats,
+    /// The model called tools that the caller runs itself.
+    Foreign,
     /// The model could not be asked.
     ModelFailed,
 }
@@ -65,13 +87,38 @@ pub enum Stopped {
 impl Agent {
     /// An agent that offers every tool of the executor.
     pub fn new(model: Arc<dyn Model>, executor: ToolExecutor, config: Config) -> Self {
-        Self { model, executor, config: Arc::new(config), offer: None }
+        let (wishes, foreign) = (Wishes::default(), Arc::default());
+        Self { model, executor, config: Arc::new(config), wishes, foreign, offers: Vec::new() }
     }
 
     /// The same agent, with only those tools that `tools` matches; calls of others find nothing (ML-9).
     #[must_use]
-    pub fn offering(mut self, tools: Globs) -> Self {
-        self.offer = Some(tools);
+    pub fn offering(self, tools: Globs) -> Self {
+        self.offering_where(move |name| tools.matches(name))
+    }
+
+    /// The same agent, with only those of its tools for which `is_offered` holds too.
+    #[must_use]
+    pub fn offering_where(
+        mut self,
+        is_offered: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.offers.push(Arc::new(is_offered));
+        self
+    }
+
+    /// The same agent, with tools that the caller runs itself: the model is shown them too, and a turn that calls one
+    /// ends the run once our own calls of that turn are done. Where both have a name, it is the caller's.
+    #[must_use]
+    pub fn with_foreign_tools(mut self, tools: Vec<ToolSpec>) -> Self {
+        self.foreign = tools.into();
+        self
+    }
+
+    /// The same agent, asking as a caller wishes.
+    #[must_use]
+    pub fn wishing(mut self, wishes: Wishes) -> Self {
+        self.wishes = wishes;
         self
     }
 
@@ -93,16 +140,21 @@ impl Agent {
         outcome
     }
 
+    /// Whether one of our tools is on offer under this name.
+    pub fn offers_tool(&self, name: &str) -> bool {
+        self.offered().iter().any(|tool| **tool.name() == *name)
+    }
+
     /// The tools on offer, in the executor's order (ML-6).
     pub(crate) fn offered(&self) -> Vec<Arc<RegisteredTool>> {
         let mut tools = self.executor.tools().all();
-        tools.retain(|tool| self.offers(tool.name()));
+        tools.retain(|tool| self.offers(tool.name()) && !self.is_foreign(tool.name()));
         tools
     }
 
     /// Whether the model may call what this name finds.
     pub(crate) fn may_call(&self, name: &str) -> bool {
-        if self.offer.is_none() {
+        if self.offers.is_empty() {
             return true;
         }
         match self.executor.tools().lookup(name) {
@@ -113,7 +165,12 @@ impl Agent {
     }
 
     fn offers(&self, name: &str) -> bool {
-        self.offer.as_ref().is_none_or(|offer| offer.matches(name))
+        self.offers.iter().all(|is_offered| is_offered(name))
+    }
+
+    /// Whether the caller runs what has this name.
+    pub(crate) fn is_foreign(&self, name: &str) -> bool {
+        self.foreign.iter().any(|tool| tool.name == name)
     }
 }
 

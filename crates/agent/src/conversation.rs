@@ -7,13 +7,16 @@
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
-use switchboard_models::{AiMessage, Message, ModelCall, ToolReply};
+use switchboard_models::{AiMessage, Message, ModelCall, ToolReply, UserMessage};
 
 use crate::repair;
 
 /// What stands in a slot that nobody filled.
 pub(crate) const UNKNOWN: &str =
     "Error: no result of this call was kept; side effects may have happened";
+
+/// What stands in the slot of a call that is the caller's to run.
+const LEFT: &str = "Error: this call was left to the caller, which has not said what became of it";
 
 /// What was said so far. Serializes as the list of its messages; reading one repairs what is broken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,8 +35,8 @@ impl Conversation {
     }
 
     /// The user says something.
-    pub fn say(&mut self, text: impl Into<String>) {
-        self.0.push(Message::User(text.into()));
+    pub fn say(&mut self, message: impl Into<UserMessage>) {
+        self.0.push(Message::User(message.into()));
     }
 
     /// The model is reminded of something in the middle.
@@ -44,6 +47,21 @@ impl Conversation {
     /// Everything that was said, in order.
     pub fn messages(&self) -> &[Message] {
         &self.0
+    }
+
+    /// Says what became of a call that was left to the caller; false where no call awaits that.
+    pub fn reply(&mut self, reply: ToolReply) -> bool {
+        let left = self.0.iter_mut().rev().find_map(|message| match message {
+            Message::Tool(slot) if slot.tool_call_id == reply.tool_call_id => Some(slot),
+            _ => None,
+        });
+        match left {
+            Some(slot) if slot.is_error && slot.content == LEFT => {
+                *slot = reply;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Whether it is the model's turn to speak.
@@ -96,6 +114,12 @@ impl<'a> Slots<'a> {
         let tool_call_id = self.calls[position].id.clone();
         self.replies[position] = Message::Tool(ToolReply { tool_call_id, ..reply });
         self.filled[position] = true;
+    }
+
+    /// Leaves the call to the caller.
+    pub(crate) fn leave(&mut self, position: usize) {
+        let content = LEFT.to_owned();
+        self.fill(position, ToolReply { content, is_error: true, ..ToolReply::default() });
     }
 
     /// The calls whose slots still say that nothing is known.

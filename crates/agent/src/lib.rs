@@ -15,7 +15,7 @@ pub mod event;
 pub mod config;
 pub mod globs;
 
-pub use agent::{Agent, Outcome, Stopped};
+pub use agent::{Agent, Outcome, Stopped, Wishes};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use event::{Event, Events};

@@ -24,6 +24,8 @@ pub(crate) struct Step {
 /// What is done about all of them.
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
+    /// The positions of those that are left to the caller.
+    pub(crate) foreign: Vec<usize>,
     /// Whether one of them came too often.
     pub(crate) repeats: bool,
 }
@@ -77,8 +79,13 @@ pub(crate) fn not_run(name: &str, why: &str) -> ToolError {
 
 /// Decides for each call.
 pub(crate) fn calls(run: &mut Run<'_>, calls: &[ModelCall], held: Option<&Held>) -> Plan {
-    let mut plan = Plan { steps: Vec::with_capacity(calls.len()), repeats: false };
+    let steps = Vec::with_capacity(calls.len());
+    let mut plan = Plan { steps, foreign: Vec::new(), repeats: false };
     for (position, call) in calls.iter().enumerate() {
+        if held.is_none() && run.agent.is_foreign(&call.name) {
+            plan.foreign.push(position);
+            continue;
+        }
         let (tool_call, problem) = match call.to_tool_call() {
             Ok(call) => (call, None),
             Err(unparsable) => {

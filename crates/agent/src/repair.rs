@@ -12,9 +12,9 @@ pub(crate) fn conversation(messages: Vec<Message>) -> Conversation {
     while let Some(message) = messages.next() {
         match message {
             Message::System(text) => conversation.remind(text),
-            Message::User(text) => {
+            Message::User(message) => {
                 asked = true;
-                conversation.say(text);
+                conversation.say(message);
             }
             Message::Ai(message) => {
                 let mut replies = Vec::new();

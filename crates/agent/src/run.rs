@@ -1,6 +1,7 @@
 //! One run of the loop.
 
 use std::{
+    borrow::Cow,
     pin::pin,
     sync::{Mutex, PoisonError},
 };
@@ -9,7 +10,7 @@ use serde_json::Value;
 use switchboard_models::{
     AiMessage, FailureKind, Message, ModelError, Request, StopReason, ToolChoice, Turn, Usage,
 };
-use switchboard_runtime::Work;
+use switchboard_runtime::{Work, validate::Check};
 use switchboard_toolcall::{CallContext, CancellationToken, ErrorKind};
 use tokio::time::{Instant, sleep_until};
 
@@ -81,8 +82,8 @@ impl<'a> Run<'a> {
                 let stopped = if last { Stopped::MaxIterations } else { Stopped::Answer };
                 return Outcome { answer: Some(answer), ..self.stopped(stopped) };
             }
-            if let Some(stopped) = self.take_calls(turn, last, conversation).await {
-                return self.stopped(stopped);
+            if let Some(outcome) = self.take_calls(turn, last, conversation).await {
+                return outcome;
             }
         }
     }
@@ -95,8 +96,13 @@ impl<'a> Run<'a> {
         said: &Mutex<String>,
     ) -> Option<Result<Turn, ModelError>> {
         let tools = self.agent.offered();
-        let specs: Vec<_> = tools.iter().map(|tool| shown_spec(tool)).collect();
+        let ours = tools.iter().map(|tool| shown_spec(tool));
+        let specs: Vec<_> = ours.chain(self.agent.foreign.iter().map(Cow::Borrowed)).collect();
         let validate = |name: &str, args: &Value| {
+            if let Some(spec) = self.agent.foreign.iter().find(|spec| spec.name == name) {
+                let check = Check::compile(&spec.parameters, spec.settings.strictness);
+                return check.is_ok_and(|check| check.accepts(args));
+            }
             let tool = tools.iter().find(|tool| **tool.name() == *name);
             args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.accepts(args)))
         };
@@ -104,9 +110,9 @@ impl<'a> Run<'a> {
             .with_tools(specs.iter().map(AsRef::as_ref))
             .with_validation(&validate);
         request.stream = self.agent.config.stream;
-        if last {
-            request.choice = ToolChoice::Never;
-        }
+        request.choice = self.choice(last);
+        request.max_tokens = self.agent.wishes.max_tokens;
+        request.temperature = self.agent.wishes.temperature;
         let tell = |event| {
             if let switchboard_models::Event::Text(text) = &event {
                 said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
@@ -131,6 +137,16 @@ impl<'a> Run<'a> {
         turn
     }
 
+    /// The caller's choice holds for the first turn, or the model could never answer; the last is without tools.
+    fn choice(&self, last: bool) -> ToolChoice {
+        match &self.agent.wishes.choice {
+            _ if last => ToolChoice::Never,
+            ToolChoice::Never => ToolChoice::Never,
+            wish if self.turns.is_empty() => wish.clone(),
+            _ => ToolChoice::Auto,
+        }
+    }
+
     fn account(&mut self, turn: &Turn) {
         self.turns.push(turn.usage);
         self.reason = Some(turn.stop.clone());
@@ -145,19 +161,28 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Replies to every call of a turn, and says whether to stop after that.
+    /// Replies to every call of a turn, or leaves it to the caller, and says whether to stop after that.
     async fn take_calls(
         &mut self,
         turn: Turn,
         last: bool,
         conversation: &mut Conversation,
-    ) -> Option<Stopped> {
+    ) -> Option<Outcome> {
         let held = self.held(&turn.stop, last);
         let mut slots = conversation.append(turn.message);
         let plan = plan::calls(self, slots.calls(), held.as_ref());
+        for position in &plan.foreign {
+            slots.leave(*position);
+        }
         self.run_calls(plan.steps, &mut slots).await;
         let repeats = plan.repeats.then_some(Stopped::Repeats);
-        held.and_then(|held| held.stops()).or(self.is_over()).or(repeats)
+        let stopped = held.and_then(|held| held.stops()).or(self.is_over());
+        if plan.foreign.is_empty() || stopped.is_some() {
+            return stopped.or(repeats).map(|stopped| self.stopped(stopped));
+        }
+        let calls = slots.calls();
+        let foreign_calls = plan.foreign.iter().map(|position| calls[*position].clone()).collect();
+        Some(Outcome { foreign_calls, ..self.stopped(Stopped::Foreign) })
     }
 
     /// Why no call of this turn is run, if so.
@@ -199,7 +224,8 @@ impl<'a> Run<'a> {
 
     fn stopped(&self, stop: Stopped) -> Outcome {
         let (reason, turns, usage) = (self.reason.clone(), self.turns.clone(), self.total());
-        Outcome { answer: None, stop, reason, turns, usage, error: None }
+        let foreign_calls = Vec::new();
+        Outcome { answer: None, stop, reason, foreign_calls, turns, usage, error: None }
     }
 
     fn failed(&self, error: ModelError) -> Outcome {

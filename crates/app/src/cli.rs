@@ -1,15 +1,20 @@
 //! What can be written on the command line.
 
 mod asking;
+mod calls;
 
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use clap_complete::Shell;
 use switchboard_gateway::access::Rate;
+use switchboard_local::FaultRule;
 use switchboard_toolcall::HumanDuration;
 
 pub(crate) use asking::{Ask, Asked, Chat};
+pub(crate) use calls::{
+    Calls, CallsAction, Export, Form, Format, Gc, Policy, PolicyAction, PolicyTest, ShowCall, Stats,
+};
 
 /// Runs the tools that AI models call, through one safe executor.
 #[derive(Debug, Parser)]
@@ -28,6 +33,7 @@ pub(crate) use asking::{Ask, Asked, Chat};
   switchboard chat
   switchboard import claude
   switchboard tools --config ~/.cursor/mcp.json
+  switchboard calls --failed --since 1h
   switchboard doctor
 
 Exit status: 0 success, 1 the tool or the answer failed, 2 wrong usage or config."
@@ -41,6 +47,20 @@ pub(crate) struct Cli {
     /// When to use colours; NO_COLOR is heeded
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     pub(crate) color: ColorChoice,
+
+    /// Serve the recorded calls of a file in place of the real tools; no server is started, nothing recorded. The
+    /// file is one of `switchboard calls export`, as jsonl or --as mocks
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
+    pub(crate) replay: Option<PathBuf>,
+
+    /// Let calls go wrong on purpose: 'GLOB: 10% timeout, 5% error'. Faults: timeout, error, unavailable,
+    /// slow DURATION, garbage. May be repeated; the first that knows a tool decides
+    #[arg(long, value_name = "RULE", global = true, hide_short_help = true)]
+    pub(crate) fault: Vec<FaultRule>,
+
+    /// The same number gives the same faults again
+    #[arg(long, value_name = "N", global = true, hide_short_help = true)]
+    pub(crate) fault_seed: Option<u64>,
 
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -71,6 +91,10 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Make, list and revoke the tokens that clients of `serve` bear
     Token(Token),
+    /// Show what was called and what came of it
+    Calls(Calls),
+    /// Try the rules of [policy] on what was called
+    Policy(Policy),
 }
 
 #[derive(Debug, Args)]
@@ -122,6 +146,10 @@ pub(crate) struct Call {
     /// How long the call may take, such as 500ms, 5s or 2m
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<HumanDuration>,
+
+    /// Your word for this very act: called again with it, the tool does not run again but the first answer is given
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
 }
 
 #[derive(Debug, Args)]

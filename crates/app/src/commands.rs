@@ -12,6 +12,9 @@ mod import;
 mod completions;
 mod serve;
 mod token;
+mod calls;
+mod policy;
+mod known;
 
 use std::process::ExitCode;
 
@@ -34,5 +37,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Completions(completions) => completions::run(completions),
         Command::Serve(serve) => serve::run(serve, cli),
         Command::Token(token) => token::run(token),
+        Command::Calls(calls) => calls::run(calls, cli),
+        Command::Policy(policy) => policy::run(policy, cli),
     }
 }

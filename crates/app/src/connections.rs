@@ -10,11 +10,12 @@ use std::{
 };
 
 use anyhow::Context;
+use indexmap::IndexMap;
 use switchboard_mcp::{
-    client::{GivenUp, Server, Servers, State, Surroundings, config::Start},
+    client::{GivenUp, Server, ServerConfig, Servers, State, Surroundings, config::Start},
     guard::Guard,
 };
-use switchboard_runtime::ToolManager;
+use switchboard_runtime::{ServerSettings, ToolManager};
 use tokio::{runtime, signal, sync::watch};
 
 use crate::{
@@ -40,20 +41,7 @@ impl House {
     pub(crate) fn connect(&self, loaded: &Loaded, needs: Needs<'_>) -> anyhow::Result<Connections> {
         let given_up = watch::Sender::default();
         let around = self.surroundings(loaded, &given_up);
-        let mut configs = loaded.settings.servers.clone();
-        let mut answers = questions::Answers::new(&loaded.inputs);
-        for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
-            let is_needed = needs.includes(name);
-            config.start = match needs {
-                Needs::AsSet => config.start,
-                _ if is_needed => Start::Eager,
-                _ => Start::OnDemand,
-            };
-            if is_needed {
-                let place = || format!("{}: server `{name}`", loaded.place_of_server(name));
-                inputs::fill(config, &mut |id| answers.to(id)).with_context(place)?;
-            }
-        }
+        let configs = configs(loaded, needs)?;
         let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
         Ok(Connections { servers, given_up })
     }
@@ -80,6 +68,25 @@ impl House {
     }
 }
 
+/// The settings of all servers, with what was asked for filled in.
+fn configs(loaded: &Loaded, needs: Needs<'_>) -> anyhow::Result<IndexMap<String, ServerConfig>> {
+    let mut configs = loaded.settings.servers.clone();
+    let mut answers = questions::Answers::new(&loaded.inputs);
+    for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
+        let is_needed = needs.includes(name);
+        config.start = match needs {
+            Needs::AsSet => config.start,
+            _ if is_needed => Start::Eager,
+            _ => Start::OnDemand,
+        };
+        if is_needed {
+            let place = || format!("{}: server `{name}`", loaded.place_of_server(name));
+            inputs::fill(config, &mut |id| answers.to(id)).with_context(place)?;
+        }
+    }
+    Ok(configs)
+}
+
 /// What people are told, with the tools and servers that remain (SPEC §12).
 fn block(given_up: &GivenUp, tools: &ToolManager) -> String {
     let all = tools.all();
@@ -93,8 +100,24 @@ fn block(given_up: &GivenUp, tools: &ToolManager) -> String {
 
 impl Connections {
     /// All servers that are used, in the order of the config.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Server>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Server>> {
         self.servers.all()
+    }
+
+    /// Puts the servers of a new config in the place of the old ones, as soon as `commit` has taken what it has to know
+    /// of them. Those whose settings are as they were stay connected.
+    ///
+    /// # Errors
+    /// The settings of a server make no sense, or `commit` refuses; then all is as before.
+    pub(crate) fn exchange(
+        &self,
+        loaded: &Loaded,
+        commit: impl FnOnce(Vec<(Arc<str>, ServerSettings)>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let exchange = self.servers.prepare(configs(loaded, Needs::AsSet)?)?;
+        commit(exchange.settings())?;
+        self.servers.exchange(exchange);
+        Ok(())
     }
 
     /// The servers themselves, for who runs on beside them.
@@ -130,7 +153,8 @@ impl Connections {
 
     /// Waits until people have read of every server that was given up: a server counts as given up a moment before.
     async fn told(&self) {
-        for server in self.all().filter(|server| matches!(server.state(), State::GivenUp(_))) {
+        let given_up = |server: &Arc<Server>| matches!(server.state(), State::GivenUp(_));
+        for server in self.all().into_iter().filter(given_up) {
             let name = &**server.name();
             let is_told = |told: &Vec<GivenUp>| told.iter().any(|given_up| given_up.server == name);
             // The sender is ours, so it is there.
@@ -140,7 +164,8 @@ impl Connections {
 
     /// What the spinner says.
     fn waiting(&self) -> String {
-        let away = self.all().filter(|server| matches!(server.state(), State::Connecting));
+        let all = self.all();
+        let away = all.iter().filter(|server| matches!(server.state(), State::Connecting));
         let away: Vec<_> = away.map(|server| &**server.name()).collect();
         match &away[..] {
             [one] => format!("connecting to {one}…"),

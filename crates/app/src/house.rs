@@ -1,14 +1,18 @@
 //! The wiring: settings → executor with its tools.
 
+mod replayed;
+
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use switchboard_gateway::RuleSet;
 use switchboard_local::{HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
-use switchboard_runtime::{Recorder, RulePolicy, ToolExecutor, services};
+use switchboard_runtime::{Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services};
 use switchboard_telemetry::Telemetry;
+use switchboard_toolcall::Tool;
 
-use crate::{records::Records, settings::Loaded, telemetry::Sent};
+use crate::{connections::Connections, records::Records, settings::Loaded, telemetry::Sent};
 
 /// Everything that runs.
 pub(crate) struct House {
@@ -17,6 +21,10 @@ pub(crate) struct House {
     pub(crate) handlers: Handlers,
     /// Who answers what servers ask.
     pub(crate) answers: Arc<dyn Answers>,
+    /// What may run.
+    policy: Arc<SwapPolicy>,
+    /// Whether callers come from elsewhere.
+    is_open: bool,
     /// Sends the rest of the telemetry when it goes.
     _telemetry: Option<Sent>,
 }
@@ -27,12 +35,14 @@ pub(crate) struct Around {
     pub(crate) records: Records,
     /// Who answers what servers ask.
     pub(crate) answers: Arc<dyn Answers>,
+    /// Whether callers come from elsewhere, so that the rules of `[serve]` hold too.
+    pub(crate) is_open: bool,
 }
 
 impl Around {
     /// As the settings say, with nobody to answer servers.
     fn usual(loaded: &Loaded) -> Self {
-        Self { records: Records::of(loaded), answers: Arc::new(NoAnswers) }
+        Self { records: Records::of(loaded), answers: Arc::new(NoAnswers), is_open: false }
     }
 }
 
@@ -69,55 +79,95 @@ impl House {
             problems.push(format!("{place}: `executor.max_concurrent`: nothing could run with 0"));
         }
         problems.extend(servers(loaded));
-        let policy = match rules(loaded) {
+        let policy = match policy(loaded, around.is_open) {
             Ok(policy) => policy,
             Err(problem) => {
                 problems.push(problem);
                 return (None, problems);
             }
         };
+        let policy = Arc::new(SwapPolicy::new(policy));
         let config = loaded.settings.executor.clone();
-        let executor = ToolExecutor::builder().config(config).policy(policy);
-        let Records { recorder, artifacts, .. } = around.records;
-        let (recorder, telemetry) = told(recorder, loaded, &mut problems);
-        let executor = executor.recorder(recorder).artifacts(artifacts).build();
-        let sent = telemetry.map(|(sent, telemetry)| {
+        let mut executor = ToolExecutor::builder().config(config).policy(policy.clone());
+        if let Some(faults) = loaded.faults.clone() {
+            executor = executor.wrap_tools(Arc::new(move |name, tool| faults.wrap(name, tool)));
+        }
+        let Records { recorder, artifacts, .. } = &around.records;
+        let (recorder, telemetry) = told(recorder.clone(), loaded, &mut problems);
+        let executor = executor.recorder(recorder).artifacts(artifacts.clone()).build();
+        let _telemetry = telemetry.map(|(sent, telemetry)| {
             telemetry.know(executor.tools());
             sent
         });
-        let (handlers, answers) = (Handlers::new(), around.answers);
-        let house = Self { executor, handlers, answers, _telemetry: sent };
-        house.add_own_tools(loaded, &mut problems);
-        house.add_defined_tools(loaded, &mut problems);
+        let Around { answers, is_open, .. } = around;
+        let house =
+            Self { executor, handlers: Handlers::new(), answers, policy, is_open, _telemetry };
+        match &loaded.replay {
+            Some(replay) => house.add_replayed_tools(replay, loaded, &mut problems),
+            None => house.add_local_tools(loaded, &mut problems),
+        }
         (Some(house), problems)
     }
 
-    /// Adds the built-in tools and the runtime's own, as tools and as handlers for defined ones.
-    fn add_own_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
-        let builtins = builtins::all(&loaded.settings.builtins);
-        builtins::register(&builtins, &self.handlers);
-        let services = services::all(&self.executor);
-        for service in &services {
-            self.handlers.register_tool(HandlerKind::Internal, service.clone());
-        }
-        for tool in builtins.into_iter().chain(services) {
-            if let Err(error) = self.executor.tools().add_shared(tool) {
-                problems.push(error.to_string());
+    fn add_local_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
+        for local in local_tools(loaded, &self.executor, &self.handlers, problems) {
+            if let Err(error) = self.executor.tools().add_shared(local.tool) {
+                let place = local.place.map(|place| format!("{place}: ")).unwrap_or_default();
+                problems.push(format!("{place}{error}"));
             }
         }
     }
 
-    fn add_defined_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
-        for (index, definition) in loaded.settings.tools.iter().enumerate() {
-            let added = match definition.clone().into_tool(&self.handlers) {
-                Ok(tool) => self.executor.tools().add_shared(tool).map_err(|e| e.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            if let Err(problem) = added {
-                problems.push(format!("{}: {problem}", loaded.place_of_tool(index)));
-            }
+    /// Puts a new config in the place of the old one, all of it or nothing.
+    ///
+    /// # Errors
+    /// Something in the config cannot be used; then all is as before.
+    pub(crate) fn reload(&self, loaded: &Loaded, connections: &Connections) -> anyhow::Result<()> {
+        let mut problems = servers(loaded);
+        let policy = policy(loaded, self.is_open).map_err(|problem| problems.push(problem)).ok();
+        let tools = local_tools(loaded, &self.executor, &Handlers::new(), &mut problems);
+        let Some(policy) = policy.filter(|_| problems.is_empty()) else {
+            return Err(anyhow!(problems.join("\n       ")));
+        };
+        let tools = tools.into_iter().map(|local| local.tool).collect();
+        connections.exchange(loaded, |servers| {
+            self.executor.tools().replace(tools, servers)?;
+            self.policy.swap(policy);
+            self.executor.reconfigure(loaded.settings.executor.clone());
+            Ok(())
+        })
+    }
+}
+
+/// A tool of this process, and where the config defines it.
+struct Local {
+    tool: Arc<dyn Tool>,
+    place: Option<String>,
+}
+
+/// The built-in tools, the runtime's own and those that the config defines, in order.
+fn local_tools(
+    loaded: &Loaded,
+    executor: &ToolExecutor,
+    handlers: &Handlers,
+    problems: &mut Vec<String>,
+) -> Vec<Local> {
+    let builtins = builtins::all(&loaded.settings.builtins);
+    builtins::register(&builtins, handlers);
+    let services = services::all(executor);
+    for service in &services {
+        handlers.register_tool(HandlerKind::Internal, service.clone());
+    }
+    let own = builtins.into_iter().chain(services).map(|tool| Local { tool, place: None });
+    let mut tools: Vec<_> = own.collect();
+    for (index, definition) in loaded.settings.tools.iter().enumerate() {
+        let place = loaded.place_of_tool(index);
+        match definition.clone().into_tool(handlers) {
+            Ok(tool) => tools.push(Local { tool, place: Some(place) }),
+            Err(error) => problems.push(format!("{place}: {error}")),
         }
     }
+    tools
 }
 
 /// The recorder that tells OpenTelemetry of calls too, where somebody wants to hear of them.
@@ -170,6 +220,20 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
         return Some("nothing could run with `max_concurrent = 0`".to_owned());
     }
     config.kind().err()
+}
+
+/// What may run: the rules of `[policy]`, and for callers from elsewhere those of `[serve]` too.
+fn policy(loaded: &Loaded, is_open: bool) -> Result<Box<dyn Policy>, String> {
+    let rules = rules(loaded)?;
+    let serve = &loaded.settings.serve;
+    if !is_open || (serve.allow_if.is_empty() && serve.deny_if.is_empty()) {
+        return Ok(Box::new(rules));
+    }
+    let place = loaded.place_of_section("serve");
+    let rules = RuleSet::new(&serve.allow_if, &serve.deny_if, rules);
+    rules
+        .map(|rules| Box::new(rules) as Box<dyn Policy>)
+        .map_err(|error| format!("{place}: {error}"))
 }
 
 /// The rules of `[policy]`.

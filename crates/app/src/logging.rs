@@ -22,6 +22,8 @@ pub(crate) fn start(cli: &Cli) {
         | Command::Doctor(_)
         | Command::Import(_)
         | Command::Token(_)
+        | Command::Calls(_)
+        | Command::Policy(_)
         | Command::Completions(_) => "warn",
     };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());

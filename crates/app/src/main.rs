@@ -4,6 +4,7 @@ mod cli;
 mod environment;
 mod logging;
 mod settings;
+mod rehearsal;
 mod records;
 mod telemetry;
 mod house;

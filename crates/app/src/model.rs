@@ -9,6 +9,7 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, anyhow, bail};
 use switchboard_agent::Globs;
+use switchboard_gateway::Models;
 use switchboard_models::{Model, ModelConfig, Provider, Secret, connect};
 use switchboard_runtime::lookup::close_names;
 use switchboard_testkit::Script;
@@ -79,6 +80,23 @@ fn configured(name: &str, config: &ModelConfig, loaded: &Loaded) -> anyhow::Resu
     let tools = tools.context("`tools`").with_context(place)?;
     let model = ready(config.clone()).with_context(place)?;
     Ok(Chosen { name: name.to_owned(), model, tools })
+}
+
+/// The models of the config, for clients of the gateway; each is connected when it is first asked.
+///
+/// # Errors
+/// A pattern of a model's `tools` is none.
+pub(crate) fn for_chat(loaded: &Loaded) -> anyhow::Result<Models> {
+    let mut models = Models::new(loaded.settings.agent.clone());
+    for (name, config) in &loaded.settings.models {
+        let place = || format!("{}: model `{name}`", loaded.place_of_model(name));
+        let tools = config.tools.as_deref().map(Globs::new).transpose();
+        let tools = tools.context("`tools`").with_context(place)?;
+        let config = config.clone();
+        let connect = move || ready(config.clone()).map_err(Into::into);
+        models.add(name, tools, Box::new(connect));
+    }
+    Ok(models)
 }
 
 /// A model that no config knows.

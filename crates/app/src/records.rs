@@ -23,7 +23,8 @@ impl Records {
     /// As `[audit]` says. Touches no file before the first call.
     pub(crate) fn of(loaded: &Loaded) -> Self {
         let config = loaded.settings.audit.clone();
-        if !config.enabled {
+        // What is played again did not happen, and has no place among what did.
+        if !config.enabled || loaded.replay.is_some() {
             return Self::in_memory(Arc::new(MemoryRecorder::default()));
         }
         let Some(folder) = folder(loaded) else { return Self::in_memory(Arc::new(Nowhere)) };

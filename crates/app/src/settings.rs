@@ -27,13 +27,13 @@ use serde::Deserialize;
 use switchboard_agent::Config as AgentConfig;
 use switchboard_audit::Config as AuditConfig;
 use switchboard_gateway::Config as ServeConfig;
-use switchboard_local::{BuiltinsConfig, ToolDefinition};
+use switchboard_local::{BuiltinsConfig, Faults, ToolDefinition};
 use switchboard_mcp::client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;
 
-use crate::environment;
+use crate::{environment, rehearsal::Replay};
 use foreign::Workspace;
 use inputs::Input;
 use node::{Content, Key, Node};
@@ -83,6 +83,10 @@ pub(crate) struct Loaded {
     models: BTreeMap<String, usize>,
     /// What `${input:…}` in the servers are, where the config is VS Code's.
     pub(crate) inputs: Vec<Input>,
+    /// What `--replay` serves in place of the real tools.
+    pub(crate) replay: Option<Replay>,
+    /// What `--fault` lets go wrong.
+    pub(crate) faults: Option<Faults>,
 }
 
 impl Loaded {

@@ -53,7 +53,7 @@ pub(crate) async fn turn(
                     }
                     cx.cancel.cancel();
                 }
-                _ = steps.tick() => screen.step(),
+                _ = steps.tick(), if screen.is_watched() => screen.step(),
             }
         }
     };

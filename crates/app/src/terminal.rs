@@ -46,7 +46,7 @@ pub(crate) fn print(text: &str) -> Result<(), WriteError> {
 /// Writes text to stdout as it is.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn write(text: &str) -> Result<(), WriteError> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes());

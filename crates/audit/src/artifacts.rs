@@ -45,23 +45,16 @@ impl Artifacts {
             return Err(Error::TooLarge { size, most: self.most });
         }
         let media_type = content.media_type.replace(['\n', '\r'], " ");
-        let mut hasher = Sha256::new();
-        hasher.update(media_type.as_bytes());
-        hasher.update(b"\n");
-        hasher.update(&content.bytes);
-        let digest = hex(hasher.finalize().into());
-        let id = String::from_utf8_lossy(&digest[..DIGITS]).into_owned();
+        let parts = [media_type.as_bytes(), b"\n", &content.bytes];
+        let id = id_of(&parts);
         let path = self.path(&id);
-        // A fresh date keeps it from being collected before its record is written.
-        let touched = File::options().append(true).open(&path);
-        if touched.and_then(|file| file.set_modified(SystemTime::now())).is_ok() {
+        if touch(&path, size + media_type.len() as u64 + 1).is_ok_and(|is_whole| is_whole) {
             return Ok(id);
         }
         if let Some(folder) = path.parent() {
             create_folder(folder)?;
         }
-        write(&path, &[media_type.as_bytes(), b"\n", &content.bytes])
-            .map_err(Error::file("write", &path))?;
+        write(&path, &parts).map_err(Error::file("write", &path))?;
         Ok(id)
     }
 
@@ -70,14 +63,16 @@ impl Artifacts {
         if id.len() != DIGITS || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(None);
         }
-        let path = self.path(&id.to_ascii_lowercase());
+        let id = id.to_ascii_lowercase();
+        let path = self.path(&id);
         let whole = match fs::read(&path) {
             Ok(whole) => Bytes::from(whole),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::file("read", &path)(error)),
         };
-        let Some(line) = whole.iter().position(|byte| *byte == b'\n') else {
-            return Err(Error::damaged(&path, "it has no media type"));
+        let line = whole.iter().position(|byte| *byte == b'\n');
+        let Some(line) = line.filter(|_| id_of(&[&whole]) == id) else {
+            return Err(Error::damaged(&path, "its content is not what was kept"));
         };
         let media_type = String::from_utf8_lossy(&whole[..line]).into_owned();
         Ok(Some(Stored { media_type, bytes: whole.slice(line + 1..) }))
@@ -103,6 +98,21 @@ impl Artifacts {
     fn path(&self, id: &str) -> PathBuf {
         self.folder.join(&id[..2]).join(id)
     }
+}
+
+/// The id of what the parts make up.
+fn id_of(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    let digest = hex(hasher.finalize().into());
+    String::from_utf8_lossy(&digest[..DIGITS]).into_owned()
+}
+
+/// Marks a file as new, so that it is not collected before its record is written; false where it is not whole.
+fn touch(path: &Path, size: u64) -> io::Result<bool> {
+    let file = File::options().append(true).open(path)?;
+    file.set_modified(SystemTime::now())?;
+    Ok(file.metadata()?.len() == size)
 }
 
 /// A file of an artifact; what a dying process left half-written is one too.
@@ -150,6 +160,13 @@ mod tests {
         for nothing in ["", "../../../etc/passwd", &"0".repeat(32)] {
             assert_eq!(artifacts.read(nothing).unwrap(), None);
         }
+        fs::write(artifacts.path(&id), "text/plain\nhellO").unwrap();
+        let error = artifacts.read(&id).unwrap_err().to_string();
+        assert!(error.contains("its content is not what was kept"), "{error}");
+        // What is not whole is written again.
+        fs::write(artifacts.path(&id), "text/p").unwrap();
+        artifacts.keep(&stored("text/plain", b"hello")).unwrap();
+        assert_eq!(artifacts.read(&id).unwrap(), Some(stored("text/plain", b"hello")));
         let error = artifacts.keep(&stored("text/plain", b"hello world")).unwrap_err();
         assert_eq!(error.to_string(), "11 bytes are more than the 10 that one artifact may have");
     }

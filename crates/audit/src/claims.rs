@@ -4,7 +4,7 @@
 
 use std::{
     fs, io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
@@ -76,20 +76,29 @@ pub(crate) fn release(layout: &Layout, claim: &Claim, _held: &Guard) -> Result<(
 }
 
 /// Removes claims whose time is over.
-pub(crate) fn collect(layout: &Layout, _held: &Guard) {
-    let now = microseconds(SystemTime::now());
+pub(crate) fn collect(layout: &Layout) -> Result<(), Error> {
     for file in fs::read_dir(layout.claims()).into_iter().flatten().flatten() {
-        let over = match fs::read(file.path()).map(|text| serde_json::from_slice::<Claimant>(&text))
-        {
-            Ok(Ok(claimant)) => claimant.until <= now,
-            // What a dying process left half-written.
-            _ => file.metadata().and_then(|file| file.modified()).is_ok_and(|modified| {
-                modified.elapsed().is_ok_and(|age| age > Duration::from_secs(3600))
-            }),
-        };
-        if over {
-            _ = fs::remove_file(file.path());
+        let path = file.path();
+        if is_over(&path) {
+            // Looked at again under the lock: somebody may just have taken the key anew.
+            let _guard = layout.lock()?;
+            if is_over(&path) {
+                _ = fs::remove_file(&path);
+            }
         }
+    }
+    Ok(())
+}
+
+fn is_over(path: &Path) -> bool {
+    let claimant = fs::read(path).map(|text| serde_json::from_slice::<Claimant>(&text));
+    match claimant {
+        Ok(Ok(claimant)) => claimant.until <= microseconds(SystemTime::now()),
+        // What a dying process left half-written.
+        Ok(Err(_)) => fs::metadata(path).and_then(|file| file.modified()).is_ok_and(|modified| {
+            modified.elapsed().is_ok_and(|age| age > Duration::from_secs(3600))
+        }),
+        Err(_) => false,
     }
 }
 

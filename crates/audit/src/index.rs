@@ -5,7 +5,12 @@ mod feed;
 
 pub(crate) use feed::segments;
 
-use std::{fs, path::Path, path::PathBuf, time::Duration};
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rusqlite::{Connection, ErrorCode};
 use tracing::warn;
@@ -51,12 +56,14 @@ impl Index {
         move |source| Error::Index { tried, path, source }
     }
 
-    /// Forgets what a dropped segment held.
-    pub(crate) fn forget(&mut self, segment: u64) -> Result<(), Error> {
+    /// Forgets what a dropped segment held, whose last tick was `until`.
+    pub(crate) fn forget(&mut self, segment: u64, until: u64) -> Result<(), Error> {
         let tried = self.tried("change");
         let mut forget = || {
             let change = self.connection.transaction()?;
-            change.execute("DELETE FROM calls WHERE segment = ?1", [segment])?;
+            // The oldest go first, so the ticks up to its last are few.
+            let calls = "DELETE FROM calls WHERE tick <= ?2 AND segment = ?1";
+            change.execute(calls, [segment, until])?;
             change.execute("DELETE FROM artifacts WHERE segment = ?1", [segment])?;
             change.execute("DELETE FROM segments WHERE number = ?1", [segment])?;
             change.commit()
@@ -77,11 +84,12 @@ impl Index {
         shrink.map_err(self.tried("shrink"))
     }
 
-    /// How far each segment was read.
-    pub(crate) fn read_to(&self) -> Result<Vec<(u64, u64)>, Error> {
+    /// How far each segment was read, and the hash of the line there.
+    pub(crate) fn read_to(&self) -> Result<HashMap<u64, (u64, String)>, Error> {
         let read = || {
-            let mut rows = self.connection.prepare("SELECT number, read FROM segments")?;
-            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<Vec<_>, _>>()
+            let mut rows = self.connection.prepare("SELECT number, read, last FROM segments")?;
+            rows.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
+                .collect::<Result<_, _>>()
         };
         read().map_err(self.tried("read"))
     }

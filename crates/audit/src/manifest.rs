@@ -38,6 +38,9 @@ pub(crate) struct SegmentEnd {
     pub(crate) last: String,
     /// The tick of its last line.
     pub(crate) until: u64,
+    /// When it was sealed, by the clock, in microseconds since 1970.
+    #[serde(default)]
+    pub(crate) at: u64,
 }
 
 /// The manifest as it was read.
@@ -52,7 +55,8 @@ pub(crate) struct Manifest {
     pub(crate) damage: Vec<(u64, &'static str)>,
     /// How many bytes are good; what follows was torn.
     good: u64,
-    next: u64,
+    /// The number of the next segment.
+    pub(crate) next: u64,
     sync: bool,
 }
 
@@ -139,12 +143,11 @@ impl Manifest {
         self.entries.iter().filter(|entry| !entry.dropped)
     }
 
-    /// Begins a segment; returns its number and the hash that its header follows.
-    pub(crate) fn begin(&mut self, guard: &Guard) -> Result<(u64, Hash), Error> {
-        let number = self.next;
-        let body = Body::new("opened", number).at(SystemTime::now());
+    /// Begins the segment with the next number; returns the hash that its header follows.
+    pub(crate) fn begin(&mut self, guard: &Guard) -> Result<Hash, Error> {
+        let body = Body::new("opened", self.next).at(SystemTime::now());
         self.append(body.with("process", std::process::id()), guard)?;
-        Ok((number, self.last))
+        Ok(self.last)
     }
 
     /// Notes what a segment held when it was sealed.
@@ -154,8 +157,8 @@ impl Manifest {
         end: &SegmentEnd,
         guard: &Guard,
     ) -> Result<(), Error> {
-        let SegmentEnd { lines, bytes, last, until } = end;
-        let end = serde_json::json!({"lines": lines, "bytes": bytes, "last": last, "until": until});
+        let SegmentEnd { lines, bytes, last, until, at } = end;
+        let end = serde_json::json!({"lines": lines, "bytes": bytes, "last": last, "until": until, "at": at});
         let body = Body::new("sealed", number).at(SystemTime::now()).with("end", end);
         self.append(body, guard)
     }
@@ -256,9 +259,10 @@ mod tests {
         let layout = Layout::new(folder.path());
         let guard = layout.lock().unwrap();
         let mut manifest = Manifest::read(&layout).unwrap();
-        let end = SegmentEnd { lines: 1, bytes: 1, last: String::new(), until: 1 };
+        let end = SegmentEnd { lines: 1, bytes: 1, last: String::new(), until: 1, at: 1 };
         for _ in 0..5 {
-            let (number, _) = manifest.begin(&guard).unwrap();
+            let number = manifest.next;
+            manifest.begin(&guard).unwrap();
             manifest.seal(number, &end, &guard).unwrap();
         }
         for number in 1..=3 {
@@ -272,8 +276,8 @@ mod tests {
         }
         // A checkpoint, two lines for each that is left, and three that came after them.
         assert_eq!(manifest.lines, 8);
-        let (number, hash) = manifest.begin(&guard).unwrap();
-        assert_eq!(number, 6);
+        assert_eq!(manifest.next, 6);
+        let hash = manifest.begin(&guard).unwrap();
         let manifest = Manifest::read(&layout).unwrap();
         assert_eq!((manifest.damage.len(), manifest.last), (0, hash));
     }

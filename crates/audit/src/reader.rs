@@ -1,7 +1,9 @@
 //! Answers questions about records, in any process.
 
 mod detail;
+mod prefix;
 mod stats;
+mod activity;
 mod follow;
 
 use std::{
@@ -25,6 +27,7 @@ use crate::{
     record::{Outcome, Record},
 };
 
+pub use activity::Activity;
 pub use follow::Follow;
 pub use stats::ToolStats;
 

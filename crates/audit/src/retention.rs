@@ -1,5 +1,7 @@
 //! What is too old or too much gives way: whole segments, with their rows and artifacts.
 
+mod preview;
+
 use std::{
     fs, io,
     path::Path,
@@ -14,10 +16,12 @@ use crate::{
     config::Config,
     error::Error,
     index::Index,
-    layout::{Guard, Layout},
+    layout::Layout,
     line::microseconds,
-    manifest::{Entry, Manifest},
+    manifest::Manifest,
 };
+
+pub use preview::preview;
 
 /// What was given up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -81,39 +85,45 @@ impl Contents {
 
     /// Drops segments that are too old, and the oldest while there is too much.
     fn drop_segments(&mut self, config: &Config) -> Result<(), Error> {
-        let guard = self.layout.lock()?;
-        let mut manifest = Manifest::read(&self.layout)?;
         let age = u64::try_from(config.max_age.0.as_micros()).unwrap_or(u64::MAX);
         let oldest_wanted = microseconds(SystemTime::now()).saturating_sub(age);
-        for entry in manifest.kept().cloned().collect::<Vec<_>>() {
+        for entry in Manifest::read(&self.layout)?.entries {
             let Some(end) = &entry.end else { continue };
-            let why = match (end.until < oldest_wanted, self.bytes()? > config.max_size.0) {
+            let why = match (end.at < oldest_wanted, self.bytes()? > config.max_size.0) {
+                // A process may have died between the manifest's line and the file.
+                _ if entry.dropped && self.layout.segment(entry.number).exists() => {
+                    "dropped before"
+                }
+                _ if entry.dropped => continue,
                 (true, _) => "age",
                 (_, true) => "size",
                 _ => continue,
             };
-            self.drop_segment(&mut manifest, &entry, why, &guard)?;
+            self.drop_segment(entry.number, end.until, why)?;
             // What only it named goes with it, and counts.
             self.remove_unnamed()?;
         }
-        claims::collect(&self.layout, &guard);
+        claims::collect(&self.layout)?;
+        let guard = self.layout.lock()?;
+        let mut manifest = Manifest::read(&self.layout)?;
         match manifest.lines > LONG {
             true => manifest.compact(&self.layout, &guard),
             false => Ok(()),
         }
     }
 
-    /// Drops a segment: its manifest line first, so that a crash in between leaves nothing unexplained.
-    fn drop_segment(
-        &mut self,
-        manifest: &mut Manifest,
-        entry: &Entry,
-        why: &str,
-        guard: &Guard,
-    ) -> Result<(), Error> {
-        let path = self.layout.segment(entry.number);
+    /// Drops a segment: its manifest line first, so that a crash in between leaves nothing unexplained. The lock is held
+    /// for that alone: nobody who wants to record a call waits for the rest.
+    fn drop_segment(&mut self, number: u64, until: u64, why: &str) -> Result<(), Error> {
+        let path = self.layout.segment(number);
         let size = length(&path);
-        manifest.drop_segment(entry.number, why, guard)?;
+        {
+            let guard = self.layout.lock()?;
+            let mut manifest = Manifest::read(&self.layout)?;
+            if manifest.kept().any(|entry| entry.number == number) {
+                manifest.drop_segment(number, why, &guard)?;
+            }
+        }
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::file("remove", &path)(error));
@@ -123,7 +133,7 @@ impl Contents {
         self.journal = self.journal.saturating_sub(size);
         self.collected.segments += 1;
         self.collected.bytes += size;
-        self.index.forget(entry.number)
+        self.index.forget(number, until)
     }
 
     /// Removes the artifacts that no record names, unless they are so young that their record may be on its way.

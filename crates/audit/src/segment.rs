@@ -18,7 +18,7 @@ use crate::{
     chain::{self, Hash, Sealed},
     error::Error,
     layout::{Guard, Layout, hold, private},
-    line::{Body, FORMAT, Kind, last_tick},
+    line::{Body, FORMAT, Kind, last_tick, microseconds},
     manifest::{Entry, Manifest, SegmentEnd},
 };
 
@@ -59,12 +59,23 @@ impl Segment {
         tick: u64,
         guard: &Guard,
     ) -> Result<Self, Error> {
-        let (number, opened) = manifest.begin(guard)?;
-        let path = layout.segment(number);
-        let file = private().create_new(true).read(true).append(true).open(&path);
-        let file = file.map_err(Error::file("create", &path))?;
-        let mut segment = Self::new(number, path, file);
-        segment.hold()?;
+        // The file comes before the manifest's line: whatever the manifest names was there, and an empty file that it
+        // does not name is what a process left that died here.
+        let mut segment = loop {
+            let number = manifest.next;
+            let path = layout.segment(number);
+            let file = private().create(true).read(true).append(true).open(&path);
+            let file = file.map_err(Error::file("create", &path))?;
+            let segment = Self::new(number, path, file);
+            let is_ours =
+                segment.hold()? && segment.file.metadata().is_ok_and(|file| file.len() == 0);
+            if is_ours {
+                break segment;
+            }
+            // Not written by us; it stays for `verify` to report.
+            manifest.next += 1;
+        };
+        let opened = manifest.begin(guard)?;
         segment.open = carried;
         segment.tick = tick.max(manifest.tick);
         segment.write_header(opened)?;
@@ -206,7 +217,8 @@ impl Segment {
         }
         let last = self.last.to_string();
         let Self { lines, length: bytes, tick: until, .. } = self;
-        manifest.seal(self.number, &SegmentEnd { lines, bytes, last, until }, guard)
+        let at = microseconds(SystemTime::now());
+        manifest.seal(self.number, &SegmentEnd { lines, bytes, last, until, at }, guard)
     }
 
     /// Whether the next line should go into the next segment.

@@ -1,11 +1,12 @@
 //! Checks that no record was altered, dropped, added or put elsewhere.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{collections::HashMap, fs, io, path::Path};
 
 use serde::Serialize;
 
 use crate::{
-    chain::Hash,
+    artifacts::{Artifacts, Kept},
+    chain::{Hash, Sealed},
     error::Error,
     index::{Index, segments},
     layout::Layout,
@@ -22,6 +23,8 @@ pub struct Report {
     pub lines: u64,
     /// How many calls begin in them.
     pub calls: u64,
+    /// How many artifacts were checked.
+    pub artifacts: u64,
     /// How many segments retention dropped, as far as the manifest remembers.
     pub dropped: u64,
     /// What is not as it was written.
@@ -65,6 +68,7 @@ pub fn verify(path: &Path) -> Result<Report, Error> {
         segments: 0,
         lines: 0,
         calls: 0,
+        artifacts: 0,
         dropped: 0,
         damage: Vec::new(),
         torn: Vec::new(),
@@ -77,12 +81,10 @@ pub fn verify(path: &Path) -> Result<Report, Error> {
         return Ok(report);
     }
     // What the index has seen was there once. It is asked first: what is written meanwhile only adds.
-    let seen: BTreeMap<_, _> = match layout.index().exists() {
+    let seen = match layout.index().exists() {
         true => Index::open(&layout).and_then(|index| index.read_to()).unwrap_or_default(),
-        false => Vec::new(),
-    }
-    .into_iter()
-    .collect();
+        false => HashMap::new(),
+    };
     let manifest = {
         let _guard = layout.lock()?;
         Manifest::read(&layout)?
@@ -93,33 +95,47 @@ pub fn verify(path: &Path) -> Result<Report, Error> {
     report.head = manifest.last.to_string();
     report.dropped = manifest.entries.iter().filter(|entry| entry.dropped).count() as u64;
     for entry in manifest.kept() {
-        check(&layout, entry, seen.get(&entry.number).copied(), &mut report)?;
+        check(&layout, entry, seen.get(&entry.number), &mut report)?;
     }
     // Read again: another process may have begun a segment meanwhile.
     let known = Manifest::read(&layout)?;
     for number in segments(&layout.journal())? {
-        if !known.entries.iter().any(|entry| entry.number == number) {
+        // One that is empty was just begun, or its process died at that.
+        let is_empty = fs::metadata(layout.segment(number)).is_ok_and(|file| file.len() == 0);
+        if !is_empty && !known.entries.iter().any(|entry| entry.number == number) {
             report.wrong(&layout.segment(number), None, "the manifest does not know it");
         }
     }
+    check_artifacts(&layout, &mut report)?;
     Ok(report)
+}
+
+fn check_artifacts(layout: &Layout, report: &mut Report) -> Result<(), Error> {
+    let artifacts = Artifacts::new(layout.artifacts(), u64::MAX);
+    for Kept { id, path, .. } in artifacts.all()? {
+        match artifacts.read(&id) {
+            Ok(Some(_)) => report.artifacts += 1,
+            // Half-written by somebody, or collected just now.
+            Ok(None) => {}
+            Err(Error::Damaged { what, .. }) => report.wrong(&path, None, what),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn check(
     layout: &Layout,
     entry: &Entry,
-    seen: Option<u64>,
+    seen: Option<&(u64, String)>,
     report: &mut Report,
 ) -> Result<(), Error> {
     let path = layout.segment(entry.number);
     let text = match fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Between the manifest's line and the file, its process may have died; nothing was recorded then.
-            let dropped = Manifest::read(layout)?.entries;
-            let gone = dropped.iter().any(|now| now.number == entry.number && now.dropped);
-            let last = dropped.last().is_some_and(|last| last.number == entry.number);
-            if !gone && (entry.end.is_some() || seen.is_some() || !last) {
+            // Retention may have dropped it just now.
+            if Manifest::read(layout)?.kept().any(|now| now.number == entry.number) {
                 report.wrong(&path, None, "it is missing");
             }
             return Ok(());
@@ -149,9 +165,13 @@ fn check(
         }
         None => check_end(layout, entry.number, &scan, &text, report)?,
     }
-    if let Some(seen) = seen.filter(|seen| *seen > text.len() as u64) {
-        let what = format!("{} bytes that the index has read are gone", seen - text.len() as u64);
-        report.wrong(&path, None, what);
+    if let Some((read, last)) = seen {
+        let text = usize::try_from(*read).ok().and_then(|read| text.get(..read));
+        let line =
+            text.and_then(|text| text.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next());
+        if line.and_then(Sealed::parse).is_none_or(|line| line.hash.as_str() != last) {
+            report.wrong(&path, None, "lines that the index has read are gone");
+        }
     }
     Ok(())
 }

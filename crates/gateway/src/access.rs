@@ -1,26 +1,38 @@
 //! Who may do what: where a request comes from, whose token it bears, which tools that token may see (SPEC GW-2).
 
 pub mod tokens;
+mod jwt;
 mod hosts;
 mod rate;
 
 use std::sync::Arc;
 
-use http::{header, request};
+use http::{HeaderMap, HeaderValue, Uri, header, request};
+use serde_json::Value;
 use switchboard_agent::Globs;
 use switchboard_mcp as mcp;
 
-use crate::{Config, refusal::Refusal};
+use crate::{
+    Config,
+    refusal::Refusal,
+    tls::{Tls, TlsError},
+};
 use hosts::Hosts;
+use jwt::Jwt;
 
+pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};
 pub use rate::{Rate, Share};
 pub use tokens::{NewToken, Token, Tokens, TokensError};
 
 /// Decides about requests.
 pub struct Access {
     tokens: Arc<Tokens>,
+    jwt: Option<Jwt>,
     demands_token: bool,
     hosts: Hosts,
+    tls: Option<Tls>,
+    /// Where clients reach us, where that cannot be seen from a request.
+    public_url: Option<String>,
 }
 
 /// Who asks. Cheap to clone.
@@ -30,6 +42,8 @@ pub struct Caller {
     pub name: Option<Arc<str>>,
     /// Which tools exist for the caller; all where unset.
     pub tools: Option<Arc<Globs>>,
+    /// What the issuer of the caller's JWT says of it; a JSON object.
+    pub claims: Option<Arc<Value>>,
     /// The same for the MCP server.
     mcp: mcp::server::Caller,
 }
@@ -37,11 +51,21 @@ pub struct Caller {
 impl Caller {
     /// Somebody who may see these tools; all where unset.
     pub fn new(name: Option<Arc<str>>, tools: Option<Arc<Globs>>) -> Self {
+        Self::with_claims(name, tools, None)
+    }
+
+    /// As [`new`](Self::new), with what the issuer of its JWT says of it.
+    pub fn with_claims(
+        name: Option<Arc<str>>,
+        tools: Option<Arc<Globs>>,
+        claims: Option<Arc<Value>>,
+    ) -> Self {
         let may_see = tools.clone().map(|tools| {
             let may_see: mcp::server::caller::MaySee = Arc::new(move |name| tools.matches(name));
             may_see
         });
-        Self { mcp: mcp::server::Caller { name: name.clone(), may_see }, name, tools }
+        let mcp = mcp::server::Caller { name: name.clone(), may_see, claims: claims.clone() };
+        Self { name, tools, claims, mcp }
     }
 
     /// The caller as the MCP server knows it.
@@ -72,43 +96,116 @@ pub enum AccessError {
          `switchboard token new --name NAME`, or listen on 127.0.0.1"
     )]
     Open(std::net::SocketAddr),
+    /// Clients could not be told where we are.
+    #[error("`[serve] public_url`: `{0}` is not like `https://tools.example`, without a path")]
+    PublicUrl(String),
+    /// `[serve.jwt]` cannot be used.
+    #[error(transparent)]
+    Jwt(#[from] JwtError),
+    /// `[serve.tls]` cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 impl Access {
     /// The rules for a gateway that listens on `address`.
     ///
     /// # Errors
-    /// It is reachable from elsewhere and there is no token.
+    /// It is reachable from elsewhere and there is no token, or other settings cannot be used.
     pub fn new(
         config: &Config,
         address: std::net::SocketAddr,
         tokens: Arc<Tokens>,
     ) -> Result<Self, AccessError> {
         let is_local = address.ip().is_loopback();
-        if !is_local && tokens.is_empty() {
+        let jwt = config.jwt.clone().map(Jwt::new).transpose()?;
+        if !is_local && tokens.is_empty() && jwt.is_none() {
             return Err(AccessError::Open(address));
         }
-        let demands_token = !is_local || config.require_token;
-        Ok(Self { tokens, demands_token, hosts: Hosts::new(config, address) })
+        let tls = config.tls.clone().map(Tls::open).transpose()?;
+        if !is_local && tls.is_none() {
+            tracing::warn!(
+                "listening on {address} without TLS: whoever is on the way can read the tokens; \
+                 set `[serve.tls]`, or put a proxy that speaks TLS in front"
+            );
+        }
+        Ok(Self {
+            tokens,
+            jwt,
+            demands_token: !is_local || config.require_token,
+            hosts: Hosts::new(config, address),
+            tls,
+            public_url: config.public_url.as_deref().map(public_url).transpose()?,
+        })
     }
 
     /// Lets a request in, or says why not.
     ///
     /// # Errors
-    /// A foreign page or host, no token where one is demanded, a token that nobody knows, or a share that is used up.
-    pub fn admit(&self, request: &request::Parts) -> Result<Admitted, Refusal> {
+    /// A foreign page or host, no token where one is demanded, a token that is no good, or a share that is used up.
+    pub async fn admit(&self, request: &request::Parts) -> Result<Admitted, Refusal> {
         self.hosts.check(request)?;
         match bearer(request)? {
-            Some(secret) => {
-                let unknown = || Refusal::Unauthorized("the token is not known".to_owned());
-                let token = self.tokens.find(secret).ok_or_else(unknown)?;
-                Ok(Admitted { caller: token.caller(), share: token.take_share()? })
-            }
+            Some(secret) => match &self.jwt {
+                Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
+                    Ok(Admitted { caller: jwt.caller(secret).await?, share: Share::default() })
+                }
+                _ => self.admit_token(secret),
+            },
             None if self.demands_token => Err(Refusal::Unauthorized(
                 "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
             )),
             None => Ok(Admitted { caller: Caller::default(), share: Share::default() }),
         }
+    }
+
+    fn admit_token(&self, secret: &str) -> Result<Admitted, Refusal> {
+        let unknown = || Refusal::InvalidToken("the token is not known".to_owned());
+        let token = self.tokens.find(secret).ok_or_else(unknown)?;
+        Ok(Admitted { caller: token.caller(), share: token.take_share()? })
+    }
+
+    /// The origin of a page elsewhere that the settings let call us.
+    pub(crate) fn foreign_page<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        self.hosts.foreign_page(headers)
+    }
+
+    /// Whether the request comes under a name, and from a page, that is ours.
+    pub(crate) fn check_source(&self, request: &request::Parts) -> Result<(), Refusal> {
+        self.hosts.check(request)
+    }
+
+    /// Whose JWTs are taken.
+    pub(crate) fn jwt(&self) -> Option<&JwtConfig> {
+        self.jwt.as_ref().map(Jwt::config)
+    }
+
+    /// The way into TLS, where it is spoken.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
+
+    /// Where clients reach us, as the one who sent this request does.
+    pub(crate) fn base_url(&self, request: &request::Parts) -> Result<String, Refusal> {
+        if let Some(url) = &self.public_url {
+            return Ok(url.clone());
+        }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let host = hosts::host(&request.headers, &request.uri)?;
+        Ok(format!("{scheme}://{host}"))
+    }
+}
+
+/// The scheme and the host, to which paths are added.
+fn public_url(text: &str) -> Result<String, AccessError> {
+    let url: Option<Uri> = text.parse().ok();
+    let is_root = |url: &Uri| {
+        let is_web = matches!(url.scheme_str(), Some("http" | "https"));
+        is_web && url.path() == "/" && url.query().is_none()
+    };
+    match url.is_some_and(|url| is_root(&url)) {
+        true => Ok(text.trim_end_matches('/').to_owned()),
+        false => Err(AccessError::PublicUrl(text.to_owned())),
     }
 }
 

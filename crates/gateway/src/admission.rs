@@ -14,9 +14,16 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body_util::Limited;
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Body as _, Frame, SizeHint};
 
-use crate::{access::Share, gateway::Parts};
+use crate::{
+    Config,
+    access::{Admitted, Share},
+    gateway::Parts,
+    late::{Late, Timely},
+    metadata,
+    refusal::Refusal,
+};
 
 /// Asks who it is, bounds the body, and holds the caller's share until the answer has been sent.
 pub(crate) async fn admit(
@@ -25,27 +32,39 @@ pub(crate) async fn admit(
     next: Next,
 ) -> Response {
     let (mut head, body) = request.into_parts();
-    let admitted = match parts.access.admit(&head) {
+    let Admitted { caller, share } = match parts.access.admit(&head).await {
         Ok(admitted) => admitted,
-        Err(refusal) => return refusal.into_response(),
+        Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
-    head.extensions.insert(admitted.caller);
-    let most = usize::try_from(parts.config.max_body.0).unwrap_or(usize::MAX);
-    let body = Body::new(Limited::new(body, most));
-    let response = next.run(Request::from_parts(head, body)).await;
-    held(response, admitted.share)
+    let logged = parts.config.access_log.then(|| caller.clone());
+    head.extensions.insert(caller);
+    let (body, late) = bounded(body, &parts.config);
+    let mut response = next.run(Request::from_parts(head, body)).await;
+    if late.is_some_and(|late| late.is_late()) {
+        let limit = parts.config.body_timeout.0.as_secs_f64();
+        let text = format!("the body of the request did not come within {limit}s");
+        response = Refusal::TooSlow(text).into_response();
+    }
+    if let Some(caller) = logged {
+        response.extensions_mut().insert(caller);
+    }
+    held(response, share)
 }
 
-/// As [`admit`], for the MCP server, which bounds bodies by itself.
+/// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
 pub(crate) async fn mcp(parts: &Parts, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let admitted = match parts.access.admit(&head) {
+    let Admitted { caller, share } = match parts.access.admit(&head).await {
         Ok(admitted) => admitted,
-        Err(refusal) => return refusal.into_response(),
+        Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
+    let (body, _) = bounded(body, &parts.config);
     let request = Request::from_parts(head, body);
-    let response = parts.mcp.handle(request, admitted.caller.mcp()).await;
-    held(response.map(Body::new), admitted.share)
+    let mut response = parts.mcp.handle(request, caller.mcp()).await.map(Body::new);
+    if parts.config.access_log {
+        response.extensions_mut().insert(caller);
+    }
+    held(response, share)
 }
 
 /// The response, which holds the caller's share until it has been sent.
@@ -54,6 +73,16 @@ fn held(response: Response, share: Share) -> Response {
         true => response.map(|body| Body::new(Held { body, _share: share })),
         false => response,
     }
+}
+
+/// The body, not larger and not slower than the settings say.
+fn bounded(body: Body, config: &Config) -> (Body, Option<Late>) {
+    if body.is_end_stream() {
+        return (body, None);
+    }
+    let most = usize::try_from(config.max_body.0).unwrap_or(usize::MAX);
+    let (body, late) = Timely::new(body, config.body_timeout.0);
+    (Body::new(Limited::new(body, most)), Some(late))
 }
 
 /// A body that holds its caller's share until it is sent, or nobody wants it any more.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, Size};
 
+pub use crate::{access::JwtConfig, tls::TlsConfig};
+
 /// The settings of `[serve]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -13,31 +15,62 @@ pub struct Config {
     pub listen: String,
     /// Names by which clients may reach us, beside the address itself.
     pub hosts: Vec<String>,
+    /// Where clients reach us, where a proxy stands before us; `https://tools.example`, for instance.
+    pub public_url: Option<String>,
     /// Web pages that may call us, as origins; `*` is not one.
     pub origins: Vec<String>,
     /// Whether a token is demanded on loopback too.
     pub require_token: bool,
+    /// Whose tokens are taken beside our own.
+    pub jwt: Option<JwtConfig>,
+    /// Expressions of which one must say yes to a call; where there is none, no yes is needed.
+    pub allow_if: Vec<String>,
+    /// Expressions of which none may say yes to a call; stronger than `allow_if`.
+    pub deny_if: Vec<String>,
+    /// The certificate, where we speak TLS ourselves.
+    pub tls: Option<TlsConfig>,
     /// How large a request may be.
     pub max_body: Size,
+    /// How large the head of a request may be.
+    pub max_head: Size,
+    /// How many headers a request may have.
+    pub max_headers: usize,
     /// How many connections may be open at once.
     pub max_connections: usize,
-    /// How long a client may take to send the head of a request, or its body.
+    /// How long a client may take to send the head of a request, and to agree on TLS.
     pub header_timeout: HumanDuration,
+    /// How long a client may take to send the body of a request.
+    pub body_timeout: HumanDuration,
+    /// How long a client may leave an answer unread.
+    pub write_timeout: HumanDuration,
     /// How long calls may go on after we are told to stop.
     pub drain: HumanDuration,
+    /// Whether each request leaves a line in the log.
+    pub access_log: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
+        let seconds = |seconds| HumanDuration(Duration::from_secs(seconds));
         Self {
             listen: "127.0.0.1:7300".to_owned(),
             hosts: Vec::new(),
+            public_url: None,
             origins: Vec::new(),
             require_token: false,
+            jwt: None,
+            allow_if: Vec::new(),
+            deny_if: Vec::new(),
+            tls: None,
             max_body: Size(4 << 20),
+            max_head: Size(64 << 10),
+            max_headers: 100,
             max_connections: 20_000,
-            header_timeout: HumanDuration(Duration::from_secs(10)),
-            drain: HumanDuration(Duration::from_secs(10)),
+            header_timeout: seconds(10),
+            body_timeout: seconds(30),
+            write_timeout: seconds(60),
+            drain: seconds(10),
+            access_log: false,
         }
     }
 }

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use axum::{Router, extract::Request, middleware, response::Response};
+use switchboard_audit::Store;
 use switchboard_runtime::ToolExecutor;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use crate::{Access, Config, Feed, admission, listen, rest};
+use crate::{
+    Access, Config, Feed, Models, access_log::Line, admission, cors::Page, listen, metadata,
+    openai, rest,
+};
 
 /// What a gateway is made of.
 pub struct Parts {
@@ -18,8 +22,12 @@ pub struct Parts {
     pub mcp: switchboard_mcp::server::Server,
     /// Tells of them; the executor's recorder.
     pub feed: Arc<Feed>,
+    /// Where the calls are written down; without it they are only in memory.
+    pub store: Option<Store>,
     /// Decides about requests.
     pub access: Access,
+    /// What chat clients may ask.
+    pub models: Models,
     /// The settings.
     pub config: Config,
 }
@@ -36,8 +44,10 @@ impl Gateway {
     pub fn new(parts: Parts) -> Self {
         let parts = Arc::new(parts);
         let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
-        let guarded = rest::routes().route_layer(admit);
-        let router = guarded.merge(rest::health()).fallback(rest::nothing_here);
+        let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
+        let guarded = rest::routes().route_layer(admit).merge(chat);
+        let open = rest::open_routes().merge(metadata::routes());
+        let router = guarded.merge(open).fallback(rest::nothing_here);
         Self { router: router.with_state(parts.clone()), parts }
     }
 
@@ -48,6 +58,23 @@ impl Gateway {
 
     /// Answers one request.
     pub(crate) async fn answer(&self, request: Request) -> Response {
+        let (head, body) = request.into_parts();
+        let line = self.parts.config.access_log.then(|| Line::begin(&head));
+        let page = Page::of(&self.parts.access, &head);
+        let mut response = match page.as_ref().and_then(|page| page.preflight(&head)) {
+            Some(response) => response,
+            None => self.route(Request::from_parts(head, body)).await,
+        };
+        if let Some(page) = page {
+            response = page.show(response);
+        }
+        match line {
+            Some(line) => line.follow(response),
+            None => response,
+        }
+    }
+
+    async fn route(&self, request: Request) -> Response {
         // Most requests are these, and they need no routing.
         let response = if request.uri().path() == "/mcp" {
             admission::mcp(&self.parts, request).await

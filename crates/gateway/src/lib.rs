@@ -1,15 +1,22 @@
-//! Tools for everybody who speaks HTTP: REST, live events, metrics, health.
+//! Tools for everybody who speaks HTTP: REST, chat completions, live events, metrics, health.
 //!
 //! [`Gateway::run`] serves; who may do what is settled in [`access`]; every call goes through the one executor.
 
 pub mod config;
 pub mod gateway;
 mod listen;
+mod tls;
+mod cors;
+mod access_log;
 mod admission;
+mod late;
 pub mod access;
+mod metadata;
 pub mod feed;
 pub mod metrics;
+pub mod rules;
 mod rest;
+pub mod openai;
 mod refusal;
 
 pub use access::{Access, Caller};
@@ -17,3 +24,6 @@ pub use config::Config;
 pub use feed::Feed;
 pub use gateway::{Gateway, Parts};
 pub use metrics::Metrics;
+pub use openai::Models;
+pub use rules::{RuleError, RuleSet};
+pub use tls::{TlsConfig, TlsError};

@@ -6,13 +6,18 @@ use axum::body::Body;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::Gateway;
+
+/// How many headers hyper takes unless it is told otherwise.
+const HYPERS_HEADERS: usize = 100;
 
 /// Serves connections until `stop` fires, then lets what runs finish within the limit.
 pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
@@ -78,32 +83,69 @@ impl Connection {
         connections.inc();
         // An answer is one write; waiting for more to send with it would only make it late.
         let _ = stream.set_nodelay(true);
-        let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let gateway = gateway.clone();
-            async move {
-                Ok::<_, std::convert::Infallible>(gateway.answer(request.map(Body::new)).await)
-            }
-        });
-        let mut server = http1::Builder::new();
-        server.timer(TokioTimer::new()).header_read_timeout(parts.config.header_timeout.0);
-        let connection = server.serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        let mut is_draining = false;
-        loop {
-            tokio::select! {
-                ended = connection.as_mut() => {
-                    if let Err(error) = ended {
-                        tracing::debug!(%error, "a connection broke");
-                    }
-                    break;
+        match parts.access.tls() {
+            None => talk(gateway, stream, draining, ending).await,
+            Some(tls) => {
+                // Boxed, both of them: a connection without TLS need not have room for one with it.
+                let agreed = Box::pin(tls.acceptor().accept(stream));
+                let agreed = timeout(parts.config.header_timeout.0, agreed);
+                tokio::select! {
+                    agreed = agreed => match agreed {
+                        Ok(Ok(stream)) => Box::pin(talk(gateway, stream, draining, ending)).await,
+                        Ok(Err(error)) => tracing::debug!(%error, "a client did not agree on TLS"),
+                        Err(_) => tracing::debug!("a client took too long to agree on TLS"),
+                    },
+                    () = draining.cancelled() => {}
                 }
-                () = draining.cancelled(), if !is_draining => {
-                    is_draining = true;
-                    connection.as_mut().graceful_shutdown();
-                }
-                () = ending.cancelled() => break,
             }
         }
         connections.dec();
+    }
+}
+
+/// Answers what comes over a connection, until it ends.
+async fn talk<S>(
+    gateway: Gateway,
+    stream: S,
+    draining: CancellationToken,
+    ending: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let parts = gateway.parts().clone();
+    let config = &parts.config;
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let gateway = gateway.clone();
+        async move { Ok::<_, std::convert::Infallible>(gateway.answer(request.map(Body::new)).await) }
+    });
+    let mut stream = TimeoutStream::new(stream);
+    // Whoever does not read what it asked for must not hold its place for ever.
+    stream.set_write_timeout(Some(config.write_timeout.0));
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(config.header_timeout.0)
+        .max_header_size(usize::try_from(config.max_head.0).unwrap_or(usize::MAX));
+    // hyper keeps its own number of headers on the stack; being told any number costs an allocation a request.
+    if config.max_headers != HYPERS_HEADERS {
+        server.max_headers(config.max_headers);
+    }
+    let connection = server.serve_connection(TokioIo::new(Box::pin(stream)), service);
+    let mut connection = std::pin::pin!(connection);
+    let mut is_draining = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection broke");
+                }
+                break;
+            }
+            () = draining.cancelled(), if !is_draining => {
+                is_draining = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = ending.cancelled() => break,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use axum::{
     Json,
+    extract::rejection::BytesRejection,
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
@@ -14,6 +15,9 @@ pub enum Refusal {
     /// There is no token, or nobody knows it.
     #[error("{0}")]
     Unauthorized(String),
+    /// There is a token, and it is no good.
+    #[error("{0}")]
+    InvalidToken(String),
     /// It comes from a page, or under a name, that is not ours.
     #[error("{0}")]
     Forbidden(String),
@@ -28,6 +32,12 @@ pub enum Refusal {
     /// The request itself is wrong.
     #[error("{0}")]
     BadRequest(String),
+    /// The client took too long to send it.
+    #[error("{0}")]
+    TooSlow(String),
+    /// The request is too large.
+    #[error("{0}")]
+    TooLarge(String),
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
@@ -40,10 +50,12 @@ impl Refusal {
     /// The status of the answer.
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized(_) | Self::InvalidToken(_) => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -51,12 +63,43 @@ impl Refusal {
 
     fn code(&self) -> &'static str {
         match self {
-            Self::Unauthorized(_) => "unauthorized",
+            Self::Unauthorized(_) | Self::InvalidToken(_) => "unauthorized",
             Self::Forbidden(_) => ErrorKind::Denied.code(),
             Self::TooMany { .. } => ErrorKind::Overloaded.code(),
-            Self::BadRequest(_) => ErrorKind::InvalidParameters.code(),
+            Self::BadRequest(_) | Self::TooLarge(_) => ErrorKind::InvalidParameters.code(),
+            Self::TooSlow(_) => ErrorKind::Timeout.code(),
             Self::NotFound(_) => ErrorKind::NotFound.code(),
             Self::Unavailable(_) => ErrorKind::Unavailable.code(),
+        }
+    }
+}
+
+impl Refusal {
+    /// What a client that is turned away should do about it: RFC 6750, and RFC 9728 where there is metadata.
+    pub(crate) fn challenge(&self, metadata: Option<&str>) -> HeaderValue {
+        let quoted = |text: &str| -> String {
+            let plain =
+                |c| if matches!(c, ' '..='~') && !matches!(c, '"' | '\\') { c } else { '\'' };
+            text.chars().map(plain).collect()
+        };
+        let mut parameters = Vec::new();
+        if let Self::InvalidToken(reason) = self {
+            parameters.push("error=\"invalid_token\"".to_owned());
+            parameters.push(format!("error_description=\"{}\"", quoted(reason)));
+        }
+        if let Some(metadata) = metadata {
+            parameters.push(format!("resource_metadata=\"{}\"", quoted(metadata)));
+        }
+        let text = format!("Bearer {}", parameters.join(", "));
+        HeaderValue::from_str(text.trim_end()).unwrap_or(HeaderValue::from_static("Bearer"))
+    }
+}
+
+impl From<BytesRejection> for Refusal {
+    fn from(rejection: BytesRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge(rejection.body_text()),
+            _ => Self::BadRequest(rejection.body_text()),
         }
     }
 }
@@ -65,10 +108,15 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let body = json!({"success": false, "error": self.to_string(), "error_kind": self.code()});
         let mut response = (self.status(), Json(body)).into_response();
+        // Whoever speaks another wire puts it into other words.
+        response.extensions_mut().insert(self.clone());
         let headers = response.headers_mut();
         match self {
-            Self::Unauthorized(_) => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            Self::Unauthorized(_) | Self::InvalidToken(_) => {
+                headers.insert(header::WWW_AUTHENTICATE, self.challenge(None));
+            }
+            Self::TooSlow(_) => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             Self::TooMany { retry_after, .. } => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));

@@ -3,6 +3,7 @@
 mod call;
 mod calls;
 mod events;
+mod openapi;
 mod tools;
 
 use std::sync::Arc;
@@ -14,9 +15,12 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use serde::Serialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use crate::{gateway::Parts, refusal::Refusal};
+use openapi::words::Refused;
 
 /// What is only for callers who are let in.
 pub(crate) fn routes() -> Router<Arc<Parts>> {
@@ -25,30 +29,70 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/tools/{name}", get(tools::show))
         .route("/api/tools/{name}/call", post(call::call))
         .route("/api/calls", get(calls::list))
+        .route("/api/calls/{id}", get(calls::show))
         .route("/api/events", get(events::stream))
         .route("/metrics", get(metrics))
+        .route("/openapi.json", get(openapi::document))
 }
 
 /// What a load balancer asks.
-pub(crate) fn health() -> Router<Arc<Parts>> {
-    Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(ready))
+pub(crate) fn open_routes() -> Router<Arc<Parts>> {
+    Router::new().route("/healthz", get(health)).route("/readyz", get(ready))
+}
+
+/// Whether we are there at all.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "health", tag = "watch", security(()),
+    responses((status = 200, description = "`ok`", body = String, content_type = "text/plain"))
+)]
+async fn health() -> &'static str {
+    "ok\n"
+}
+
+/// Whether calls can be served, and what is missing.
+#[derive(Serialize, ToSchema)]
+struct Readiness {
+    /// `ready`, or `degraded` where a server is away.
+    status: &'static str,
+    degraded: Vec<Away>,
+}
+
+/// A server that is away.
+#[derive(Serialize, ToSchema)]
+struct Away {
+    server: String,
+    /// What its connection says of itself.
+    #[schema(value_type = Object)]
+    status: Value,
 }
 
 /// Whether calls can be served, and which servers are away. A server that is away does not make the gateway so.
-async fn ready(State(parts): State<Arc<Parts>>) -> Json<Value> {
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "ready", tag = "watch", security(()),
+    responses((status = 200, description = "How we are", body = Readiness))
+)]
+async fn ready(State(parts): State<Arc<Parts>>) -> Json<Readiness> {
     let servers = parts.executor.tools().servers();
     let status = |server: &switchboard_runtime::KnownServer| {
         server.link.as_ref().map_or_else(|| json!({"state": "ready"}), |link| link.status())
     };
-    let away: Vec<_> = servers
+    let degraded: Vec<_> = servers
         .iter()
         .filter(|server| !matches!(status(server)["state"].as_str(), Some("ready" | "idle")))
-        .map(|server| json!({"server": &*server.name, "status": status(server)}))
+        .map(|server| Away { server: server.name.to_string(), status: status(server) })
         .collect();
-    let word = if away.is_empty() { "ready" } else { "degraded" };
-    Json(json!({"status": word, "degraded": away}))
+    Json(Readiness { status: if degraded.is_empty() { "ready" } else { "degraded" }, degraded })
 }
 
+/// Counts and durations, as Prometheus reads them.
+#[utoipa::path(
+    get, path = "/metrics", operation_id = "metrics", tag = "watch",
+    responses(
+        (status = 200, description = "OpenMetrics text", body = String,
+            content_type = "application/openmetrics-text"),
+        Refused,
+    )
+)]
 async fn metrics(State(parts): State<Arc<Parts>>) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let text = parts.feed.metrics().text(&parts.executor, parts.mcp.sessions());

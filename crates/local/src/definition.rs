@@ -1,18 +1,22 @@
 //! Tools as the config defines them: `[[tools]]` (SPEC §7, §13).
 
+mod response;
+
 use std::{num::NonZeroUsize, sync::Arc};
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::{Annotations, HumanDuration, Size, Tool, ToolSettings, ToolSpec};
 
-use crate::{HandlerKind, Handlers, handled::HandledTool, mock::MockTool};
+use crate::{HandlerKind, Handlers, handled::HandledTool, mock::MockTool, responses::Responses};
+
+pub use response::{MockError, MockResponse};
 
 #[cfg(test)]
 mod tests;
 
 /// A tool as the config defines it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolDefinition {
     /// The name that models call.
@@ -28,33 +32,41 @@ pub struct ToolDefinition {
     #[serde(default)]
     pub annotations: Annotations,
     /// Its own time limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<HumanDuration>,
     /// How many characters of its result are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<Size>,
     /// How many calls of it may run at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<NonZeroUsize>,
     /// How long an answer may be given again without running the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<HumanDuration>,
 }
 
 /// What a call of a defined tool does; which field goes with which type is checked by
 /// [`ToolDefinition::check`].
 // A tagged enum would say that in types, but serde buffers those and loses the digits of large numbers.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Implementation {
     /// Where the answer comes from.
     #[serde(rename = "type")]
     pub kind: ImplementationType,
     /// The registered function, for `builtin` and `internal`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub handler: Option<String>,
     /// The answer, for `mock`; null is an answer too.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub mock_response: Option<Value>,
+    /// The answers to certain arguments, for `mock`; `mock_response` answers all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mock_responses: Vec<MockResponse>,
 }
 
 /// Where the answers of a defined tool come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImplementationType {
     /// The definition itself holds the answer.
@@ -94,11 +106,25 @@ pub enum DefinitionError {
         /// The defined tool.
         tool: String,
     },
+    /// Both a handler and answers to certain arguments.
+    #[error("tool `{tool}`: `mock_responses` is only for mock")]
+    ResponsesOfHandler {
+        /// The defined tool.
+        tool: String,
+    },
+    /// An answer to certain arguments that is none, or two.
+    #[error("tool `{tool}`: `mock_responses[{number}]` needs `response` or `error`, one of them")]
+    ResponseOrError {
+        /// The defined tool.
+        tool: String,
+        /// Which answer, from 0.
+        number: usize,
+    },
 }
 
 /// A checked implementation.
 enum Answer<'a> {
-    Fixed(&'a Value),
+    Mocked(&'a Implementation),
     By(HandlerKind, &'a str),
 }
 
@@ -113,7 +139,10 @@ impl ToolDefinition {
     pub fn into_tool(self, handlers: &Handlers) -> Result<Arc<dyn Tool>, DefinitionError> {
         let spec = self.spec();
         Ok(match self.answer()? {
-            Answer::Fixed(response) => Arc::new(MockTool::new(spec, response.clone())),
+            Answer::Mocked(Implementation { mock_response, mock_responses, .. }) => {
+                let responses = Responses::new(mock_responses);
+                Arc::new(MockTool::new(spec, responses, mock_response.clone()))
+            }
             Answer::By(kind, name) => {
                 Arc::new(HandledTool::new(spec, kind, name, handlers.clone()))
             }
@@ -140,18 +169,26 @@ impl ToolDefinition {
 
     fn answer(&self) -> Result<Answer<'_>, DefinitionError> {
         let tool = || self.name.clone();
-        let Implementation { kind, handler, mock_response } = &self.implementation;
+        let Implementation { kind, handler, mock_response, mock_responses } = &self.implementation;
         let kind = match kind {
             ImplementationType::Mock => {
+                for (number, response) in mock_responses.iter().enumerate() {
+                    response.check(&self.name, number)?;
+                }
                 return match (mock_response, handler) {
                     (_, Some(_)) => Err(DefinitionError::HandlerOfMock { tool: tool() }),
-                    (None, None) => Err(DefinitionError::NoResponse { tool: tool() }),
-                    (Some(response), None) => Ok(Answer::Fixed(response)),
+                    (None, None) if mock_responses.is_empty() => {
+                        Err(DefinitionError::NoResponse { tool: tool() })
+                    }
+                    (_, None) => Ok(Answer::Mocked(&self.implementation)),
                 };
             }
             ImplementationType::Builtin => HandlerKind::Builtin,
             ImplementationType::Internal => HandlerKind::Internal,
         };
+        if !mock_responses.is_empty() {
+            return Err(DefinitionError::ResponsesOfHandler { tool: tool() });
+        }
         match (handler, mock_response) {
             (_, Some(_)) => Err(DefinitionError::ResponseOfHandler { tool: tool() }),
             (None, None) => Err(DefinitionError::NoHandler { tool: tool(), kind }),
@@ -159,7 +196,7 @@ impl ToolDefinition {
         }
     }
 
-    fn spec(&self) -> ToolSpec {
+    pub(crate) fn spec(&self) -> ToolSpec {
         let as_usize = |Size(size)| usize::try_from(size).unwrap_or(usize::MAX);
         ToolSpec {
             annotations: self.annotations,
@@ -182,6 +219,13 @@ fn no_parameters() -> Value {
 /// Reads a value that is there, null included.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     json_value(deserializer).map(Some)
+}
+
+fn json_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    match json_value(deserializer)? {
+        Value::Object(object) => Ok(object),
+        _ => Err(D::Error::custom("expected a table of arguments")),
+    }
 }
 
 fn json_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {

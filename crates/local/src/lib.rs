@@ -7,9 +7,15 @@
 pub mod definition;
 pub mod handlers;
 pub mod builtins;
+pub mod replay;
+pub mod faults;
 mod handled;
 mod mock;
+mod responses;
 
 pub use builtins::BuiltinsConfig;
-pub use definition::{DefinitionError, Implementation, ImplementationType, ToolDefinition};
+pub use definition::{
+    DefinitionError, Implementation, ImplementationType, MockError, MockResponse, ToolDefinition,
+};
+pub use faults::{FaultError, FaultRule, Faults};
 pub use handlers::{Handler, HandlerKind, Handlers, handler_fn};

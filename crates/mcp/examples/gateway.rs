@@ -1,7 +1,7 @@
-//! A small gateway for tests: `gateway --stdio|--http PORT [--servers JSON] [--config JSON]`.
+//! A small gateway for tests: `gateway --stdio|--http PORT [--servers JSON] [--config JSON] [--echo]`.
 //!
 //! `--servers` is an object of server settings as the config has them, `--config` the settings of the MCP server. With
-//! `--http` the address is printed when it listens. `switchboard serve` is the real thing.
+//! `--http` the address is printed when it listens; `--echo` adds a local tool of that name. `switchboard serve` is the real thing.
 
 use std::{env, error::Error, io::Write, sync::Arc};
 
@@ -20,12 +20,25 @@ use switchboard_mcp::{
     client::{McpConfig, ServerConfig, Servers, Surroundings},
     server::{Bridge, Caller, Config, Server},
 };
-use switchboard_runtime::ToolExecutor;
+use switchboard_runtime::{
+    ToolExecutor,
+    toolcall::{CallContext, schemars, tool_fn},
+};
+
+/// Answers with its text.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Echo {
+    text: String,
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
     let executor = ToolExecutor::default();
+    if args.iter().any(|arg| arg == "--echo") {
+        let echo = |Echo { text }, _: CallContext| async move { text };
+        executor.tools().add(tool_fn("echo", echo))?;
+    }
     let around = Surroundings {
         tools: Arc::downgrade(executor.tools()),
         mcp: McpConfig::default(),

@@ -8,6 +8,7 @@ pub mod config;
 pub mod servers;
 pub mod server;
 pub mod supervise;
+pub mod copies;
 pub mod attempt;
 pub mod given_up;
 pub mod negotiate;

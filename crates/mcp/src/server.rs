@@ -3,6 +3,20 @@
 //! One [`Server`] answers both eras on the same entrance, decided request by request: sessions opened by `initialize`
 //! (`session.rs`) and requests that stand alone (`stateless.rs`). `http` and `stdio` are the two ways in. Every tool
 //! call goes through the executor; whoever mounts the server says who is calling ([`Caller`]).
+//!
+//! ```
+//! use switchboard_mcp::server::{Caller, Config, Server};
+//! use switchboard_runtime::ToolExecutor;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let server = Server::new(ToolExecutor::default(), None, Config::default());
+//! // Within any HTTP server, once it is clear that the request may come in:
+//! let body = http_body_util::Full::new(bytes::Bytes::from("{}"));
+//! let request = http::Request::post("/mcp").body(body).unwrap();
+//! let response = server.handle(request, &Caller::named("somebody")).await;
+//! assert_eq!(response.status(), 400);
+//! # }
+//! ```
 
 pub mod caller;
 pub mod config;
@@ -97,6 +111,7 @@ impl Inner {
         for uri in session.close() {
             self.subscriptions.remove(&uri);
         }
+        self.catalog.release(&session.id);
     }
 
     /// What we can do, as both eras declare it.

@@ -8,4 +8,5 @@ pub use client::Client;
 pub use convert::convert_tools;
 
 #[cfg(test)]
-pub(crate) use {convert::request, wire::Answer};
+pub(crate) use convert::request;
+pub(crate) use wire::Answer;

@@ -93,6 +93,26 @@ impl Exchange {
             ("application/json", _) | (_, false) => whole(answer, &mut reader, sink).await?,
             (_, true) => stream(R::FRAMING, answer, &mut reader, sink).await?,
         }
+        let how = How { provider: self.provider, recover_calls: self.recover_calls };
+        how.complete(reader, request, lowered, sink)
+    }
+}
+
+/// How an answer that is read to its end becomes a turn.
+pub(crate) struct How {
+    pub(crate) provider: Provider,
+    pub(crate) recover_calls: bool,
+}
+
+impl How {
+    /// The turn; those who listen hear the rest of it.
+    pub(crate) fn complete<R: Reader>(
+        &self,
+        reader: R,
+        request: &Request<'_>,
+        lowered: &Lowered,
+        sink: &mut Sink<'_>,
+    ) -> Result<Turn, ModelError> {
         let mut draft = reader.finish()?;
         if let Some(warning) = draft.warning.take() {
             sink.warn(warning);
@@ -116,17 +136,40 @@ async fn stream<R: Reader>(
     reader: &mut R,
     sink: &mut Sink<'_>,
 ) -> Result<(), ModelError> {
-    let mut frames = Frames::new(framing);
-    let mut messages = Vec::new();
+    let mut stream = Stream::new(framing);
     loop {
         let chunk = body.next().await?;
-        match &chunk {
-            Some(chunk) => frames.feed(chunk, &mut messages),
-            None => frames.finish(&mut messages),
+        if stream.take(chunk.as_deref(), reader, sink)? || chunk.is_none() {
+            return Ok(());
         }
-        for message in messages.drain(..) {
+    }
+}
+
+/// A stream as far as it has come.
+pub(crate) struct Stream {
+    frames: Frames,
+    messages: Vec<Vec<u8>>,
+}
+
+impl Stream {
+    pub(crate) fn new(framing: Framing) -> Self {
+        Self { frames: Frames::new(framing), messages: Vec::new() }
+    }
+
+    /// Reads the next piece, or with none what the end of the body ends; true at the last message.
+    pub(crate) fn take<R: Reader>(
+        &mut self,
+        chunk: Option<&[u8]>,
+        reader: &mut R,
+        sink: &mut Sink<'_>,
+    ) -> Result<bool, ModelError> {
+        match chunk {
+            Some(chunk) => self.frames.feed(chunk, &mut self.messages),
+            None => self.frames.finish(&mut self.messages),
+        }
+        for message in self.messages.drain(..) {
             if message.trim_ascii() == b"[DONE]" {
-                return Ok(());
+                return Ok(true);
             }
             if message.trim_ascii().is_empty() {
                 continue;
@@ -136,12 +179,10 @@ async fn stream<R: Reader>(
                 parse(&message).map_err(|error| if chunk.is_none() { cut() } else { error })?;
             fail_if_error(&message)?;
             if reader.message(&message, sink)? {
-                return Ok(());
+                return Ok(true);
             }
         }
-        if chunk.is_none() {
-            return Ok(());
-        }
+        Ok(false)
     }
 }
 

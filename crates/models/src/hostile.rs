@@ -69,7 +69,7 @@ fn nonsense() -> impl Strategy<Value = Value> {
 
 /// Reads messages as one provider would, to the end.
 fn read<R: Reader>(messages: &[Value]) -> Option<turn::Draft> {
-    let history = [Message::User("x".to_owned())];
+    let history = [Message::User("x".into())];
     let names = lower::Names::default();
     let mut sink = Sink::new(&|_| {}, &names, true, true);
     let mut reader = R::new(&Request::new(&history), &json!({"options": {}}));
@@ -105,7 +105,7 @@ fn spoken() -> impl Strategy<Value = Spoken> {
 
 /// A conversation as the loop keeps it: the user asks first and last, every call has its reply.
 fn conversation(turns: Vec<(bool, Spoken)>, thinker: Provider) -> Vec<Message> {
-    let mut messages = vec![Message::System("Obey.".to_owned()), Message::User("Go".to_owned())];
+    let mut messages = vec![Message::System("Obey.".to_owned()), Message::User("Go".into())];
     for (reminded, spoken) in turns {
         let place = messages.len();
         let (mut tool_calls, mut replies) = (Vec::new(), Vec::new());
@@ -132,7 +132,7 @@ fn conversation(turns: Vec<(bool, Spoken)>, thinker: Provider) -> Vec<Message> {
             messages.push(Message::System("Mind the time.".to_owned()));
         }
         if answered {
-            messages.push(Message::User("Go on".to_owned()));
+            messages.push(Message::User("Go on".into()));
         }
     }
     messages
@@ -176,7 +176,7 @@ proptest! {
             read::<ollama::Answer>(&messages),
             read::<anthropic::Answer>(&messages),
         ];
-        let history = [Message::User("x".to_owned())];
+        let history = [Message::User("x".into())];
         for (draft, provider) in drafts.into_iter().flatten().zip(PROVIDERS) {
             let turn = turn::complete(draft, provider, &Request::new(&history), &lower::Lowered::default(), true);
             let mut ids: Vec<_> = turn.message.tool_calls.iter().map(|call| &call.id).collect();

@@ -22,12 +22,13 @@ mod recover;
 pub mod openai;
 pub mod ollama;
 pub mod anthropic;
+pub mod replay;
 
 pub use arguments::{Arguments, Unparsable};
 pub use config::{ModelConfig, Provider, Secret, Think};
 pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
-pub use message::{AiMessage, Message, ModelCall, Native};
+pub use message::{AiMessage, Message, ModelCall, Native, UserMessage};
 pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
 pub use reply::{Audio, Image, ToolReply};
 

@@ -16,11 +16,26 @@ pub enum Message {
     /// What the model should know and obey.
     System(String),
     /// What the user said.
-    User(String),
+    User(UserMessage),
     /// What the model said.
     Ai(AiMessage),
     /// What came of one call.
     Tool(ToolReply),
+}
+
+/// What the user said: text, and images for models that take them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserMessage {
+    /// The text.
+    pub content: String,
+    /// What the user showed beside it.
+    pub images: Vec<Image>,
+}
+
+impl<T: Into<String>> From<T> for UserMessage {
+    fn from(text: T) -> Self {
+        Self { content: text.into(), images: Vec::new() }
+    }
 }
 
 /// What a model said: text, calls, and what only its provider understands.
@@ -129,7 +144,9 @@ impl From<Message> for Saved {
     fn from(message: Message) -> Self {
         match message {
             Message::System(content) => Self::new(Role::System, content),
-            Message::User(content) => Self::new(Role::User, content),
+            Message::User(UserMessage { content, images }) => {
+                Self { images, ..Self::new(Role::User, content) }
+            }
             Message::Ai(AiMessage { content, tool_calls, native }) => {
                 Self { tool_calls, native, ..Self::new(Role::Assistant, content) }
             }
@@ -152,7 +169,7 @@ impl TryFrom<Saved> for Message {
             saved;
         Ok(match role {
             Role::System => Self::System(content),
-            Role::User => Self::User(content),
+            Role::User => Self::User(UserMessage { content, images }),
             Role::Assistant => Self::Ai(AiMessage { content, tool_calls, native }),
             Role::Tool => Self::Tool(ToolReply {
                 content,
@@ -175,6 +192,7 @@ mod tests {
         let texts = [
             r#"{"role":"system","content":"Be brief."}"#,
             r#"{"role":"user","content":"Hi"}"#,
+            r#"{"role":"user","content":"This?","images":[{"media_type":"image/png","data":"AAAA"}]}"#,
             r#"{"role":"assistant","content":"","tool_calls":[{"id":"call_1","name":"f","args":{"n":1.50},"recovered":true},{"id":"call_2","name":"g","args":"{\"a\":"}],"native":{"provider":"anthropic","content":[{"type":"thinking","thinking":"","signature":"x"}]}}"#,
             r#"{"role":"tool","content":"ok","tool_call_id":"call_1","is_error":false}"#,
             r#"{"role":"tool","content":"","tool_call_id":"call_2","is_error":true,"images":[{"media_type":"image/png","data":"AA=="}],"audio":[{"media_type":"audio/wav","data":"AA=="}]}"#,

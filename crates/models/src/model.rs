@@ -109,12 +109,12 @@ impl<'a> Request<'a> {
 
     /// Whether the model may call anything.
     pub(crate) fn offers_tools(&self) -> bool {
-        !self.tools.is_empty() && self.choice == ToolChoice::Auto
+        !self.tools.is_empty() && self.choice != ToolChoice::Never
     }
 }
 
 /// Whether a model may call the tools it is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
     /// As it likes.
     #[default]
@@ -122,6 +122,10 @@ pub enum ToolChoice {
     /// Not this time. Anthropic, which wants to see the tools of calls in the history, is told so; the others are
     /// shown no tools.
     Never,
+    /// It has to call something. Ollama cannot be told, so there it may.
+    Any,
+    /// It has to call this tool. Ollama is shown no other.
+    One(String),
 }
 
 /// What a model answered.

@@ -10,4 +10,5 @@ pub use convert::convert_tools;
 pub use installed::{Installed, installed};
 
 #[cfg(test)]
-pub(crate) use {convert::request, wire::Answer};
+pub(crate) use convert::request;
+pub(crate) use wire::Answer;

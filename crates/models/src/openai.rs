@@ -4,9 +4,11 @@ mod client;
 mod convert;
 mod wire;
 mod calls;
+mod written;
 
 pub use client::Client;
 pub use convert::convert_tools;
 
 #[cfg(test)]
-pub(crate) use {convert::request, wire::Answer};
+pub(crate) use convert::request;
+pub(crate) use wire::Answer;

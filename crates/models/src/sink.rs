@@ -32,7 +32,8 @@ impl<'a> Sink<'a> {
     pub(crate) fn text(&mut self, delta: &str) {
         self.text.push_str(delta);
         if self.live {
-            self.pass(if self.wary { safe_end(&self.text) } else { self.text.len() });
+            let end = if self.wary { self.safe_end() } else { self.text.len() };
+            self.pass(end);
         }
     }
 
@@ -76,6 +77,15 @@ impl<'a> Sink<'a> {
         (self.events)(Event::Usage(whole.usage));
     }
 
+    /// How much of the text is surely no call. What was passed on was, so only the rest is looked at: a long answer is
+    /// not read again for each of its words.
+    fn safe_end(&self) -> usize {
+        match self.passed {
+            0 => safe_end(&self.text),
+            passed => passed + before_mark(&self.text[passed..]),
+        }
+    }
+
     fn pass(&mut self, end: usize) {
         if end > self.passed {
             let text = self.text[self.passed..end].to_owned();
@@ -99,12 +109,14 @@ pub(crate) struct Whole<'a> {
     pub(crate) usage: Usage,
 }
 
-/// How much of the text is surely no call. A call can be bare JSON, but only as the whole answer.
+/// How much of an answer's beginning is surely no call. A call can be bare JSON, but only as the whole answer.
 fn safe_end(text: &str) -> usize {
     let start = text.trim_start();
-    if start.is_empty() || start.starts_with(['{', '`']) {
-        return 0;
-    }
+    if start.is_empty() || start.starts_with(['{', '`']) { 0 } else { before_mark(text) }
+}
+
+/// How much of the text comes before what is, or may become, the mark of a call.
+fn before_mark(text: &str) -> usize {
     if let Some(mark) = MARKS.iter().filter_map(|mark| text.find(mark)).min() {
         return mark;
     }
@@ -117,6 +129,32 @@ fn safe_end(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // ML-2: however the text comes, the same is shown in the end, and never a part of a mark.
+    #[test]
+    fn pieces_do_not_matter() {
+        for (text, shown) in [
+            ("See <toad> and <tool_call>{\"a\": \"<\"}", "See <toad> and "),
+            ("a < b <function=f>", "a < b "),
+            ("Hé <é> <", "Hé <é> "),
+            ("{\"name\": 1}", ""),
+        ] {
+            for size in [1, 2, 3, 100] {
+                let heard = std::sync::Mutex::new(String::new());
+                let events = |event| match event {
+                    Event::Text(text) => heard.lock().unwrap().push_str(&text),
+                    other => panic!("{other:?}"),
+                };
+                let names = Names::default();
+                let mut sink = Sink::new(&events, &names, true, true);
+                let letters: Vec<char> = text.chars().collect();
+                for piece in letters.chunks(size) {
+                    sink.text(&piece.iter().collect::<String>());
+                }
+                assert_eq!(*heard.lock().unwrap(), shown, "in pieces of {size}");
+            }
+        }
+    }
 
     // ML-2
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
+use arc_swap::ArcSwap;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use switchboard_toolcall::{CallContext, ToolCall, ToolError, ToolOutput, ToolResult};
@@ -15,7 +16,7 @@ use crate::{
     record::{CallRecord, MemoryRecorder, Recorder},
     rename,
     reuse::Flights,
-    tools::ToolManager,
+    tools::{ToolManager, Wrap},
     validate,
 };
 
@@ -28,7 +29,7 @@ pub struct ToolExecutor {
     artifacts: Arc<dyn ArtifactStore>,
     slots: Slots,
     flights: Arc<Flights>,
-    config: Arc<Config>,
+    config: Arc<ArcSwap<Config>>,
 }
 
 impl ToolExecutor {
@@ -75,7 +76,7 @@ impl ToolExecutor {
     }
 
     async fn open(&self, call: ToolCall, cx: &CallContext) -> (CallRecord, Map<String, Value>) {
-        CallRecord::open(&self.recorder, &self.config, call, cx).await
+        CallRecord::open(&self.recorder, self.config.load_full(), call, cx).await
     }
 
     /// Ends a call that cannot even be tried, shaped and recorded like any other.
@@ -117,6 +118,17 @@ impl ToolExecutor {
         &self.artifacts
     }
 
+    /// How calls are run.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    /// Uses other settings for calls that come from now on. How many may run and wait, `strict` and the separator stay
+    /// as they were built.
+    pub fn reconfigure(&self, config: Config) {
+        self.config.store(Arc::new(config));
+    }
+
     /// Starts an executor that differs from the default.
     pub fn builder() -> Builder {
         Builder::default()
@@ -136,6 +148,7 @@ pub struct Builder {
     policy: Option<Arc<dyn Policy>>,
     recorder: Option<Arc<dyn Recorder>>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
+    wrap: Option<Wrap>,
 }
 
 impl Builder {
@@ -167,17 +180,24 @@ impl Builder {
         self
     }
 
+    /// Calls what `wrap` makes of each tool instead of the tool.
+    #[must_use]
+    pub fn wrap_tools(mut self, wrap: Wrap) -> Self {
+        self.wrap = Some(wrap);
+        self
+    }
+
     /// The executor, without tools yet.
     pub fn build(self) -> ToolExecutor {
         let config = self.config;
         ToolExecutor {
-            tools: Arc::new(ToolManager::new(&config)),
+            tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap)),
             policy: self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default())),
             recorder: self.recorder.unwrap_or_else(|| Arc::new(MemoryRecorder::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             slots: Slots::new(config.max_concurrent, config.max_queue),
             flights: Arc::default(),
-            config: Arc::new(config),
+            config: Arc::new(ArcSwap::from_pointee(config)),
         }
     }
 }

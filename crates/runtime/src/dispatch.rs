@@ -1,5 +1,7 @@
 //! Runs a tool under its deadline: waits for a slot, cancels for real, survives what the tool does.
 
+mod patient;
+
 use std::{
     any::Any,
     future::Future,
@@ -42,15 +44,19 @@ pub(crate) async fn run(
 ) -> Result<ToolOutput, ToolError> {
     let limit = record.timeout(cx);
     let extends = tool.spec().settings.progress_extends_timeout;
-    let alive = extends.then(|| Arc::new(Notify::new()));
+    let alive = (extends || cx.way_back.is_some()).then(|| Arc::new(Alive::default()));
     let own = CallContext {
         // The caller's token is watched by `within`: a child of it would only cost a lock.
         cancel: CancellationToken::new(),
         deadline: Some(deadline(record.started(), limit)),
         call_id: Some(record.id()),
         progress: match &alive {
-            Some(alive) => heard_too(&cx.progress, alive),
-            None => cx.progress.clone(),
+            Some(alive) if extends => heard_too(&cx.progress, alive),
+            _ => cx.progress.clone(),
+        },
+        way_back: match (&cx.way_back, &alive) {
+            (Some(back), Some(alive)) => Some(patient::ask_through(back, alive)),
+            _ => None,
         },
         trace: record.trace(),
         ..cx.clone()
@@ -83,7 +89,7 @@ pub(crate) async fn within<T>(
 /// As [`within`], but each sign of life gives the work its time anew, and `effects` says what may have happened.
 async fn until_done<T>(
     mut work: Pin<&mut impl Future<Output = Result<T, ToolError>>>,
-    alive: Option<&Notify>,
+    alive: Option<&Alive>,
     cx: &CallContext,
     record: &CallRecord,
     effects: &str,
@@ -99,6 +105,11 @@ async fn until_done<T>(
             }
             () = sign_of_life(alive) => timer.as_mut().reset(deadline(Instant::now(), limit)),
             () = &mut timer => {
+                // The time that somebody takes to answer a question of the tool's is not the tool's.
+                if alive.is_some_and(Alive::waits_for_an_answer) {
+                    timer.as_mut().reset(deadline(Instant::now(), limit));
+                    continue;
+                }
                 let after = format!("timed out after {}", HumanDuration(limit));
                 return Err(cut_short(record, ErrorKind::Timeout, &after, effects));
             }
@@ -106,18 +117,33 @@ async fn until_done<T>(
     }
 }
 
-async fn sign_of_life(alive: Option<&Notify>) {
+async fn sign_of_life(alive: Option<&Alive>) {
     match alive {
-        Some(alive) => alive.notified().await,
+        Some(alive) => alive.bell.notified().await,
         None => std::future::pending().await,
     }
 }
 
+/// What is known of a tool at work.
+#[derive(Debug, Default)]
+struct Alive {
+    /// Rung by each sign of life, which gives the tool its time anew.
+    bell: Notify,
+    /// How many questions of the tool's are unanswered.
+    asking: AtomicUsize,
+}
+
+impl Alive {
+    fn waits_for_an_answer(&self) -> bool {
+        self.asking.load(Ordering::Acquire) > 0
+    }
+}
+
 /// Progress that is also a sign of life.
-fn heard_too(progress: &Progress, alive: &Arc<Notify>) -> Progress {
+fn heard_too(progress: &Progress, alive: &Arc<Alive>) -> Progress {
     let (progress, alive) = (progress.clone(), alive.clone());
     Progress::to(move |update| {
-        alive.notify_one();
+        alive.bell.notify_one();
         progress.report(update);
     })
 }

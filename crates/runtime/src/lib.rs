@@ -44,12 +44,12 @@ mod registry;
 pub use artifacts::{ArtifactStore, MemoryArtifacts};
 pub use call::{Builder, ToolExecutor};
 pub use config::Config;
-pub use policy::{Policy, PolicyConfig, RulePolicy, Verdict};
+pub use policy::{Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
     CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Span,
     Stages, Tracer, Work,
 };
-pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager};
+pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap};
 
 /// The words that every crate shares.
 pub use switchboard_toolcall as toolcall;

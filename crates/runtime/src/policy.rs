@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use serde_json::Value;
@@ -105,6 +106,15 @@ impl RulePolicy {
     pub fn judge(&self, tool: &RegisteredTool) -> Verdict {
         // A rule meets a tool under any name it has, so that no spelling walks around it.
         let names = [&**tool.name(), tool.spec().name.as_str()];
+        self.judge_named(&names, tool.spec().is_read_only())
+    }
+
+    /// Judges a tool of which nothing but its names is known.
+    pub fn judge_names(&self, names: &[&str]) -> Verdict {
+        self.judge_named(names, false)
+    }
+
+    fn judge_named(&self, names: &[&str], is_read_only: bool) -> Verdict {
         let denied = names.iter().find_map(|name| self.deny.matches(name).first().copied());
         if let Some(rule) = denied {
             return Verdict::Deny(format!("deny \"{}\"", self.config.deny[rule]));
@@ -112,7 +122,7 @@ impl RulePolicy {
         if !self.allows_all && !names.iter().any(|name| self.allow.is_match(name)) {
             return Verdict::Deny(format!("no match in allow {:?}", self.config.allow));
         }
-        if self.config.read_only && !tool.spec().is_read_only() {
+        if self.config.read_only && !is_read_only {
             return Verdict::Deny(
                 "read_only, and the tool is not annotated as read-only".to_owned(),
             );
@@ -141,6 +151,53 @@ impl Policy for RulePolicy {
         _cx: &'a CallContext,
     ) -> Answer<'a> {
         Answer::Now(self.judge(tool))
+    }
+}
+
+/// A policy in whose place another can be put while calls run.
+pub struct SwapPolicy(ArcSwap<Box<dyn Policy>>);
+
+impl SwapPolicy {
+    /// Begins with this policy.
+    pub fn new(policy: impl Policy + 'static) -> Self {
+        Self(ArcSwap::from_pointee(Box::new(policy)))
+    }
+
+    /// Asks this policy from now on.
+    pub fn swap(&self, policy: impl Policy + 'static) {
+        self.0.store(Arc::new(Box::new(policy)));
+    }
+}
+
+impl Policy for SwapPolicy {
+    fn check<'a>(
+        &'a self,
+        tool: &'a RegisteredTool,
+        args: &'a Value,
+        cx: &'a CallContext,
+    ) -> Answer<'a> {
+        let policy = self.0.load_full();
+        if let Answer::Now(verdict) = policy.check(tool, args, cx) {
+            return Answer::Now(verdict);
+        }
+        // Whoever has to be asked is asked by a future that holds the policy.
+        Answer::Later(Box::pin(async move {
+            match policy.check(tool, args, cx) {
+                Answer::Now(verdict) => Ok(verdict),
+                Answer::Later(verdict) => verdict.await,
+            }
+        }))
+    }
+}
+
+impl<P: Policy + ?Sized> Policy for Box<P> {
+    fn check<'a>(
+        &'a self,
+        tool: &'a RegisteredTool,
+        args: &'a Value,
+        cx: &'a CallContext,
+    ) -> Answer<'a> {
+        (**self).check(tool, args, cx)
     }
 }
 

@@ -159,7 +159,7 @@ pub(crate) struct CallRecord {
 impl CallRecord {
     pub(crate) async fn open(
         recorder: &Arc<dyn Recorder>,
-        config: &Arc<Config>,
+        config: Arc<Config>,
         call: ToolCall,
         cx: &CallContext,
     ) -> (Self, Map<String, Value>) {
@@ -174,7 +174,7 @@ impl CallRecord {
         });
         let mut record = Self {
             recorder: recorder.clone(),
-            config: config.clone(),
+            config,
             tool_call_id: call.id,
             start: start.clone(),
             trace: cx.trace.clone(),

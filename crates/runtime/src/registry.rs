@@ -29,6 +29,7 @@ pub(crate) struct Named {
 }
 
 /// A server that is known, connected or not.
+#[derive(Clone)]
 pub(crate) struct Server {
     settings: ServerSettings,
     pub(crate) slots: Arc<Semaphore>,
@@ -47,6 +48,14 @@ impl Server {
 
     pub(crate) fn link(&self) -> Option<&Arc<dyn Link>> {
         self.settings.link.as_ref()
+    }
+
+    /// Whether it is the very server that these settings mean.
+    pub(crate) fn is_reached_as(&self, settings: &ServerSettings) -> bool {
+        match (&self.settings.link, &settings.link) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
     }
 
     fn shows_bare_names(&self) -> bool {
@@ -109,7 +118,7 @@ impl Registry {
     ///
     /// A local tool keeps its name against every server; among servers the last in the config wins a bare
     /// name. Who loses a name stays reachable, and is shown, by its full one.
-    fn settle_names(&mut self, separator: &str) {
+    pub(crate) fn settle_names(&mut self, separator: &str) {
         let winners = self.bare_winners();
         self.names.retain(|_, named| named.tool.spec().server().is_none());
         for (server, entry) in &mut self.servers {

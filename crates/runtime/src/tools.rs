@@ -20,9 +20,13 @@ pub struct ToolManager {
     pub(crate) separator: String,
     strict: bool,
     registry: RwLock<Registry>,
+    wrap: Option<Wrap>,
     /// Counts the changes.
     version: watch::Sender<u64>,
 }
+
+/// Makes of a tool, known by its full name, what is called instead of it.
+pub type Wrap = Arc<dyn Fn(&str, Arc<dyn Tool>) -> Arc<dyn Tool> + Send + Sync>;
 
 /// A tool with what the executor needs to run it.
 pub struct RegisteredTool {
@@ -140,8 +144,16 @@ impl ToolManager {
             separator: config.separator.clone(),
             strict: config.strict,
             registry: RwLock::default(),
+            wrap: None,
             version: watch::Sender::new(0),
         }
+    }
+
+    /// The same collection, in which every tool that is added is wrapped.
+    #[must_use]
+    pub fn wrapped(mut self, wrap: Option<Wrap>) -> Self {
+        self.wrap = wrap;
+        self
     }
 
     /// A number that grows with each change of the collection.
@@ -166,16 +178,21 @@ impl ToolManager {
     /// # Errors
     /// As [`add`](Self::add).
     pub fn add_shared(&self, tool: Arc<dyn Tool>) -> Result<(), AddError> {
-        if tool.spec().description.trim().is_empty() {
-            return Err(AddError::Description(tool.spec().name.clone()));
-        }
-        let name: Arc<str> = tool.spec().name.as_str().into();
-        let tool = Arc::new(self.register(name.clone(), tool, None)?);
+        let tool = Arc::new(self.local(tool)?);
+        let name = tool.name().clone();
         if self.write().add_local(name.clone(), tool, &self.separator) {
             warn!(tool = &*name, "tool '{name}' was there already and is replaced");
         }
         self.changed();
         Ok(())
+    }
+
+    /// A local tool with what is needed to run it.
+    fn local(&self, tool: Arc<dyn Tool>) -> Result<RegisteredTool, AddError> {
+        if tool.spec().description.trim().is_empty() {
+            return Err(AddError::Description(tool.spec().name.clone()));
+        }
+        self.register(tool.spec().name.as_str().into(), tool, None)
     }
 
     /// Makes a server known, so that its place in the order and its prefix are settled before it connects.
@@ -225,6 +242,37 @@ impl ToolManager {
         set_aside
     }
 
+    /// Puts other local tools and servers in the place of all that are there, at once. A server whose connection is
+    /// the same as before keeps its tools.
+    ///
+    /// # Errors
+    /// A tool or a server's name is unusable; the collection is as before.
+    pub fn replace(
+        &self,
+        locals: Vec<Arc<dyn Tool>>,
+        servers: Vec<(Arc<str>, ServerSettings)>,
+    ) -> Result<(), AddError> {
+        let mut registry = Registry::default();
+        for tool in locals {
+            let tool = self.local(tool)?;
+            registry.add_local(tool.name().clone(), Arc::new(tool), &self.separator);
+        }
+        let mut current = self.write();
+        for (name, settings) in servers {
+            if name.is_empty() || name.contains(&self.separator) {
+                return Err(AddError::ServerName(name.to_string(), self.separator.clone()));
+            }
+            let same = current.servers.get(&name).filter(|server| server.is_reached_as(&settings));
+            let server = same.cloned().unwrap_or_else(|| Server::new(settings));
+            registry.servers.insert(name, server);
+        }
+        registry.settle_names(&self.separator);
+        *current = registry;
+        drop(current);
+        self.changed();
+        Ok(())
+    }
+
     /// All tools, in order: local ones first, then each server's.
     pub fn all(&self) -> Vec<Arc<RegisteredTool>> {
         let registry = self.read();
@@ -241,6 +289,13 @@ impl ToolManager {
             link: server.link().cloned(),
         };
         registry.servers.iter().map(known).collect()
+    }
+
+    /// Whether `link` is the connection of the server of this name.
+    pub fn is_linked(&self, server: &str, link: &Arc<dyn Link>) -> bool {
+        let registry = self.read();
+        let known = registry.servers.get(server).and_then(Server::link);
+        known.is_some_and(|known| Arc::ptr_eq(known, link))
     }
 
     /// What stands between a server's name and its tool's.
@@ -276,6 +331,10 @@ impl ToolManager {
             .map_err(|reason| AddError::Schema { tool: name.to_string(), reason })?;
         let own_slots = spec.settings.max_concurrent.map(|slots| Arc::new(Semaphore::new(slots)));
         let slots = own_slots.into_iter().chain(server_slots).collect();
+        let tool = match &self.wrap {
+            Some(wrap) => wrap(&name, tool),
+            None => tool,
+        };
         Ok(RegisteredTool { name, check: Arc::new(check), slots, tool })
     }
 }

@@ -131,6 +131,8 @@ struct State {
     /// In the order in which they were asked; none where the answer has not ended, or was played.
     exchanges: Vec<Option<Exchange>>,
     mismatches: Vec<String>,
+    /// Recording: how many exchanges are under way.
+    open: usize,
 }
 
 impl Cassette {
@@ -156,7 +158,7 @@ impl Cassette {
     pub async fn replay(file: impl Into<PathBuf>, scrub: Scrub) -> Result<Self, CassetteError> {
         let path = file.into();
         let exchanges = File::read(&path)?.exchanges.into_iter().map(Some).collect();
-        let state = Arc::new(Mutex::new(State { exchanges, mismatches: Vec::new() }));
+        let state = Arc::new(Mutex::new(State { exchanges, ..State::default() }));
         let player = replay::Player::new(path, scrub, state.clone());
         Self::serve(state, player).await
     }
@@ -169,6 +171,15 @@ impl Cassette {
     /// Recording: what was exchanged so far. Replaying: what was not asked for yet.
     pub fn exchanges(&self) -> Vec<Exchange> {
         lock(&self.state).exchanges.iter().flatten().cloned().collect()
+    }
+
+    /// Recording: waits until every exchange that has begun is kept. A client that has read the last message of a stream
+    /// does not wait for the end of its body.
+    pub async fn settled(&self) -> Vec<Exchange> {
+        while lock(&self.state).open > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        self.exchanges()
     }
 
     /// Replaying: how requests differed from what was recorded.

@@ -110,7 +110,8 @@ impl Model for Script {
 fn unexpected(turn: &Scripted, messages: &[Message]) -> Option<String> {
     let expected = turn.expect.as_deref()?;
     let last = match messages.last()? {
-        Message::System(text) | Message::User(text) => text,
+        Message::System(text) => text,
+        Message::User(message) => &message.content,
         Message::Ai(message) => &message.content,
         Message::Tool(reply) => &reply.content,
     };

@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
-    ("gateway", &["agent", "mcp", "runtime", "toolcall"]),
+    ("gateway", &["agent", "audit", "mcp", "models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
     (
         "app",

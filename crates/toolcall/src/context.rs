@@ -26,6 +26,8 @@ pub struct CallContext {
     pub progress: Progress,
     /// Who asks, for records and policy.
     pub caller: Option<Arc<str>>,
+    /// What a trusted issuer says of who asks, for policy; a JSON object.
+    pub claims: Option<Arc<Value>>,
     /// The conversation that the call is part of, for records.
     pub conversation: Option<Arc<str>>,
     /// The caller's word for this very act: asked again with the same word, it is not done again.
@@ -68,8 +70,17 @@ pub trait WayBack: fmt::Debug + Send + Sync {
         questions: Map<String, Value>,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
 
+    /// What the caller says beside the call, for whoever runs it: trace context, vendors' keys.
+    fn notes(&self) -> Map<String, Value>;
+
+    /// From which level on it wants to hear the tool's log, as MCP names levels; none, where it does not.
+    fn hears(&self) -> Option<&'static str>;
+
     /// Passes on a line of the tool's log: `{level, logger?, data}`.
     fn say(&self, line: &RawValue);
+
+    /// Who made the call.
+    fn caller(&self) -> Option<&Arc<str>>;
 
     /// The session that the call belongs to, where it belongs to one.
     fn session(&self) -> Option<&Arc<str>>;

@@ -31,7 +31,7 @@ async fn the_last_turn_has_no_tools() {
     assert_eq!(outcome.stop, Stopped::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("That is all I found."));
     let choices: Vec<_> = stage.asked().into_iter().map(|(_, _, choice)| choice).collect();
-    assert_eq!(choices[..9], [ToolChoice::Auto; 9]);
+    assert_eq!(choices[..9], [const { ToolChoice::Auto }; 9]);
     assert_eq!(choices[9..], [ToolChoice::Never]);
 }
 

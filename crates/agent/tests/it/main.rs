@@ -3,6 +3,7 @@
 
 mod scripted;
 mod endings;
+mod foreign;
 mod replies;
 mod cancelling;
 mod repeating;
@@ -10,3 +11,4 @@ mod saved;
 mod property;
 mod recovered;
 mod traps;
+mod opt_in;

@@ -76,7 +76,7 @@ impl Model for Scripted {
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         let mut state = self.0.lock().unwrap();
         check(request.messages);
-        state.asked.push((request.messages.len(), request.tools.len(), request.choice));
+        state.asked.push((request.messages.len(), request.tools.len(), request.choice.clone()));
         let next = state.script.pop_front().unwrap_or(Says::Hangs);
         Box::pin(async move {
             match next {

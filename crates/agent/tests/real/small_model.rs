@@ -76,7 +76,7 @@ async fn turns_on_a_light(model: &SmallModel, provider: Provider, stream: bool) 
     assert_eq!(outcome.turns.len(), 2, "{heard}");
 
     // What came was a stream or not, as it was asked for.
-    let exchanges = cassette.exchanges();
+    let exchanges = cassette.settled().await;
     std::fs::remove_file(file).unwrap();
     let events = ("content-type".to_owned(), "text/event-stream".to_owned());
     assert_eq!(

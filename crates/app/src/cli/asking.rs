@@ -8,9 +8,7 @@ use switchboard_toolcall::HumanDuration;
 /// Who is asked, with which tools; the same for `ask` and `chat`.
 #[derive(Debug, Args)]
 pub(crate) struct Asked {
-    /// The model: a name of [models.*], PROVIDER:MODEL[@URL] or script:FILE
-    /// [default: the first of [models.*], else a model of the Ollama at $OLLAMA_HOST or its usual port]
-    #[arg(long, short, value_name = "MODEL", long_help = MODEL_HELP)]
+    #[arg(long, short, value_name = "MODEL", help = MODEL, long_help = MODEL_HELP)]
     pub(crate) model: Option<String>,
 
     /// Offer only the tools whose names match; may be repeated [default: the model's `tools`, else all]
@@ -25,6 +23,9 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "N")]
     pub(crate) max_iterations: Option<NonZeroU32>,
 }
+
+const MODEL: &str = "The model: a name of [models.*], PROVIDER:MODEL[@URL] or script:FILE
+[default: the first of [models.*], else a model of the Ollama at $OLLAMA_HOST or its usual port]";
 
 const MODEL_HELP: &str = "The model that is asked:
   local                        the one of [models.local] in the config
@@ -68,7 +69,7 @@ pub(crate) struct Ask {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// How long it all may take, such as 30s or 5m [default: [agent] time_budget, else no limit]
+    /// How long it all may take, such as 30s or 5m [default: `time_budget` of the config, else no limit]
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<HumanDuration>,
 }

@@ -13,13 +13,14 @@ use crate::{
     connections::{INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, while_connected},
     house::House,
     model::{self, Chosen},
-    settings::{self, Loaded},
+    rehearsal,
+    settings::Loaded,
     talk::{self, Answers, Ending, Screen},
     terminal::{self, Paint},
 };
 
 pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let question = question::read(&ask.question)?;
     let outcome = on_runtime(async {

@@ -16,12 +16,12 @@ use crate::{
     cli::{Call, Cli},
     connections::{Connections, Needs, is_watched, with_servers},
     house::House,
-    settings,
+    rehearsal,
     terminal::{self, Paint, spinner},
 };
 
 pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let needs = Needs::of_tool(&call.name, house.executor.tools(), &loaded);
     // Wrong JSON is told before anything is started; only pairs need the schema of a tool that is elsewhere.
@@ -64,6 +64,7 @@ impl Calling<'_> {
         let (executor, name) = (&self.house.executor, &self.call.name);
         let mut cx = CallContext::for_caller("command line");
         cx.timeout = self.call.timeout.map(|timeout| timeout.0);
+        cx.idempotency_key = self.call.idempotency_key.as_deref().map(Into::into);
         tokio::spawn(cancel_on_interrupt(cx.cancel.clone()));
         if let Err(error) = self.servers_ready(args.is_none(), &cx.cancel).await {
             let call = ToolCall::new(name, args.unwrap_or_default());

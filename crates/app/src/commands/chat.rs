@@ -23,7 +23,8 @@ use crate::{
     connections::{INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, while_connected},
     house::House,
     model::{self, Chosen},
-    settings::{self, Loaded},
+    rehearsal,
+    settings::Loaded,
     terminal,
 };
 
@@ -31,7 +32,7 @@ pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
     if chat.list {
         return list::run(chat, cli);
     }
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let store = Store::open();
     let transcript = match &chat.resume {

@@ -14,7 +14,8 @@ use crate::{
     cli::{Cli, Doctor},
     connections::{Connections, Interrupted, Needs, is_watched, unless_interrupted, with_servers},
     house::House,
-    settings::{self, Loaded},
+    rehearsal,
+    settings::Loaded,
     terminal::{self, Paint, text},
 };
 
@@ -67,7 +68,7 @@ pub(super) fn run(doctor: &Doctor, cli: &Cli) -> anyhow::Result<ExitCode> {
 fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
     let broken = |problem: String| Check::new("config", Status::Broken, problem);
     let mut found = Findings::default();
-    let loaded = match settings::load(cli.config.as_deref()) {
+    let loaded = match rehearsal::load(cli) {
         Ok(loaded) => loaded,
         Err(error) => {
             found.checks.push(broken(format!("{error:#}")));

@@ -48,7 +48,7 @@ pub(super) fn with_server(server: &str, value: &Value) -> Value {
 
 /// The servers that are connected.
 pub(super) fn connected(connections: &Connections) -> Vec<(Arc<str>, Arc<Session>)> {
-    let ready = connections.all().filter_map(|server| match server.state() {
+    let ready = connections.all().into_iter().filter_map(|server| match server.state() {
         State::Ready(session) => Some((server.name().clone(), session)),
         _ => None,
     });

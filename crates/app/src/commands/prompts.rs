@@ -12,12 +12,12 @@ use crate::{
     cli::{Cli, Prompts},
     connections::{Needs, is_watched, unless_interrupted, with_servers},
     house::House,
-    settings,
+    rehearsal,
     terminal::{self, Failed, Paint, text},
 };
 
 pub(super) fn run(prompts: &Prompts, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let separator = house.executor.tools().separator();
     let needs = match &prompts.name {

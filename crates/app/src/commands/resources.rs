@@ -13,12 +13,13 @@ use crate::{
     cli::{Cli, Resources},
     connections::{Connections, Needs, is_watched, unless_interrupted, with_servers},
     house::House,
-    settings::{self, Loaded},
+    rehearsal,
+    settings::Loaded,
     terminal::{self, Failed, Paint, text},
 };
 
 pub(super) fn run(resources: &Resources, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let needs = needs(resources.server.as_deref(), &loaded)?;
     let limit = loaded.settings.executor.timeout.0;

@@ -1,11 +1,13 @@
 //! `switchboard serve`: the same safe tools for every client (SPEC GW-1).
 
 mod banner;
+mod reload;
 
 use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use serde_json::json;
+use switchboard_audit::Store;
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
 use switchboard_mcp::server::{self, Bridge, Caller};
 use tokio::{
@@ -19,13 +21,15 @@ use crate::{
     commands::token,
     connections::{Needs, on_every_core, while_connected},
     house::{Around, House},
+    model,
     records::Records,
-    settings::{self, Loaded},
+    rehearsal,
+    settings::Loaded,
     terminal,
 };
 
 pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     on_every_core(async {
         let metrics = Arc::new(Metrics::default());
         let mut records = Records::of(&loaded);
@@ -34,18 +38,20 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
         records.recorder = feed.clone();
-        let around = Around { records, answers: Arc::new(Bridge) };
+        let store = records.store.clone();
+        let around = Around { records, answers: Arc::new(Bridge), is_open: true };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
         match serve.stdio {
-            true => over_stdio(&house, &loaded, stop).await,
-            false => over_http(serve, &house, &loaded, feed, stop).await,
+            true => over_stdio(cli, &house, &loaded, stop).await,
+            false => over_http(serve, cli, &house, &loaded, Watched { feed, store }, stop).await,
         }
     })
 }
 
 /// Serves the one client that has our stdin and stdout.
 async fn over_stdio(
+    cli: &Cli,
     house: &House,
     loaded: &Loaded,
     stop: CancellationToken,
@@ -58,6 +64,7 @@ async fn over_stdio(
         let served = server.serve_stdio(input, output, Caller::default());
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
+            failed = reload::follow(house, connections, cli, loaded) => failed?,
             () = stop.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
@@ -65,11 +72,18 @@ async fn over_stdio(
     .await
 }
 
+/// What happens, and what happened.
+struct Watched {
+    feed: Arc<Feed>,
+    store: Option<Store>,
+}
+
 async fn over_http(
     serve: &Serve,
+    cli: &Cli,
     house: &House,
     loaded: &Loaded,
-    feed: Arc<Feed>,
+    Watched { feed, store }: Watched,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let mut config = loaded.settings.serve.clone();
@@ -90,8 +104,12 @@ async fn over_http(
             terminal::tell(&banner::text(address, house, loaded));
         }
         let executor = house.executor.clone();
-        let parts = Parts { executor, mcp: mcp.clone(), feed, access, config };
-        Gateway::new(parts).run(listener, stop).await;
+        let models = model::for_chat(loaded)?;
+        let parts = Parts { executor, mcp: mcp.clone(), feed, store, access, models, config };
+        tokio::select! {
+            () = Gateway::new(parts).run(listener, stop) => {}
+            failed = reload::follow(house, connections, cli, loaded) => failed?,
+        }
         mcp.close();
         Ok(ExitCode::SUCCESS)
     })

@@ -18,7 +18,7 @@ use crate::{
     cli::{Cli, Tools},
     connections::{Needs, is_watched, unless_interrupted, with_servers},
     house::{self, House},
-    settings,
+    rehearsal,
     terminal::{self, Paint, text},
 };
 
@@ -26,7 +26,7 @@ use crate::{
 const LEAST_DESCRIPTION: usize = 20;
 
 pub(super) fn run(tools: &Tools, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load(cli.config.as_deref())?;
+    let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let rules = house::rules(&loaded).map_err(anyhow::Error::msg)?;
     if loaded.enabled_servers().next().is_none() {

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// What a tool definition says in these is taken as it is: it speaks to models, not to us.
-const TAKEN_AS_THEY_ARE: [&str; 2] = ["parameters", "mock_response"];
+const TAKEN_AS_THEY_ARE: [&str; 3] = ["parameters", "mock_response", "mock_responses"];
 
 /// Reads an environment variable.
 pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;

@@ -77,8 +77,8 @@ impl Screen {
 
     /// Moves what moves.
     pub(super) fn step(&mut self) {
-        let has_line = self.at_line_start || !self.is_terminal;
-        if let Some(status) = self.status.as_mut().filter(|_| has_line) {
+        // Also where stdout is a pipe: `tee` may write to the same line.
+        if let Some(status) = self.status.as_mut().filter(|_| self.at_line_start) {
             status.step();
         }
     }

@@ -162,6 +162,17 @@ fn what_fails_is_told_and_the_rest_goes_on() {
     assert!(ran.stderr.contains("error: no answer: script.json: turn 1: it burns"), "{ran:?}");
     assert_eq!(roles(&read(&kept(&place)[0])), ["user", "user", "assistant"]);
 
+    // A model that is gone is replaced by the usual one, with a word.
+    let config = "[models.near]\nprovider = \"openai\"\nmodel = \"m\"\n\
+                  base_url = \"http://127.0.0.1:1/v1\"\nmax_retries = 0\n";
+    let place = place.file("switchboard.toml", config);
+    fs::remove_file(place.path().join("script.json")).unwrap();
+    let ran = place.run_with_stdin(&["chat", "--resume"], b"three\n");
+    assert_eq!((ran.status, &*ran.stdout), (1, ""), "{ran:?}");
+    assert!(ran.stderr.contains("the chat's model is left: failed to read script"), "{ran:?}");
+    assert!(ran.stderr.contains("no answer: could not reach openai"), "{ran:?}");
+    assert_eq!(read(&kept(&place)[0])["model"], "near");
+
     // Without a place to save them chats go on, and say so.
     let homeless = scripted("", json!([{"text": "Fine."}]));
     let ran = chat(&homeless, &[], "one\n");

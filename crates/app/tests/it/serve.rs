@@ -23,7 +23,8 @@ struct Serving {
 impl Serving {
     fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut command = place.command(&[&["serve", "--json"], arguments].concat());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let log = std::fs::File::create(place.path().join("log")).unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let told: Value = serde_json::from_str(&line).unwrap();
@@ -133,6 +134,45 @@ fn over_stdio_there_is_nothing_but_the_protocol() {
     assert!(answers.iter().all(|answer| answer["jsonrpc"] == "2.0"), "{answers:?}");
     let call = answers.iter().find(|answer| answer["id"] == 2).unwrap();
     assert_eq!(call["result"]["structuredContent"], json!({"echo": {"a": 1}}));
+}
+
+// GW-1: a changed config applies at once and as a whole; a broken one is refused.
+#[test]
+fn a_changed_config_applies_while_calls_run() {
+    let tool = |name: &str| {
+        format!(
+            "[[tools]]\nname = \"{name}\"\ndescription = \"x\"\n\
+             implementation = {{ type = \"mock\", mock_response = 1 }}\n"
+        )
+    };
+    let (kept, gone) = (section_with_pid("kept", ""), section_with_pid("gone", ""));
+    let place = Place::with_config(&format!("{}{kept}{gone}", tool("old")));
+    let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let (first, second) = (pid(&place, "kept"), pid(&place, "gone"));
+    let names = || {
+        let (_, tools) = serving.ask("GET", "/api/tools", "", "");
+        let tools = tools.as_array().unwrap().clone();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let has = |name: &str| names().iter().any(|own| own == name);
+    wait_until("both servers are there", || has("gone__echo") && has("kept__echo"));
+
+    let file = place.path().join("switchboard.toml");
+    std::fs::write(&file, "[executor]\ntimeot = 1\n").unwrap();
+    serving.signal("-HUP");
+    wait_until("the broken config is refused", || {
+        let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+        log.contains("the config stays as it was") && log.contains("did you mean `timeout`?")
+    });
+    assert!(has("old"), "{:?}", names());
+    std::fs::write(&file, format!("[policy]\ndeny = [\"echo\"]\n{}{kept}", tool("new"))).unwrap();
+    wait_until("the new tool is there", || has("new"));
+    assert!(!has("old") && !has("gone__echo") && has("kept__echo"), "{:?}", names());
+    assert_eq!(serving.ask("POST", "/api/tools/echo/call", "", "{}").0, 403);
+    assert_eq!(serving.ask("POST", "/api/tools/kept__echo/call", "", "{}").0, 200);
+    wait_until("the server that is gone has ended", || !runs(second));
+    assert!(runs(first), "the one that is as it was goes on");
+    assert_eq!(pid(&place, "kept"), first);
 }
 
 // GW-1

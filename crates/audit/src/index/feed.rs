@@ -13,6 +13,7 @@ use switchboard_toolcall::CallId;
 
 use super::Index;
 use crate::{
+    chain::{Hash, Sealed},
     error::Error,
     line::{End, Line, Open},
     segment::lines,
@@ -47,9 +48,9 @@ impl Index {
             }
         }
         let mut fed = 0;
-        let known: HashMap<u64, u64> = self.read_to()?.into_iter().collect();
+        let known = self.read_to()?;
         for (number, length) in lengths.into_iter().rev() {
-            if known.get(&number).is_none_or(|read| *read < length) {
+            if known.get(&number).is_none_or(|(read, _)| *read < length) {
                 fed += self.feed_segment(number, length)?;
             }
         }
@@ -66,12 +67,13 @@ impl Index {
             let change = self.connection.transaction_with_behavior(behavior).map_err(tried)?;
             let tried = || Error::index("feed", &self.path);
             // Looked up within the change: another process may feed too.
-            let from = read_so_far(&change, number).map_err(tried())?;
+            let (from, last) = read_so_far(&change, number).map_err(tried())?;
             if from >= length {
                 return Ok(fed);
             }
             let text = read(&mut file, from, chunk).map_err(Error::file("read", &path))?;
-            let (count, until) = feed_lines(&change, number, from, &text).map_err(tried())?;
+            let mut feed = Feed { change: &change, segment: number, open: HashMap::new() };
+            let (count, until) = feed.lines(from, last, &text).map_err(tried())?;
             change.commit().map_err(tried())?;
             fed += count;
             match until > from {
@@ -97,9 +99,11 @@ pub(crate) fn segments(journal: &Path) -> Result<Vec<u64>, Error> {
     Ok(numbers)
 }
 
-fn read_so_far(change: &Transaction<'_>, number: u64) -> rusqlite::Result<u64> {
-    let mut row = change.prepare_cached("SELECT read FROM segments WHERE number = ?1")?;
-    Ok(row.query_row([number], |row| row.get(0)).optional()?.unwrap_or(0))
+/// Where the next line begins, and the hash that it follows.
+fn read_so_far(change: &Transaction<'_>, number: u64) -> rusqlite::Result<(u64, Option<Hash>)> {
+    let mut row = change.prepare_cached("SELECT read, last FROM segments WHERE number = ?1")?;
+    let read = row.query_row([number], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+    Ok(read.optional()?.map_or((0, None), |(read, last)| (read, Hash::parse(&last))))
 }
 
 fn read(file: &mut File, from: u64, most: u64) -> io::Result<Vec<u8>> {
@@ -109,44 +113,70 @@ fn read(file: &mut File, from: u64, most: u64) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Feeds the whole lines of a text that begins at `from`; returns how many there were and where they end.
-fn feed_lines(
-    change: &Transaction<'_>,
+/// A part of a segment on its way into the index.
+struct Feed<'a, 'b> {
+    change: &'b Transaction<'b>,
     segment: u64,
-    from: u64,
-    text: &[u8],
-) -> rusqlite::Result<(u64, u64)> {
-    // Most calls end soon: beginning and end are then written as one row.
-    let mut open: HashMap<CallId, (Open<'_>, Place)> = HashMap::new();
-    let (mut count, mut until) = (0, from);
-    for (at, line) in lines(text) {
-        let place = Place { segment, offset: from + at, length: line.len() };
+    /// Most calls end soon: beginning and end are then written as one row.
+    open: HashMap<CallId, (Open<'a>, Place)>,
+}
+
+impl<'a> Feed<'a, '_> {
+    /// Feeds the whole lines of a text that begins at `from` and follows `last`; returns how many there were and where
+    /// they end.
+    ///
+    /// Lines at the end that do not follow are left: they were torn, and whoever repairs the segment cuts them off.
+    fn lines(
+        &mut self,
+        from: u64,
+        last: Option<Hash>,
+        text: &'a [u8],
+    ) -> rusqlite::Result<(u64, u64)> {
+        let (mut count, mut until, mut previous, mut last) = (0, from, last, last);
+        for (at, line) in lines(text) {
+            let sealed = Sealed::parse(line);
+            let follows = |sealed: &Sealed<'_>| previous.is_none_or(|hash| sealed.follows(&hash));
+            let is_good = sealed.as_ref().is_some_and(follows);
+            previous = sealed.map(|sealed| sealed.hash);
+            if !is_good {
+                continue;
+            }
+            let place = Place { segment: self.segment, offset: from + at, length: line.len() };
+            self.line(line, place)?;
+            count += 1;
+            until = place.offset + line.len() as u64 + 1;
+            last = previous;
+        }
+        for (call, begun) in self.open.values() {
+            insert(self.change, call, *begun, None)?;
+        }
+        if let Some(last) = last {
+            let mut read = self.change.prepare_cached(
+                "INSERT INTO segments VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET read = ?2, last = ?3",
+            )?;
+            read.execute(params![self.segment, until, last.as_str()])?;
+        }
+        Ok((count, until))
+    }
+
+    fn line(&mut self, line: &'a [u8], place: Place) -> rusqlite::Result<()> {
         match Line::parse(line) {
-            Some(Line::Open(call)) => _ = open.insert(call.id, (call, place)),
-            Some(Line::End(end)) => match open.remove(&end.id) {
-                Some((call, begun)) => insert(change, &call, begun, Some((&end, place)))?,
-                None => update(change, &end, place)?,
+            Some(Line::Open(call)) => _ = self.open.insert(call.id, (call, place)),
+            Some(Line::End(end)) => match self.open.remove(&end.id) {
+                Some((call, begun)) => insert(self.change, &call, begun, Some((&end, place)))?,
+                None => update(self.change, &end, place)?,
             },
             Some(Line::Unknown(id)) => {
-                if let Some((call, begun)) = open.remove(&id) {
-                    insert(change, &call, begun, None)?;
+                if let Some((call, begun)) = self.open.remove(&id) {
+                    insert(self.change, &call, begun, None)?;
                 }
-                mark_unknown(change, id)?;
+                mark_unknown(self.change, id)?;
             }
             // What cannot be read is `verify`'s to report.
             Some(Line::Other) | None => {}
         }
-        count += 1;
-        until = place.offset + line.len() as u64 + 1;
+        Ok(())
     }
-    for (call, begun) in open.values() {
-        insert(change, call, *begun, None)?;
-    }
-    let mut read = change.prepare_cached(
-        "INSERT INTO segments (number, read) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET read = ?2",
-    )?;
-    read.execute([segment, until])?;
-    Ok((count, until))
 }
 
 fn insert(

@@ -7,13 +7,14 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 /// The version of the tables below, kept in `user_version`.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments`
 /// where they are so long that only the journal has them.
-/// `segment`, `offset` and `length` say where in the journal a call's lines are.
+/// `read` and `last` say how far a segment was read, and the hash of the line there; `segment`, `offset` and `length`
+/// where in the journal a call's lines are.
 const TABLES: &str = "
-    CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL);
+    CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL, last TEXT NOT NULL);
     CREATE TABLE calls (
         id TEXT NOT NULL PRIMARY KEY,
         tick INTEGER NOT NULL,
@@ -37,6 +38,7 @@ const TABLES: &str = "
     CREATE INDEX calls_by_time ON calls (tick);
     CREATE INDEX calls_by_tool ON calls (tool, tick);
     CREATE INDEX calls_not_ok ON calls (tick) WHERE outcome IS NOT 'ok';
+    CREATE INDEX calls_slow ON calls (tick) WHERE duration > 100000000;
     CREATE TABLE artifacts (
         artifact TEXT NOT NULL,
         segment INTEGER NOT NULL,

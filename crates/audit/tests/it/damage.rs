@@ -70,7 +70,7 @@ async fn a_dropped_tail_is_found_where_the_index_has_seen_it() {
         text.split_inclusive(|byte| *byte == b'\n').take(3).flatten().copied().collect()
     });
     let damage = folder.damage();
-    assert!(damage[0].2.contains("bytes that the index has read are gone"), "{damage:?}");
+    assert!(damage[0].2.contains("lines that the index has read are gone"), "{damage:?}");
 }
 
 #[tokio::test]
@@ -144,6 +144,20 @@ async fn a_segment_without_its_header_is_begun_again() {
     assert_eq!(folder.damage(), []);
 }
 
+// RS-5
+#[tokio::test]
+async fn an_artifact_that_was_changed_is_found() {
+    let folder = Folder::new();
+    let executor = executor(folder.store());
+    let result = call(&executor, "answer", json!({"with": "long ".repeat(20_000)})).await;
+    let id = &result.artifacts[0].id;
+    assert_eq!(switchboard_audit::verify(&folder.path()).unwrap().artifacts, 1);
+    let path = folder.path().join("artifacts").join(&id[..2]).join(id);
+    folder.rewrite(&path, |text| text.to_ascii_uppercase());
+    let what = "its content is not what was kept".to_owned();
+    assert_eq!(folder.damage(), [(id.clone(), None, what)]);
+}
+
 #[tokio::test]
 async fn a_record_whose_line_is_damaged_says_so() {
     let folder = Folder::new();
@@ -153,4 +167,82 @@ async fn a_record_whose_line_is_damaged_says_so() {
     folder.rewrite(&folder.segment(1), |text| vec![b'x'; text.len()]);
     let error = reader.show(ids[0]).unwrap_err().to_string();
     assert!(error.contains("is damaged") && error.contains("calls verify"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_in_the_way_of_the_next_segment_is_left_alone() {
+    let folder = Folder::new();
+    let holder = executor(folder.store());
+    call(&holder, "look", json!({})).await;
+    // An empty one is what a process leaves that dies while it begins a segment; the other one is foreign.
+    fs::write(folder.segment(2), "foreign\n").unwrap();
+    fs::write(folder.segment(3), "").unwrap();
+    folder.write(1).await;
+    assert_eq!(folder.records().len(), 2);
+    let expected = ("00000002.log".to_owned(), None, "the manifest does not know it".to_owned());
+    assert_eq!(folder.damage(), [expected]);
+    assert_eq!(fs::read_to_string(folder.segment(2)).unwrap(), "foreign\n");
+}
+
+#[tokio::test]
+async fn a_tail_that_was_replaced_is_found_where_the_index_has_seen_it() {
+    let folder = Folder::new();
+    folder.write(2).await;
+    folder.records();
+    folder.rewrite(&folder.segment(1), |text| {
+        text.split_inclusive(|byte| *byte == b'\n').take(3).flatten().copied().collect()
+    });
+    // The chain goes on from there, without a fault and longer than before.
+    folder.write(4).await;
+    let damage = folder.damage();
+    assert_eq!(damage.len(), 1, "{damage:?}");
+    assert!(damage[0].2.contains("lines that the index has read are gone"), "{damage:?}");
+}
+
+#[tokio::test]
+async fn a_torn_tail_that_a_reader_met_does_not_hide_what_follows() {
+    let folder = Folder::new();
+    let holder = executor(folder.store());
+    call(&holder, "look", json!({})).await;
+    // The holder is alive, so a reader repairs nothing and meets garbage that looks like a line.
+    let segment = folder.segment(1);
+    let whole = fs::read(&segment).unwrap();
+    folder.rewrite(&segment, |mut text| {
+        text.extend_from_slice(b"{\"open\":\"nonsense\"}\n");
+        text
+    });
+    assert_eq!(folder.records().len(), 1);
+    folder.rewrite(&segment, |_| whole);
+    call(&holder, "look", json!({})).await;
+    assert_eq!(folder.records().len(), 2);
+    assert_eq!(folder.damage(), []);
+}
+
+// RC-1: wherever the journal ends, what is whole stays, and the next process goes on.
+#[tokio::test]
+async fn a_journal_may_end_anywhere() {
+    let original = Folder::new();
+    let ids = original.write(2).await;
+    let (manifest, whole) =
+        (original.path().join("manifest.log"), fs::read(original.segment(1)).unwrap());
+    let has = |text: &[u8], line: &str| String::from_utf8_lossy(text).contains(line);
+    for length in (0..whole.len()).step_by(9) {
+        let folder = Folder::new();
+        fs::create_dir_all(folder.path().join("journal")).unwrap();
+        fs::copy(&manifest, folder.path().join("manifest.log")).unwrap();
+        let end = whole[..length].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        fs::write(folder.segment(1), &whole[..length]).unwrap();
+        let later = folder.write(1).await[0];
+        let mut expected = vec![(later, "ok")];
+        for id in ids.iter().rev() {
+            let (open, ended) = (format!("{{\"open\":\"{id}"), format!("{{\"end\":\"{id}"));
+            match (has(&whole[..end], &open), has(&whole[..end], &ended)) {
+                (_, true) => expected.push((*id, "ok")),
+                (true, false) => expected.push((*id, "outcome_unknown")),
+                (false, false) => {}
+            }
+        }
+        assert_eq!(folder.outcomes(), expected, "cut at {length}");
+        assert_eq!(folder.damage(), [], "cut at {length}");
+    }
 }

@@ -17,7 +17,7 @@ async fn an_index_that_does_not_fit_is_made_anew() {
         },
         |folder| {
             let old = Connection::open(folder.path().join("index.db")).unwrap();
-            old.execute_batch("DROP VIEW records; DROP TABLE calls; CREATE TABLE calls (old TEXT); PRAGMA user_version = 0").unwrap();
+            old.execute_batch("DROP VIEW records; DROP TABLE calls; CREATE TABLE calls (old TEXT); PRAGMA user_version = 1").unwrap();
         },
         |folder| {
             let path = folder.path().join("index.db");

@@ -11,4 +11,5 @@ mod sharing;
 mod index;
 mod claims;
 mod retention;
+mod questions;
 mod clock;

@@ -161,7 +161,8 @@ async fn who_walks_away_leaves_a_cancelled_record() {
 #[tokio::test]
 async fn filters_pick_and_pages_follow() {
     let folder = Folder::new();
-    let executor = executor(folder.store());
+    let store = folder.store();
+    let executor = executor(store.clone());
     for number in 0..5 {
         call(&executor, "answer", json!({"with": number})).await;
         call(&executor, "fail", json!({"with": "no"})).await;
@@ -182,9 +183,15 @@ async fn filters_pick_and_pages_follow() {
     assert_eq!(check(Filter { server: Some("zwave".into()), ..none() }), 0);
     assert_eq!(check(Filter { slower_than: Some(Duration::ZERO), ..none() }), 12);
     assert_eq!(check(Filter { slower_than: Some(Duration::from_secs(60)), ..none() }), 0);
+    let start = crate::support::start("slow", "{}".to_owned());
+    let _ = store.open(start.clone());
+    let duration = Duration::from_millis(1500);
+    store.close(switchboard_runtime::CallEnd { duration, ..crate::support::cancelled(&start) });
+    assert_eq!(check(Filter { slower_than: Some(Duration::from_secs(1)), ..none() }), 1);
+    assert_eq!(check(Filter { slower_than: Some(duration), ..none() }), 0);
     let now = std::time::SystemTime::now();
     let hour = Duration::from_secs(3600);
-    assert_eq!(check(Filter { since: Some(now - hour), ..none() }), 12);
+    assert_eq!(check(Filter { since: Some(now - hour), ..none() }), 13);
     assert_eq!(check(Filter { since: Some(now + hour), ..none() }), 0);
     assert_eq!(check(Filter { until: Some(now - hour), ..none() }), 0);
     let all = reader.list(&none()).unwrap();

@@ -119,3 +119,36 @@ async fn a_full_segment_is_sealed_and_its_open_calls_go_on() {
     let lines = reader.show(id).unwrap().unwrap().lines;
     assert_eq!((lines[0].segment, lines[1].segment), (1, 2));
 }
+
+#[tokio::test]
+async fn what_a_dying_process_left_of_a_dropped_segment_goes_too() {
+    let folder = Folder::new();
+    fill(&folder.store(), 20);
+    let copy = fs::read(folder.segment(1)).unwrap();
+    let config = Config { max_age: HumanDuration(Duration::ZERO), ..Config::default() };
+    gc(&folder.path(), &config).unwrap();
+    let left = folder.records().len();
+    // As if it had died after the manifest's line and before the file was removed.
+    fs::write(folder.segment(1), copy).unwrap();
+    gc(&folder.path(), &Config::default()).unwrap();
+    assert!(!folder.segment(1).exists());
+    assert_eq!(folder.records().len(), left);
+    assert_eq!(folder.damage(), []);
+}
+
+#[tokio::test]
+async fn claims_whose_time_is_over_are_collected() {
+    use switchboard_runtime::record::Claim;
+    let folder = Folder::new();
+    let store = folder.store();
+    fill(&store, 1);
+    for (key, within) in [("short", Duration::ZERO), ("long", Duration::from_secs(3600))] {
+        let id = start("pay", String::new()).id;
+        let claim = Claim { id, caller: None, key: key.into(), fingerprint: [1; 32], within };
+        store.claim(&claim).await.unwrap();
+    }
+    let claims = || fs::read_dir(folder.path().join("claims")).unwrap().count();
+    assert_eq!(claims(), 2);
+    gc(&folder.path(), &Config::default()).unwrap();
+    assert_eq!(claims(), 1);
+}

@@ -3,8 +3,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::{Arc, OnceLock},
+    process::Command,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -134,22 +134,10 @@ pub(crate) async fn call(executor: &ToolExecutor, tool: &str, args: Value) -> To
     executor.execute(ToolCall::new(tool, args), &CallContext::for_caller("test")).await
 }
 
-/// The example `load`, built once.
+/// The example `load`, which cargo builds with the tests.
 pub(crate) fn load() -> Command {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let executable = BUILT.get_or_init(|| {
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--offline", "--quiet", "--message-format=json", "--example", "load"])
-            .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
-            .stderr(Stdio::inherit())
-            .output()
-            .unwrap();
-        let built = String::from_utf8(built.stdout).unwrap();
-        let executable = built.lines().find_map(|line| {
-            let line: Value = serde_json::from_str(line).ok()?;
-            line["executable"].as_str().map(PathBuf::from)
-        });
-        executable.expect("cargo builds the example")
-    });
-    Command::new(executable)
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().unwrap().parent().unwrap().join("examples/load");
+    assert!(program.exists(), "no `{}`: run `cargo build --examples`", program.display());
+    Command::new(program)
 }

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, Uri, header, request, uri::Authority};
+use http::{HeaderMap, HeaderValue, Uri, header, request, uri::Authority};
 
 use crate::{Config, refusal::Refusal};
 
@@ -37,6 +37,13 @@ impl Hosts {
         Err(Refusal::Forbidden(text))
     }
 
+    /// The origin of a page elsewhere that the settings let in.
+    pub(super) fn foreign_page<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        let origin = headers.get(header::ORIGIN)?;
+        let text = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
+        self.origins.contains(&text).then_some(origin)
+    }
+
     /// Whether a client that speaks to us may have meant this name.
     fn is_own(&self, host: &Authority) -> bool {
         let name = host.host().to_lowercase();
@@ -53,7 +60,7 @@ impl Hosts {
 }
 
 /// The host that the client asked for.
-fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refusal> {
+pub(super) fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refusal> {
     if let Some(authority) = uri.authority() {
         return Ok(authority.clone());
     }

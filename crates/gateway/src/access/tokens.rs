@@ -15,11 +15,13 @@ use switchboard_agent::Globs;
 use tokio::time::Instant;
 
 use super::{
-    Caller,
+    Caller, jwt,
     rate::{Quota, Rate, Share},
 };
 use crate::refusal::Refusal;
 
+/// What our secrets begin with.
+pub(super) const PREFIX: &str = "sb_";
 /// How long a look at the file is good for.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -168,6 +170,10 @@ impl Tokens {
         if new.name.trim().is_empty() {
             return Err(TokensError::Invalid("a token needs a name".to_owned()));
         }
+        if new.name.starts_with(jwt::PREFIX) {
+            let text = format!("names that begin with `{}` are those of JWTs", jwt::PREFIX);
+            return Err(TokensError::Invalid(text));
+        }
         if entries.iter().any(|entry| entry.name == new.name) {
             return Err(TokensError::Taken(new.name));
         }
@@ -256,7 +262,7 @@ fn secret() -> Result<String, TokensError> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| TokensError::Invalid(format!("no random numbers: {error}")))?;
-    Ok(format!("sb_{}", URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
 fn stamp(file: &Path) -> Option<(SystemTime, u64)> {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use axum::{
     Extension, Json,
     body::Bytes,
-    extract::{Path, State, rejection::BytesRejection},
+    extract::{
+        Path, State,
+        rejection::{BytesRejection, PathRejection},
+    },
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue};
@@ -17,19 +20,34 @@ use crate::{
     Caller,
     gateway::Parts,
     refusal::{Refusal, status},
+    rest::openapi::words::Endings,
 };
 
-/// `POST /api/tools/{name}/call`. A client that closes its connection cancels the call.
+/// Calls a tool with the arguments of the body. A client that closes its connection cancels the call.
+#[utoipa::path(
+    post, path = "/api/tools/{name}/call", operation_id = "call_tool", tag = "tools",
+    params(
+        ("name" = String, Path, description = "`tool` or `server__tool`"),
+        ("Idempotency-Key" = inline(Option<String>), Header,
+            description = "The caller's word for this very act: asked again, it is not done again",
+            min_length = 1, max_length = 255, pattern = "^[!-~]+$", nullable = false),
+        ("X-Timeout" = inline(Option<String>), Header,
+            description = "The most time that the call may take, such as `500ms`, `30s` or `5m`",
+            pattern = "^[1-9][0-9]{0,4}(ms|s|m|h)$", nullable = false),
+    ),
+    request_body(content = Object, description = "The arguments"),
+    responses(Endings)
+)]
 pub(crate) async fn call(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
+    name: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Response> {
-    let cx = context(&caller, &headers).map_err(IntoResponse::into_response)?;
-    let body = body.map_err(IntoResponse::into_response)?;
-    let args = arguments(&body).map_err(IntoResponse::into_response)?;
+) -> Result<Response, Refusal> {
+    let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+    let cx = context(&caller, &headers)?;
+    let args = arguments(&body?)?;
     let call = ToolCall::new(name, args);
     let executor = &parts.executor;
     let result = match is_hidden(executor, &caller, &call.name) {
@@ -57,7 +75,8 @@ fn is_hidden(executor: &ToolExecutor, caller: &Caller, name: &str) -> bool {
 }
 
 fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {
-    let mut cx = CallContext { caller: caller.name.clone(), ..CallContext::default() };
+    let (name, claims) = (caller.name.clone(), caller.claims.clone());
+    let mut cx = CallContext { caller: name, claims, ..CallContext::default() };
     cx.trace = switchboard_mcp::server::http::trace(headers);
     if let Some(key) = text(headers, "idempotency-key")? {
         cx.idempotency_key = Some(key.into());

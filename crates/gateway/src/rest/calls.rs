@@ -1,59 +1,217 @@
-//! What was called.
+//! What was called: from the store where there is one, else from memory.
+
+mod filter;
 
 use std::sync::Arc;
 
 use axum::{
     Extension, Json,
-    extract::{Query, State},
+    extract::{Path, Query, State, rejection::QueryRejection},
 };
-use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
-use switchboard_runtime::RecordedCall;
-use switchboard_toolcall::ErrorKind;
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
+use switchboard_audit::{Error, Filter, Outcome, Record, Store};
+use switchboard_runtime::{RecordedCall, Recorder};
+use switchboard_toolcall::{CallId, ErrorKind};
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
 
-use crate::{Caller, feed::timestamp, gateway::Parts, refusal::Refusal};
+use crate::{
+    Caller,
+    feed::timestamp,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::openapi::words::{Failed, Refused, kind_or_none, outcomes},
+};
+use filter::Asked;
 
 /// How many calls are shown unless the caller asks for another number.
 const DEFAULT: usize = 100;
 /// How many calls are shown at most.
 const MOST: usize = 10_000;
+/// How many are looked at at once.
+const PAGE: usize = 1000;
 
-/// What may follow the question mark.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Filter {
-    limit: Option<usize>,
+/// A call as the records have it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Call {
+    id: String,
+    tool: String,
+    /// The MCP server that ran it.
+    server: Option<String>,
+    /// The arguments, secrets taken out.
+    #[schema(value_type = Object)]
+    arguments: Option<Box<RawValue>>,
+    /// `ok`, `running` or the kind of failure.
+    #[schema(schema_with = outcomes)]
+    outcome: &'static str,
+    #[schema(schema_with = kind_or_none)]
+    error_kind: Option<&'static str>,
+    duration_ms: Option<f64>,
+    started: String,
+    /// The token that it was called with.
+    caller: Option<String>,
+    /// The conversation that it was part of.
+    conversation: Option<String>,
 }
 
-/// `GET /api/calls`: the latest calls of tools that the caller may see, newest first.
+impl From<Record> for Call {
+    fn from(record: Record) -> Self {
+        Self {
+            id: record.id.to_string(),
+            tool: record.tool,
+            server: record.server,
+            arguments: RawValue::from_string(record.arguments).ok(),
+            outcome: record.outcome.code(),
+            error_kind: record.outcome.error_kind().map(ErrorKind::code),
+            duration_ms: record.duration.map(|duration| duration.as_nanos() as f64 / 1e6),
+            started: timestamp(record.started),
+            caller: record.caller,
+            conversation: record.conversation,
+        }
+    }
+}
+
+/// The latest calls of tools that the caller may see, newest first.
+#[utoipa::path(
+    get, path = "/api/calls", operation_id = "list_calls", tag = "watch",
+    params(Asked),
+    responses(
+        (status = 200, description = "The calls", body = Vec<Call>),
+        (status = 400, description = "The query is wrong", body = Failed),
+        (status = 503, description = "The records cannot be read", body = Failed),
+        Refused,
+    )
+)]
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    Query(filter): Query<Filter>,
-) -> Result<Json<Vec<Value>>, Refusal> {
-    let most = filter.limit.unwrap_or(DEFAULT).min(MOST);
-    let calls = parts.executor.recorder().recent(most).await;
-    let calls = calls.map_err(|error| Refusal::Unavailable(error.to_string()))?;
-    let visible = calls.iter().filter(|call| caller.may_see(&call.start.tool));
-    Ok(Json(visible.map(shown).collect()))
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Result<Json<Vec<Call>>, Refusal> {
+    let Query(asked) = asked.map_err(|problem| Refusal::BadRequest(problem.body_text()))?;
+    let most = asked.limit.unwrap_or(DEFAULT);
+    if most > MOST {
+        return Err(Refusal::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
+    }
+    let filter = asked.filter(parts.executor.config().slow_call);
+    let visible = move |record: &Record| caller.may_see(&record.tool);
+    let records = match &parts.store {
+        Some(store) => {
+            let store = store.clone();
+            let found = spawn_blocking(move || stored(&store, filter, visible, most));
+            found.await.map_err(|error| Refusal::Unavailable(error.to_string()))?
+        }
+        None => remembered(&**parts.executor.recorder(), &filter, visible, most).await,
+    };
+    let records = records.map_err(refused)?;
+    Ok(Json(records.into_iter().map(Call::from).collect()))
 }
 
-fn shown(call: &RecordedCall) -> Value {
-    let start = &call.start;
-    let outcome = match call.end {
-        None => "running",
-        Some((kind, _)) => kind.map_or("ok", ErrorKind::code),
+/// All about one of them.
+#[utoipa::path(
+    get, path = "/api/calls/{id}", operation_id = "show_call", tag = "watch",
+    params(("id" = String, Path, description = "The id of the call")),
+    responses(
+        (status = 200, description = "The call, its result and how long each stage took", body = Value),
+        (status = 404, description = "There is no such call", body = Failed),
+        (status = 503, description = "The records cannot be read", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn show(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Refusal> {
+    let unknown = || Refusal::NotFound(format!("Call '{id}' not found"));
+    let call = CallId::parse(&id).ok_or_else(unknown)?;
+    let (tool, shown) = match &parts.store {
+        Some(store) => {
+            let store = store.clone();
+            let found = spawn_blocking(move || store.ask(|reader| reader.show(call))).await;
+            let found = found.map_err(|error| Refusal::Unavailable(error.to_string()))?;
+            let detail = found.map_err(refused)?.ok_or_else(unknown)?;
+            (detail.record.tool.clone(), serde_json::to_value(&detail))
+        }
+        None => {
+            let records = recent(&**parts.executor.recorder()).await.map_err(refused)?;
+            let record = records.into_iter().find(|record| record.id == call);
+            let record = record.ok_or_else(unknown)?;
+            (record.tool.clone(), serde_json::to_value(&record))
+        }
     };
-    let arguments = RawValue::from_string(start.arguments.clone());
-    json!({
-        "id": start.id,
-        "tool": &*start.tool,
-        "server": call.server.as_deref(),
-        "arguments": arguments.ok(),
-        "outcome": outcome,
-        "error_kind": call.end.and_then(|(kind, _)| kind),
-        "duration_ms": call.end.map(|(_, duration)| duration.as_nanos() as f64 / 1e6),
-        "started": timestamp(start.started),
-        "caller": start.caller.as_deref(),
-    })
+    match caller.may_see(&tool) {
+        true => Ok(Json(shown.unwrap_or_default())),
+        false => Err(unknown()),
+    }
+}
+
+/// Why there is no answer: a glob that is none, or a store that cannot be read.
+fn refused(error: Error) -> Refusal {
+    match error {
+        Error::Glob { .. } => Refusal::BadRequest(error.to_string()),
+        other => Refusal::Unavailable(other.to_string()),
+    }
+}
+
+/// What the store has, page by page, for the caller may see only some of it.
+fn stored(
+    store: &Store,
+    mut filter: Filter,
+    visible: impl Fn(&Record) -> bool,
+    most: usize,
+) -> Result<Vec<Record>, Error> {
+    let mut records = Vec::new();
+    loop {
+        let page = PAGE.max(most - records.len());
+        filter.limit = Some(page);
+        let found = store.ask(|reader| reader.list(&filter))?;
+        let is_last = found.len() < page;
+        filter.after = found.last().map(|record| record.id);
+        records.extend(found.into_iter().filter(&visible));
+        if is_last || records.len() >= most {
+            records.truncate(most);
+            return Ok(records);
+        }
+    }
+}
+
+/// What is in memory.
+async fn remembered(
+    recorder: &dyn Recorder,
+    filter: &Filter,
+    visible: impl Fn(&Record) -> bool,
+    most: usize,
+) -> Result<Vec<Record>, Error> {
+    let passes = filter.matcher()?;
+    let records = recent(recorder).await?.into_iter();
+    let older = records.filter(|record| filter.after.is_none_or(|after| record.id < after));
+    Ok(older.filter(|record| passes(record) && visible(record)).take(most).collect())
+}
+
+async fn recent(recorder: &dyn Recorder) -> Result<Vec<Record>, Error> {
+    let calls = recorder.recent(MOST).await;
+    let calls = calls.map_err(|error| Error::Background(error.to_string()))?;
+    Ok(calls.iter().map(record).collect())
+}
+
+fn record(call: &RecordedCall) -> Record {
+    let start = &call.start;
+    Record {
+        id: start.id,
+        tool: start.tool.to_string(),
+        server: call.server.as_deref().map(str::to_owned),
+        caller: start.caller.as_deref().map(str::to_owned),
+        conversation: start.conversation.as_deref().map(str::to_owned),
+        arguments: start.arguments.clone(),
+        outcome: match call.end {
+            None => Outcome::Running,
+            Some((None, _)) => Outcome::Ok,
+            Some((Some(kind), _)) => Outcome::Failed(kind),
+        },
+        duration: call.end.map(|(_, duration)| duration),
+        started: start.started,
+        bytes: None,
+        reused: None,
+    }
 }

@@ -10,9 +10,17 @@ use axum::{
 use futures_util::{Stream, StreamExt};
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
 
-use crate::{Caller, gateway::Parts};
+use crate::{Caller, gateway::Parts, rest::openapi::words::Refused};
 
-/// `GET /api/events`: the beginning and end of every call whose tool the caller may see.
+/// The beginning and end of every call whose tool the caller may see, as they happen.
+#[utoipa::path(
+    get, path = "/api/events", operation_id = "watch_calls", tag = "watch",
+    responses(
+        (status = 200, body = String, content_type = "text/event-stream",
+            description = "Server-sent events; each `data` is JSON with `type`, `id` and `tool`"),
+        Refused,
+    )
+)]
 pub(crate) async fn stream(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,

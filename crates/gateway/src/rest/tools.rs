@@ -4,49 +4,91 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Json,
-    extract::{Path, State},
+    extract::{Path, State, rejection::PathRejection},
 };
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
+use switchboard_toolcall::Annotations;
+use utoipa::ToSchema;
 
-use crate::{Caller, gateway::Parts, refusal::Refusal};
+use crate::{
+    Caller,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::openapi::words::{Failed, Refused},
+};
 
-/// `GET /api/tools`: those that the caller may see, in order.
+/// A tool as it is shown.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Tool {
+    name: String,
+    description: String,
+    /// The JSON Schema of its arguments.
+    #[schema(value_type = Object)]
+    parameters: Value,
+    /// The MCP server that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    server: Option<String>,
+    /// What it says it may do to the world: `read_only`, `idempotent`, `destructive`, `open_world`.
+    #[schema(value_type = Object)]
+    annotations: Annotations,
+    /// The JSON Schema of its structured result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, required = false)]
+    output_schema: Option<Value>,
+}
+
+impl From<&RegisteredTool> for Tool {
+    fn from(tool: &RegisteredTool) -> Self {
+        let spec = tool.spec();
+        Self {
+            name: tool.name().to_string(),
+            description: spec.description.clone(),
+            parameters: spec.parameters.clone(),
+            server: spec.server().map(ToString::to_string),
+            annotations: spec.annotations,
+            output_schema: spec.output_schema.clone(),
+        }
+    }
+}
+
+/// The tools that the caller may see, in order.
+#[utoipa::path(
+    get, path = "/api/tools", operation_id = "list_tools", tag = "tools",
+    responses((status = 200, description = "The tools", body = Vec<Tool>), Refused)
+)]
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-) -> Json<Vec<Value>> {
+) -> Json<Vec<Tool>> {
     let tools = parts.executor.tools().all();
-    Json(tools.iter().filter(|tool| caller.may_see(tool.name())).map(|tool| shown(tool)).collect())
+    let visible = tools.iter().filter(|tool| caller.may_see(tool.name()));
+    Json(visible.map(|tool| Tool::from(&**tool)).collect())
 }
 
-/// `GET /api/tools/{name}`: one of them.
+/// One of the tools.
+#[utoipa::path(
+    get, path = "/api/tools/{name}", operation_id = "show_tool", tag = "tools",
+    params(("name" = String, Path, description = "`tool` or `server__tool`")),
+    responses(
+        (status = 200, description = "The tool", body = Tool),
+        (status = 400, description = "The name is no text", body = Failed),
+        (status = 404, description = "There is no such tool", body = Failed),
+        Refused,
+    )
+)]
 pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
-) -> Result<Json<Value>, Refusal> {
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Json<Tool>, Refusal> {
+    let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
     let tool = parts.executor.tools().lookup(&name).ok();
     let tool = tool.filter(|tool| caller.may_see(tool.name()));
     match tool {
-        Some(tool) => Ok(Json(shown(&tool))),
+        Some(tool) => Ok(Json(Tool::from(&*tool))),
         None => Err(Refusal::NotFound(format!("Tool '{name}' not found"))),
     }
-}
-
-fn shown(tool: &RegisteredTool) -> Value {
-    let spec = tool.spec();
-    let mut shown = Map::new();
-    shown.insert("name".to_owned(), (**tool.name()).into());
-    shown.insert("description".to_owned(), spec.description.as_str().into());
-    shown.insert("parameters".to_owned(), spec.parameters.clone());
-    if let Some(server) = spec.server() {
-        shown.insert("server".to_owned(), (**server).into());
-    }
-    let annotations = serde_json::to_value(spec.annotations).unwrap_or_default();
-    shown.insert("annotations".to_owned(), annotations);
-    if let Some(schema) = &spec.output_schema {
-        shown.insert("output_schema".to_owned(), schema.clone());
-    }
-    Value::Object(shown)
 }

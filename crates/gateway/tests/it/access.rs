@@ -7,6 +7,8 @@ use switchboard_gateway::{
     Access, Config,
     access::{NewToken, Tokens},
 };
+use switchboard_testkit::Logs;
+use tracing::Level;
 
 use crate::{House, answer};
 
@@ -40,7 +42,16 @@ async fn beyond_loopback_nothing_starts_without_a_token() {
     let error = Access::new(&Config::default(), open, tokens.clone()).err().unwrap().to_string();
     assert!(error.contains("switchboard token new"), "{error}");
     tokens.create(NewToken { name: "one".to_owned(), ..Default::default() }).unwrap();
-    assert!(Access::new(&Config::default(), open, tokens).is_ok());
+    let logs = Logs::collect(Level::WARN);
+    assert!(Access::new(&Config::default(), open, tokens.clone()).is_ok());
+    let lines = logs.lines();
+    assert!(lines.iter().any(|line| line.contains("without TLS")), "{lines:?}");
+
+    for wrong in ["tools.example", "ftp://tools.example", "https://tools.example/path", ""] {
+        let config = Config { public_url: Some(wrong.to_owned()), ..Config::default() };
+        let error = Access::new(&config, open, tokens.clone()).err().unwrap().to_string();
+        assert!(error.contains("public_url"), "{error}");
+    }
 }
 
 #[tokio::test]

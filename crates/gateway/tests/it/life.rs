@@ -13,7 +13,7 @@ use tokio::{
 use crate::{House, answer};
 
 /// Waits until the witness has seen it.
-async fn until_seen(house: &House, what: &str) {
+pub(crate) async fn until_seen(house: &House, what: &str) {
     while !house.witness.seen().contains(&what) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

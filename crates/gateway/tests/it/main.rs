@@ -2,21 +2,32 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
+mod chat;
+mod calls;
 mod events;
+mod issuer;
+mod jwt;
 mod life;
+mod limits;
+mod log;
+mod pages;
+mod openapi;
 mod rest;
+mod tls;
 
 use std::{net::SocketAddr, sync::Arc};
 
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
+use switchboard_agent::Globs;
+use switchboard_audit::Store;
 use switchboard_gateway::{
-    Access, Config, Feed, Gateway, Metrics, Parts,
+    Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
     access::{NewToken, Tokens},
 };
 use switchboard_mcp::server as mcp;
-use switchboard_runtime::{MemoryRecorder, PolicyConfig, RulePolicy, ToolExecutor};
-use switchboard_testkit::{Fake, Witness};
+use switchboard_runtime::{MemoryRecorder, PolicyConfig, Recorder, RulePolicy, ToolExecutor};
+use switchboard_testkit::{Fake, Parrot, Witness};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +39,7 @@ struct House {
     executor: ToolExecutor,
     tokens: Arc<Tokens>,
     witness: Witness,
+    parrot: Parrot,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
     _folder: TempDir,
@@ -38,17 +50,36 @@ impl House {
         Self::configured(Config::default()).await
     }
 
+    /// A gateway whose calls are written down.
+    async fn recording() -> Self {
+        Self::built(Config::default(), switchboard_agent::Config::default(), true).await
+    }
+
     async fn configured(config: Config) -> Self {
+        Self::built(config, switchboard_agent::Config::default(), false).await
+    }
+
+    /// A gateway whose loop has other limits.
+    async fn looping(config: Config, agent: switchboard_agent::Config) -> Self {
+        Self::built(config, agent, false).await
+    }
+
+    async fn built(config: Config, agent: switchboard_agent::Config, records: bool) -> Self {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let feed = Feed::new(Arc::new(MemoryRecorder::default()), Arc::new(Metrics::default()));
-        let feed = Arc::new(feed);
+        let store = records.then(|| Store::open(Default::default(), folder.path().join("records")));
+        let recorder: Arc<dyn Recorder> = match &store {
+            Some(store) => Arc::new(store.clone()),
+            None => Arc::new(MemoryRecorder::default()),
+        };
+        let feed = Arc::new(Feed::new(recorder, Arc::new(Metrics::default())));
         let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
+        let rules = RulePolicy::new(rules).unwrap();
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
-            .policy(RulePolicy::new(rules).unwrap())
+            .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
         let witness = Witness::default();
         for tool in tools(&witness) {
@@ -57,13 +88,16 @@ impl House {
         let access = Access::new(&config, address, tokens.clone()).unwrap();
         let stop = CancellationToken::new();
         let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
-        let parts = Parts { executor: executor.clone(), mcp, feed, access, config };
+        let parrot = Parrot::default();
+        let models = models(&parrot, agent);
+        let parts = Parts { executor: executor.clone(), mcp, feed, store, access, models, config };
         let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
         // reqwest is built without a provider of its own.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
         let running = Some(running);
-        Self { address, client, executor, tokens, witness, stop, running, _folder: folder }
+        let _folder = folder;
+        Self { address, client, executor, tokens, witness, parrot, stop, running, _folder }
     }
 
     fn url(&self, path: &str) -> String {
@@ -83,6 +117,17 @@ impl House {
         let tools = Some(tools.iter().map(ToString::to_string).collect());
         self.tokens.create(NewToken { name: name.to_owned(), tools, ..Default::default() }).unwrap()
     }
+}
+
+/// A parrot under two names, one with few tools, and a model that cannot be had.
+fn models(parrot: &Parrot, agent: switchboard_agent::Config) -> Models {
+    let mut models = Models::new(agent);
+    let (one, other) = (parrot.clone(), parrot.clone());
+    models.add("parrot", None, Box::new(move || Ok(Arc::new(one.clone()))));
+    let few = Globs::new(&["e*", "wait"]).unwrap();
+    models.add("shy", Some(few), Box::new(move || Ok(Arc::new(other.clone()))));
+    models.add("keyless", None, Box::new(|| Err("there is no key".into())));
+    models
 }
 
 /// The status and the body.

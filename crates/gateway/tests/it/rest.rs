@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_runtime::{Link, ServerSettings};
+use switchboard_gateway::{Feed, Metrics};
+use switchboard_runtime::{
+    CallEnd, CallStart, Link, Opening, RecordedCall, Recorder, ServerSettings, ToolExecutor,
+};
 use switchboard_testkit::Fake;
-use switchboard_toolcall::{BoxFuture, ToolError, ToolOutput};
+use switchboard_toolcall::{BoxError, BoxFuture, ToolError, ToolOutput};
 
 use crate::{House, answer};
 
@@ -174,4 +177,37 @@ async fn the_trace_of_a_request_reaches_the_tool() {
     assert_eq!(seen(states).await, json!([parent, "a=1,b=2"]));
     let wrong = house.call("tell", &json!({})).header("traceparent", "00-1-2-3");
     assert_eq!(seen(wrong).await, json!([null, null]));
+}
+
+/// Writes nothing down.
+struct Full;
+
+impl Recorder for Full {
+    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
+        let full = || Err("the disk is full".into());
+        // A store knows at once, or when it has tried to write.
+        match &*start.tool {
+            "echo" => Opening::Now(full()),
+            _ => Opening::Later(Box::pin(async move { full() })),
+        }
+    }
+
+    fn close(&self, _: CallEnd<'_>) {}
+
+    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+}
+
+// GW-4, RC-1
+#[tokio::test]
+async fn metrics_count_calls_that_were_not_recorded() {
+    let metrics = Arc::new(Metrics::default());
+    let feed = Arc::new(Feed::new(Arc::new(Full), metrics.clone()));
+    let executor = ToolExecutor::builder().recorder(feed).build();
+    for name in ["echo", "nobody"] {
+        executor.call(name, json!({})).await;
+    }
+    let text = metrics.text(&executor, 0);
+    assert!(text.contains("switchboard_unrecorded_calls_total 2"), "{text}");
 }

@@ -90,7 +90,7 @@ async fn toml_values_become_the_json_people_mean() {
 #[test]
 fn contradictions_are_named() {
     // LT-1, LT-2
-    let check = |implementation| {
+    let check = |implementation: &str| {
         let definition = implemented(implementation).unwrap();
         let error = definition.check().unwrap_err();
         assert_eq!(definition.into_tool(&Handlers::new()).err(), Some(error.clone()));
@@ -107,6 +107,39 @@ fn contradictions_are_named() {
         check("{ type = 'builtin', handler = 'echo', mock_response = 1 }"),
         "tool `weather`: `mock_response` is only for mock"
     );
+    assert_eq!(
+        check("{ type = 'builtin', handler = 'echo', mock_responses = [{ response = 1 }] }"),
+        "tool `weather`: `mock_responses` is only for mock"
+    );
+    let needs = "tool `weather`: `mock_responses[1]` needs `response` or `error`, one of them";
+    for second in ["{}", "{ response = 1, error = { text = 'no' } }"] {
+        let both = format!("{{ type = 'mock', mock_responses = [{{ response = 1 }}, {second}] }}");
+        assert_eq!(check(&both), needs);
+    }
+}
+
+#[tokio::test]
+async fn mocks_may_answer_by_arguments() {
+    // LT-1, RC-2
+    let mocked = |fallback: &str| {
+        let text = format!(
+            "{{ type = 'mock', mock_responses = [{{ args = {{ city = 'Rome' }}, response = 21 }}, \
+             {{ args = {{ city = 'Rome' }}, error = {{ kind = 'timeout', text = 'late', hint = 'wait' }} }}]{fallback} }}"
+        );
+        implemented(&text).unwrap().into_tool(&Handlers::new()).unwrap()
+    };
+    let cx = CallContext::default();
+    let tool = mocked(", mock_response = 'elsewhere'");
+    assert_eq!(tool.call(json!({"city": "Rome"}), &cx).await.unwrap().text(), "21");
+    for _ in 0..2 {
+        let error = tool.call(json!({"city": "Rome"}), &cx).await.unwrap_err();
+        assert_eq!((error.kind, error.for_model.as_str()), (ErrorKind::Timeout, "late"));
+        assert_eq!(error.hint.as_deref(), Some("wait"));
+    }
+    assert_eq!(tool.call(json!({}), &cx).await.unwrap().text(), "elsewhere");
+    let error = mocked("").call(json!({}), &cx).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::ToolError);
+    assert_eq!(error.for_model, "no recorded call of 'weather' with these arguments");
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Ours {
         let server = servers.get("s").unwrap();
         assert!(matches!(server.state(), State::Ready(_)), "not connected");
         let entry = json!({"name": "echo", "inputSchema": {"type": "object"}});
-        let tool = RemoteTool::new(entry, server, "__").unwrap();
+        let tool = RemoteTool::new(entry, &server, "__").unwrap();
         Self { executor, servers, tool, connecting }
     }
 

@@ -22,7 +22,7 @@ impl Default for McpConfig {
 }
 
 /// The settings of one server.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerConfig {
     /// How the server is reached; by default a `command` means stdio and a `url` means streamable HTTP.
@@ -77,7 +77,7 @@ pub struct ServerConfig {
 }
 
 /// Settings of one tool of a server.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolConfig {
     /// How long a call may take.

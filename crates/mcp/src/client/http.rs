@@ -167,6 +167,10 @@ impl Transport for HttpTransport {
         Box::pin(std::future::pending())
     }
 
+    fn has_session(&self) -> bool {
+        self.shared.state().session().is_some()
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.closed.cancel();

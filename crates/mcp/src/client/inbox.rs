@@ -155,13 +155,13 @@ impl Desk {
             return;
         };
         let answers = self.answers.clone();
-        let meant = self.under_way.meant(during);
+        let asked = self.under_way.asked(during);
         tokio::spawn(async move {
             let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
             let params: Value = params.unwrap_or_default();
-            let outcome = match (method.as_str(), meant) {
+            let outcome = match (method.as_str(), asked) {
                 ("ping", _) => Ok(Value::Object(Map::new())),
-                (_, Some(asker)) => ask_back(&*asker, &method, params).await,
+                (_, Some(question)) => ask_back(&*question.way_back, &method, params).await,
                 (_, None) => answers.answer(method, params).await,
             };
             let outcome = outcome.and_then(|value| {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     config::{Kind, McpConfig, Protocol, ServerConfig},
+    copies::Copies,
     given_up::GivenUp,
     inbox::{Answers, Changed},
     session::Session,
@@ -56,6 +57,7 @@ pub struct Server {
     pub(super) news: broadcast::Sender<Changed>,
     /// Counts the changes of its lists other than tools.
     pub(super) edition: AtomicU64,
+    pub(super) copies: Copies,
 }
 
 /// How a server is.
@@ -83,6 +85,16 @@ impl Server {
         config: ServerConfig,
         around: Surroundings,
     ) -> Result<Arc<Self>, String> {
+        Self::build(name, config, around, CancellationToken::new())
+    }
+
+    /// As [`new`](Self::new), stopped with this token.
+    pub(super) fn build(
+        name: &str,
+        config: ServerConfig,
+        around: Surroundings,
+        stop: CancellationToken,
+    ) -> Result<Arc<Self>, String> {
         let kind = config.kind()?;
         let state = match config.start {
             super::config::Start::Eager => State::Connecting,
@@ -95,13 +107,14 @@ impl Server {
             around,
             state: watch::Sender::new(state),
             bell: Notify::new(),
-            stop: CancellationToken::new(),
+            stop,
             era: Mutex::default(),
             starts: AtomicU64::new(0),
             open: Mutex::default(),
             set_aside: Mutex::default(),
             news: broadcast::Sender::new(256),
             edition: AtomicU64::new(0),
+            copies: Copies::default(),
         }))
     }
 

@@ -1,22 +1,37 @@
-//! All servers of a config: started side by side, none waiting for another.
+//! All servers of a config: started side by side, none waiting for another, exchanged when the config changes.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
+};
 
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use switchboard_runtime::{ServerSettings, ToolManager};
-use tokio::task::JoinHandle;
+use tokio::{sync::broadcast, task::JoinHandle, time::timeout};
 
 use super::{
     config::ServerConfig,
-    server::{Server, Surroundings},
+    server::{Server, State, Surroundings},
 };
+
+/// How long calls to a server that is no longer wanted may still take.
+const RETIRING: Duration = Duration::from_secs(60);
+/// How long nobody may have called it before it ends: a call that has found its tool may not have reached it yet.
+const QUIET: Duration = Duration::from_millis(200);
 
 /// The servers of a config, each in a task of its own.
 pub struct Servers {
-    servers: IndexMap<Arc<str>, Arc<Server>>,
-    tasks: std::sync::Mutex<HashMap<Arc<str>, JoinHandle<()>>>,
+    servers: RwLock<Known>,
+    tasks: Mutex<HashMap<Arc<str>, JoinHandle<()>>>,
+    /// Those that are no longer wanted and have calls to finish.
+    retiring: Mutex<Vec<(Arc<Server>, JoinHandle<()>)>>,
+    joined: broadcast::Sender<Arc<Server>>,
+    around: Surroundings,
 }
+
+type Known = IndexMap<Arc<str>, Arc<Server>>;
 
 /// Why the servers cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +41,18 @@ pub struct ConfigError {
     pub server: String,
     /// What is wrong with its settings.
     pub problem: String,
+}
+
+/// Servers of a new config, ready to take the place of the old ones.
+pub struct Exchange {
+    servers: Known,
+}
+
+impl Exchange {
+    /// What the manager has to know of them, in order.
+    pub fn settings(&self) -> Vec<(Arc<str>, ServerSettings)> {
+        self.servers.iter().map(|(name, server)| (name.clone(), settings(server))).collect()
+    }
 }
 
 impl Servers {
@@ -38,53 +65,135 @@ impl Servers {
         tools: &Arc<ToolManager>,
         around: &Surroundings,
     ) -> Result<Self, ConfigError> {
-        let mut servers = IndexMap::new();
+        let servers = Self {
+            servers: RwLock::default(),
+            tasks: Mutex::default(),
+            retiring: Mutex::default(),
+            joined: broadcast::Sender::new(256),
+            around: around.clone(),
+        };
+        let exchange = servers.prepare(configs)?;
+        for (name, settings) in exchange.settings() {
+            let wrong = |error: switchboard_runtime::AddError| ConfigError {
+                server: name.to_string(),
+                problem: error.to_string(),
+            };
+            tools.add_server(&name, settings).map_err(wrong)?;
+        }
+        servers.exchange(exchange);
+        Ok(servers)
+    }
+
+    /// Sets up the servers of a new config; those whose settings are as they were stay the same. Starts nothing.
+    ///
+    /// # Errors
+    /// The settings of a server make no sense.
+    pub fn prepare(
+        &self,
+        configs: IndexMap<String, ServerConfig>,
+    ) -> Result<Exchange, ConfigError> {
+        let known = self.known();
+        let mut servers = Known::new();
         for (name, config) in configs {
             if !config.is_enabled() {
                 continue;
             }
-            let wrong = |problem: String| ConfigError { server: name.clone(), problem };
-            let settings = ServerSettings {
-                prefix: config.prefix.clone(),
-                max_concurrent: config
-                    .max_concurrent
-                    .unwrap_or(ServerSettings::default().max_concurrent),
-                link: None,
+            let same = known.get(&*name).filter(|server| *server.config() == config);
+            let server = match same {
+                Some(server) => server.clone(),
+                None => Server::new(&name, config, self.around.clone())
+                    .map_err(|problem| ConfigError { server: name.clone(), problem })?,
             };
-            let server = Server::new(&name, config, around.clone()).map_err(wrong)?;
-            let settings = ServerSettings { link: Some(server.clone()), ..settings };
-            tools.add_server(&name, settings).map_err(|error| wrong(error.to_string()))?;
             servers.insert(server.name().clone(), server);
         }
-        let run =
-            |server: &Arc<Server>| (server.name().clone(), tokio::spawn(server.clone().run()));
-        let tasks = servers.values().map(run).collect();
-        Ok(Self { servers, tasks: std::sync::Mutex::new(tasks) })
+        Ok(Exchange { servers })
+    }
+
+    /// Puts the new servers in place: new ones start, and those that are gone end when their calls have.
+    pub fn exchange(&self, exchange: Exchange) {
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *servers, exchange.servers);
+        let is_in = |all: &Known, server: &Arc<Server>| {
+            all.get(server.name()).is_some_and(|other| Arc::ptr_eq(other, server))
+        };
+        let gone: Vec<_> =
+            old.values().filter(|server| !is_in(&servers, server)).cloned().collect();
+        let new: Vec<_> = servers.values().filter(|server| !is_in(&old, server)).cloned().collect();
+        drop(servers);
+        let (mut tasks, mut retiring) = (lock(&self.tasks), lock(&self.retiring));
+        retiring.retain(|(_, task)| !task.is_finished());
+        for server in gone {
+            let task = tasks.remove(server.name());
+            retiring.push((server.clone(), tokio::spawn(retire(server, task))));
+        }
+        for server in new {
+            tasks.insert(server.name().clone(), tokio::spawn(server.clone().run()));
+            // Nobody may be listening.
+            let _ = self.joined.send(server);
+        }
     }
 
     /// All servers, in the order of the config.
-    pub fn all(&self) -> impl Iterator<Item = &Arc<Server>> {
-        self.servers.values()
+    pub fn all(&self) -> Vec<Arc<Server>> {
+        self.known().into_values().collect()
     }
 
     /// One server by its name.
-    pub fn get(&self, name: &str) -> Option<&Arc<Server>> {
-        self.servers.get(name)
+    pub fn get(&self, name: &str) -> Option<Arc<Server>> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Servers that join from now on.
+    pub fn joining(&self) -> broadcast::Receiver<Arc<Server>> {
+        self.joined.subscribe()
     }
 
     /// Waits until each server is connected, given up or asleep.
     pub async fn settled(&self) {
-        join_all(self.servers.values().map(|server| server.settled())).await;
+        let servers = self.all();
+        join_all(servers.iter().map(|server| server.settled())).await;
     }
 
     /// Stops all servers and waits until nothing of them is left.
     pub async fn close(&self) {
-        for server in self.servers.values() {
+        let retiring = std::mem::take(&mut *lock(&self.retiring));
+        for server in self.all().iter().chain(retiring.iter().map(|(server, _)| server)) {
             server.stop();
         }
-        let tasks = std::mem::take(
-            &mut *self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
-        );
-        join_all(tasks.into_values()).await;
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
+        join_all(tasks.into_values().chain(retiring.into_iter().map(|(_, task)| task))).await;
     }
+
+    fn known(&self) -> Known {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Lets calls finish, then ends the server.
+async fn retire(server: Arc<Server>, task: Option<JoinHandle<()>>) {
+    if let State::Ready(session) = server.state() {
+        let idle = timeout(RETIRING, session.usage().idle_for(QUIET));
+        tokio::select! {
+            _ = idle => {}
+            () = server.stop.cancelled() => {}
+        }
+    }
+    server.stop();
+    if let Some(task) = task {
+        let _ = task.await;
+    }
+}
+
+fn settings(server: &Arc<Server>) -> ServerSettings {
+    let config = server.config();
+    let usual = ServerSettings::default().max_concurrent;
+    ServerSettings {
+        prefix: config.prefix.clone(),
+        max_concurrent: config.max_concurrent.unwrap_or(usual),
+        link: Some(server.clone()),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,6 @@ use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
 use super::{
     inbox::{Answers, Desk},
     transport::{Failure, Request, Transport},
-    under_way::Asker,
     usage::Usage,
 };
 use crate::wire::{Era, RpcError, eras};
@@ -72,8 +71,7 @@ impl Session {
         let trace = asking.trace.as_deref().map(trace_fields).unwrap_or_default();
         asking.headers.extend(trace.iter().cloned());
         let (method, headers) = (asking.method, &asking.headers);
-        let Asker { progress, way_back } =
-            &Asker { progress: asking.progress, way_back: asking.way_back };
+        let (progress, way_back) = (&asking.progress, &asking.way_back);
         let mut params = asking.params;
         for _ in 0..MOST_ROUNDS {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
@@ -99,12 +97,15 @@ impl Session {
 
     /// The `_meta` of a request: what the era demands, and the progress token.
     fn meta(&self, token: Option<u64>, way_back: Option<&dyn WayBack>) -> Map<String, Value> {
-        let mut meta = match self.era {
-            Era::Modern => {
-                modern_meta(way_back.map_or_else(|| self.answers.capabilities(), WayBack::takes))
-            }
-            Era::Legacy(_) => Map::new(),
-        };
+        let mut meta = way_back.map(WayBack::notes).unwrap_or_default();
+        if self.era == Era::Modern {
+            let takes = way_back.map_or_else(|| self.answers.capabilities(), WayBack::takes);
+            meta.extend(modern_meta(takes));
+        }
+        let hears = way_back.and_then(WayBack::hears).filter(|_| self.era == Era::Modern);
+        if let Some(level) = hears {
+            meta.insert(format!("{META}logLevel"), level.into());
+        }
         if let Some(token) = token {
             meta.insert("progressToken".to_owned(), token.into());
         }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use switchboard_runtime::Link;
 use switchboard_toolcall::{HumanDuration, Tool};
 use tokio::{
     sync::mpsc,
@@ -54,6 +55,8 @@ impl Server {
         stop.run_until_cancelled(self.keep_connected()).await;
         self.state.send_replace(State::Stopped);
         self.close().await;
+        // They were stopped with us.
+        self.copies.ended().await;
     }
 
     async fn keep_connected(self: &Arc<Self>) {
@@ -190,6 +193,11 @@ impl Server {
         let Some(manager) = self.around.tools.upgrade() else {
             return;
         };
+        let link: Arc<dyn Link> = self.clone();
+        if !manager.is_linked(self.name(), &link) {
+            // A changed config has put another server in our place.
+            return;
+        }
         let mut tools: Vec<Arc<dyn Tool>> = Vec::with_capacity(entries.len());
         let mut aside = Vec::new();
         for entry in entries {

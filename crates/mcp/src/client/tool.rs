@@ -50,9 +50,11 @@ impl RemoteTool {
     }
 
     async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
+        let client = cx.way_back.as_ref().and_then(|back| back.session());
+        let server = self.server.for_client(client)?;
         // An expired session is renewed once; a second time is the server's fault.
         for _ in 0..2 {
-            let session = self.server.session().await?;
+            let session = server.session().await?;
             let _busy = session.usage().busy();
             let arguments = args.as_object();
             let mut asking = Asking::new("tools/call", Map::new());
@@ -66,12 +68,12 @@ impl RemoteTool {
             return match session.ask(asking).await {
                 Ok(result) => output(result),
                 Err(Failure::SessionExpired) => {
-                    self.server.renew(&session, "the session has expired");
+                    server.renew(&session, "the session has expired");
                     continue;
                 }
                 Err(failure) => {
                     if let Failure::Lost(reason) = &failure {
-                        self.server.renew(&session, reason);
+                        server.renew(&session, reason);
                     }
                     Err(self.error(failure))
                 }

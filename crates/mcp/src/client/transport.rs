@@ -38,6 +38,11 @@ pub trait Transport: Send + Sync {
     /// Ends the connection in an orderly way; returns when nothing of it is left.
     fn close(&self) -> BoxFuture<'_, ()>;
 
+    /// Whether the server has opened a session for us that others could have of their own.
+    fn has_session(&self) -> bool {
+        false
+    }
+
     /// The last lines that the server wrote to its stderr, where it has one.
     fn stderr_tail(&self) -> Vec<String> {
         Vec::new()

@@ -18,6 +18,8 @@ pub struct Asker {
     pub progress: Progress,
     /// Who can be asked in the middle of it.
     pub way_back: Option<Arc<dyn WayBack>>,
+    /// Whether the server has asked something and waits for the answer.
+    waits: bool,
 }
 
 impl UnderWay {
@@ -31,7 +33,7 @@ impl UnderWay {
         if !progress.is_watched() && way_back.is_none() {
             return None;
         }
-        let asker = Asker { progress: progress.clone(), way_back: way_back.cloned() };
+        let asker = Asker { progress: progress.clone(), way_back: way_back.cloned(), waits: false };
         self.lock().insert(id, asker);
         Some(Remembered { under_way: self.clone(), id })
     }
@@ -41,8 +43,8 @@ impl UnderWay {
         self.lock().get(&id).map(|asker| asker.progress.clone())
     }
 
-    /// Who is meant by what the server says: the one who made the request that it said it `during`, or else the only
-    /// one who has a request under way. Where several have, nobody is: a guess would show one client another's.
+    /// Who is meant by a line of log: the one who made the request that it came `during`, or else the only one who
+    /// has a request under way. Where several have, nobody is: a guess would show one client another's.
     pub fn meant(&self, during: Option<u64>) -> Option<Arc<dyn WayBack>> {
         let under_way = self.lock();
         if let Some(asker) = during.and_then(|id| under_way.get(&id)) {
@@ -53,6 +55,29 @@ impl UnderWay {
             (Some(only), None) => only.way_back.clone(),
             _ => None,
         }
+    }
+
+    /// Who is meant by a question; as [`meant`](Self::meant), but a request that waits for an answer already asks no
+    /// second question, as long as all are of one caller.
+    pub fn asked(self: &Arc<Self>, during: Option<u64>) -> Option<Question> {
+        let mut under_way = self.lock();
+        let known = during.filter(|id| under_way.contains_key(id));
+        let id = known.or_else(|| {
+            let caller = |asker: &Asker| asker.way_back.as_ref().map(|back| back.caller().cloned());
+            let mut callers = under_way.values().map(caller);
+            let first = callers.next()?;
+            let one_caller = callers.all(|caller| caller == first);
+            let alone = under_way.len() == 1;
+            let mut free = under_way.iter().filter(|(_, asker)| alone || !asker.waits);
+            match (free.next(), free.next()) {
+                (Some((id, _)), None) if one_caller => Some(*id),
+                _ => None,
+            }
+        })?;
+        let asker = under_way.get_mut(&id)?;
+        let way_back = asker.way_back.clone()?;
+        asker.waits = true;
+        Some(Question { under_way: self.clone(), id, way_back })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Asker>> {
@@ -69,5 +94,116 @@ pub struct Remembered {
 impl Drop for Remembered {
     fn drop(&mut self) {
         self.under_way.lock().remove(&self.id);
+    }
+}
+
+/// A question of the server's, until it is answered.
+pub struct Question {
+    under_way: Arc<UnderWay>,
+    id: u64,
+    /// Who is asked.
+    pub way_back: Arc<dyn WayBack>,
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        if let Some(asker) = self.under_way.lock().get_mut(&self.id) {
+            asker.waits = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, value::RawValue};
+    use switchboard_toolcall::{BoxFuture, ToolError};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Client(Option<Arc<str>>);
+
+    impl WayBack for Client {
+        fn takes(&self) -> Value {
+            Value::Null
+        }
+
+        fn ask(
+            &self,
+            _: Map<String, Value>,
+        ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+            Box::pin(std::future::ready(Ok(Map::new())))
+        }
+
+        fn notes(&self) -> Map<String, Value> {
+            Map::new()
+        }
+
+        fn hears(&self) -> Option<&'static str> {
+            None
+        }
+
+        fn say(&self, _: &RawValue) {}
+
+        fn caller(&self) -> Option<&Arc<str>> {
+            self.0.as_ref()
+        }
+
+        fn session(&self) -> Option<&Arc<str>> {
+            None
+        }
+    }
+
+    /// Requests 1, 2, … of these callers.
+    fn under_way(callers: &[&str]) -> (Arc<UnderWay>, Vec<Option<Remembered>>) {
+        let under_way = Arc::new(UnderWay::default());
+        let begin = |(id, caller): (u64, &&str)| {
+            let back: Arc<dyn WayBack> = Arc::new(Client(Some((*caller).into())));
+            under_way.begin(id, &Progress::default(), Some(&back))
+        };
+        let begun = (1..).zip(callers).map(begin).collect();
+        (under_way, begun)
+    }
+
+    // GW-3
+    #[test]
+    fn a_question_is_for_the_only_one_it_can_be_for() {
+        let asked = |callers: &[&str], during| {
+            let (under_way, _begun) = under_way(callers);
+            under_way.asked(during).map(|question| question.id)
+        };
+        assert_eq!(asked(&[], None), None);
+        assert_eq!(asked(&["a"], None), Some(1));
+        assert_eq!(asked(&["a", "a"], None), None);
+        assert_eq!(asked(&["a", "b"], None), None);
+        // The stream that it came on says it.
+        assert_eq!(asked(&["a", "b"], Some(2)), Some(2));
+        assert_eq!(asked(&["a", "b"], Some(99)), None);
+    }
+
+    // GW-3
+    #[test]
+    fn who_waits_for_an_answer_asks_nothing_else() {
+        let check = |callers: &[&str]| {
+            let (under_way, _begun) = under_way(callers);
+            let first = under_way.asked(Some(1)).unwrap();
+            let second = under_way.asked(None).map(|question| question.id);
+            drop(first);
+            (second, under_way.asked(None).is_some())
+        };
+        assert_eq!(check(&["a", "a"]), (Some(2), false));
+        // What is one caller's is never shown to another.
+        assert_eq!(check(&["a", "b"]), (None, false));
+        // Who is alone may ask twice.
+        assert_eq!(check(&["a"]), (Some(1), true));
+    }
+
+    #[test]
+    fn a_line_of_log_is_for_the_only_one_too() {
+        let (under_way, mut begun) = under_way(&["a", "b"]);
+        assert!(under_way.meant(None).is_none());
+        assert!(under_way.meant(Some(2)).is_some());
+        begun.pop();
+        assert!(under_way.meant(None).is_some());
     }
 }

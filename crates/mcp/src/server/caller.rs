@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
 
 /// Decides by a tool's name whether it may be seen.
@@ -12,6 +13,8 @@ pub type MaySee = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 pub struct Caller {
     /// The name for records and policy: a token's, for example.
     pub name: Option<Arc<str>>,
+    /// What a trusted issuer says of the caller, for policy; a JSON object.
+    pub claims: Option<Arc<Value>>,
     /// Which tools may be seen; all, where nothing is said. What may not be seen is not listed, and answers as
     /// unknown.
     pub may_see: Option<MaySee>,
@@ -20,7 +23,7 @@ pub struct Caller {
 impl Caller {
     /// Somebody who may see everything.
     pub fn named(name: impl Into<Arc<str>>) -> Self {
-        Self { name: Some(name.into()), may_see: None }
+        Self { name: Some(name.into()), ..Self::default() }
     }
 
     /// Whether the tool may be seen, under any name that it has.

@@ -9,16 +9,20 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use switchboard_runtime::ToolExecutor;
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{Caller, template};
-use crate::client::{
-    Server, Servers, Session, State,
-    discover::{List, Listed},
-    headers::ParameterHeader,
+use crate::{
+    client::{
+        Server, Servers, Session, State,
+        discover::{List, Listed},
+        headers::ParameterHeader,
+        session::Asking,
+    },
+    wire::Era,
 };
 
 /// How long one server may take to say what it has; the others do not wait longer for it.
@@ -75,16 +79,39 @@ impl Catalog {
 
     /// Whether there is any server behind us.
     pub(crate) fn has_upstreams(&self) -> bool {
-        self.servers().next().is_some()
+        !self.servers().is_empty()
     }
 
-    fn servers(&self) -> impl Iterator<Item = &Arc<Server>> {
-        self.upstreams.iter().flat_map(|servers| servers.all())
+    /// Tells old servers from which level on they are to send log messages; modern ones are told with each call.
+    pub(crate) fn set_level(&self, level: &'static str) {
+        for server in self.servers() {
+            let State::Ready(session) = server.state() else { continue };
+            let logs = session.capabilities().get("logging").is_some();
+            if logs && matches!(session.era(), Era::Legacy(_)) {
+                let params = Map::from_iter([("level".to_owned(), Value::from(level))]);
+                // Nobody waits for that.
+                tokio::spawn(
+                    async move { session.ask(Asking::new("logging/setLevel", params)).await },
+                );
+            }
+        }
+    }
+
+    /// Lets go of what servers hold for a client's session.
+    pub(crate) fn release(&self, session: &str) {
+        for server in self.servers() {
+            server.release(session);
+        }
+    }
+
+    fn servers(&self) -> Vec<Arc<Server>> {
+        self.upstreams.as_ref().map(|servers| servers.all()).unwrap_or_default()
     }
 
     /// A list of all servers that are there, merged in the order of the config. Waits for none that is not.
     pub(crate) async fn list(&self, list: List, caller: &Caller) -> Merged {
-        let visible = self.servers().filter(|server| self.is_visible(server, caller));
+        let servers = self.servers();
+        let visible = servers.iter().filter(|server| self.is_visible(server, caller));
         let asked = visible.filter_map(|server| match server.state() {
             State::Ready(session) => Some(self.of_server(server, session, list)),
             _ => None,
@@ -155,7 +182,8 @@ impl Catalog {
             return Some(entry.server.clone());
         }
         // Servers may have more than they list; where only one has resources at all, it is the one to ask.
-        let mut holders = self.servers().filter(|server| {
+        let servers = self.servers();
+        let mut holders = servers.iter().filter(|server| {
             let has = |session: &Session| session.capabilities().get("resources").is_some();
             let ready = matches!(server.state(), State::Ready(session) if has(&session));
             ready && self.is_visible(server, caller)

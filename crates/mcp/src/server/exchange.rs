@@ -24,6 +24,8 @@ pub(crate) struct Exchange {
     pub(crate) cancel: CancellationToken,
     /// What is asked of a modern client.
     pub(crate) questions: Questions,
+    /// What the request says beside what it asks for.
+    notes: Map<String, Value>,
     /// The trace that it is part of.
     pub(crate) trace: Option<Arc<TraceContext>>,
     line: Mutex<Line>,
@@ -59,15 +61,25 @@ impl Exchange {
         client: Client,
         cancel: CancellationToken,
         line: Line,
+        notes: Map<String, Value>,
         trace: Option<Arc<TraceContext>>,
     ) -> Arc<Self> {
         let questions = Questions::default();
-        Arc::new(Self { caller, client, cancel, questions, trace, line: Mutex::new(line) })
+        Arc::new(Self { caller, client, cancel, questions, notes, trace, line: Mutex::new(line) })
     }
 
     /// Whether the client lives in the modern era.
     pub(crate) fn is_modern(&self) -> bool {
         matches!(self.client, Client::Modern(_))
+    }
+
+    /// From which level on the client wants to hear log messages.
+    fn log_level(&self) -> Option<Level> {
+        match &self.client {
+            // Who does not say hears everything, as ever.
+            Client::Legacy(session) => Some(session.log_level().unwrap_or(Level(0))),
+            Client::Modern(modern) => modern.log_level,
+        }
     }
 
     /// Where messages go now.
@@ -87,6 +99,7 @@ impl Exchange {
         CallContext {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
+            claims: self.caller.claims.clone(),
             progress: heard.map_or_else(Progress::default, |heard| {
                 Progress::to(move |update| heard.progress(&update))
             }),
@@ -179,15 +192,23 @@ impl WayBack for Exchange {
         })
     }
 
+    fn notes(&self) -> Map<String, Value> {
+        self.notes.clone()
+    }
+
+    fn hears(&self) -> Option<&'static str> {
+        self.log_level().map(Level::name)
+    }
+
     fn say(&self, message: &RawValue) {
         let level = Level::of(message);
-        let wanted = match &self.client {
-            Client::Legacy(session) => session.log_level().is_none_or(|wanted| level >= wanted),
-            Client::Modern(modern) => modern.log_level.is_some_and(|wanted| level >= wanted),
-        };
-        if wanted {
+        if self.log_level().is_some_and(|wanted| level >= wanted) {
             self.notify("notifications/message", message);
         }
+    }
+
+    fn caller(&self) -> Option<&Arc<str>> {
+        self.caller.name.as_ref()
     }
 
     fn session(&self) -> Option<&Arc<str>> {
@@ -227,6 +248,11 @@ impl Level {
     pub(crate) fn named(name: &str) -> Option<Self> {
         let at = Self::NAMES.iter().position(|known| *known == name)?;
         u8::try_from(at).ok().map(Self)
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or("debug")
     }
 
     /// The level of a message; `info`, where it does not say.

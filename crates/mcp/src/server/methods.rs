@@ -61,7 +61,7 @@ impl Inner {
             ("prompts/list", _) => self.list_prompts(exchange, params).await,
             ("prompts/get", _) => self.get_prompt(exchange, params).await,
             ("completion/complete", _) => self.complete(exchange, params).await,
-            ("logging/setLevel", Client::Legacy(session)) => set_level(session, params),
+            ("logging/setLevel", Client::Legacy(session)) => self.set_level(session, params),
             ("resources/subscribe", Client::Legacy(session)) => {
                 self.subscribe(exchange, session, params).await
             }
@@ -70,8 +70,6 @@ impl Inner {
         }
     }
 }
-
-use basics::set_level;
 
 fn unknown(method: &str) -> RpcError {
     RpcError::new(RpcError::METHOD_NOT_FOUND, format!("method '{method}' is not known here"))

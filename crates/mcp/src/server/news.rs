@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::Inner;
-use crate::client::{Servers, inbox::Changed};
+use crate::client::{Server, Servers, inbox::Changed};
 
 /// Starts the tasks beside the server.
 pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &CancellationToken) {
@@ -21,8 +21,13 @@ pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &Canc
     let settle = inner.config.settle.0;
     let tools = inner.executor.tools().version();
     spawn(end, follow_tools(inside.clone(), tools, settle));
-    for server in upstreams.into_iter().flat_map(Servers::all) {
-        spawn(end, follow_server(inside.clone(), server.news(), settle));
+    if let Some(upstreams) = upstreams {
+        let joining = upstreams.joining();
+        for server in upstreams.all() {
+            let news = server.news();
+            spawn(end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
+        }
+        spawn(end, follow_joining(inside.clone(), joining, settle, end.clone()));
     }
     spawn(end, sweep(inside, inner.config.idle_session.0, inner.config.hold.0));
 }
@@ -41,8 +46,29 @@ async fn follow_tools(inside: Weak<Inner>, mut version: watch::Receiver<u64>, se
     }
 }
 
+/// Follows servers that a changed config brings.
+async fn follow_joining(
+    inside: Weak<Inner>,
+    mut joining: broadcast::Receiver<Arc<Server>>,
+    settle: Duration,
+    end: CancellationToken,
+) {
+    loop {
+        match joining.recv().await {
+            Ok(server) => {
+                let news = server.news();
+                spawn(&end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
+            }
+            // More servers at once than anybody has; their tools are told of all the same.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
 async fn follow_server(
     inside: Weak<Inner>,
+    server: Weak<Server>,
     mut news: broadcast::Receiver<Changed>,
     settle: Duration,
 ) {
@@ -62,6 +88,8 @@ async fn follow_server(
             }
         }
         let Some(inner) = inside.upgrade() else { return };
+        let Some(server) = server.upgrade() else { return };
+        inner.subscriptions.renew(&server).await;
         // Its tools are told of when the manager has them.
         for changed in settled.into_iter().filter(|changed| *changed != Changed::Tools) {
             inner.tell(changed);

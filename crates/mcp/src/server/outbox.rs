@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crate::wire::Outgoing;
 
 /// How many bytes are held for one client, the newest message aside.
-const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: usize = 4 << 20;
 
 /// A queue of messages with one reader at a time.
 #[derive(Debug)]
@@ -81,6 +81,11 @@ impl Outbox {
     pub(crate) fn unread(self: &Arc<Self>) -> Reader {
         let from = self.lock().unread;
         self.reader(from)
+    }
+
+    /// Whether nothing has been sent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().messages.is_empty()
     }
 
     /// Ready when there is something to read, or never will be.

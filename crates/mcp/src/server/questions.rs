@@ -8,8 +8,15 @@ use tokio::sync::{Notify, oneshot};
 /// The open questions of one call.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
-    open: Mutex<Vec<Open>>,
+    state: Mutex<State>,
     bell: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: Vec<Open>,
+    /// Answers that came before their questions.
+    given: Map<String, Value>,
 }
 
 #[derive(Debug)]
@@ -20,17 +27,28 @@ struct Open {
 }
 
 impl Questions {
+    /// Answers that the client sent with its request, before it was asked. Each answers one question.
+    pub(crate) fn give(&self, answers: Map<String, Value>) {
+        self.lock().given = answers;
+    }
+
     /// Puts questions; the answers come when the client has given all of them.
     pub(crate) fn put(
         &self,
         questions: Map<String, Value>,
     ) -> oneshot::Receiver<Map<String, Value>> {
         let (answers, answered) = oneshot::channel();
-        let mut open = self.lock();
+        let mut state = self.lock();
+        if !questions.is_empty() && questions.keys().all(|key| state.given.contains_key(key)) {
+            let mut given = |key: String| state.given.remove(&key).map(|answer| (key, answer));
+            // The receiver is still ours.
+            _ = answers.send(questions.into_iter().filter_map(|(key, _)| given(key)).collect());
+            return answered;
+        }
         let mut named = Vec::with_capacity(questions.len());
         for (key, question) in questions {
             // Two who ask at once may use the same key.
-            let taken = |name: &String| open.iter().any(|open| open.has(name));
+            let taken = |name: &String| state.open.iter().any(|open| open.has(name));
             let mut name = key.clone();
             for number in 2.. {
                 if !taken(&name) {
@@ -40,8 +58,8 @@ impl Questions {
             }
             named.push((name, key, question));
         }
-        open.push(Open { questions: named, answers });
-        drop(open);
+        state.open.push(Open { questions: named, answers });
+        drop(state);
         self.bell.notify_one();
         answered
     }
@@ -53,7 +71,7 @@ impl Questions {
 
     /// All open questions by the names that the client answers under.
     pub(crate) fn open(&self) -> Map<String, Value> {
-        let mut open = self.lock();
+        let open = &mut self.lock().open;
         // Nobody waits any more for what was given up.
         open.retain(|open| !open.answers.is_closed());
         let questions = open.iter().flat_map(|open| &open.questions);
@@ -62,7 +80,7 @@ impl Questions {
 
     /// Hands in answers. Questions of which some are still unanswered stay open.
     pub(crate) fn answer(&self, responses: &Map<String, Value>) {
-        let mut open = self.lock();
+        let open = &mut self.lock().open;
         let answered =
             |open: &mut Open| open.questions.iter().all(|(name, ..)| responses.contains_key(name));
         for Open { questions, answers } in open.extract_if(.., answered) {
@@ -74,8 +92,8 @@ impl Questions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

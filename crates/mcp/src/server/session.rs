@@ -10,14 +10,17 @@ use std::{
 
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{ErrorKind, ToolError};
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::oneshot,
+    time::{Duration, Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, exchange::Level, outbox::Outbox};
 use crate::wire::{Incoming, Outgoing, RpcError};
 
 /// How many ended streams are kept for clients that come back.
-const KEPT_STREAMS: usize = 32;
+const KEPT_STREAMS: usize = 16;
 
 /// No level was set.
 const UNSET: u8 = u8::MAX;
@@ -30,6 +33,8 @@ pub(crate) struct Session {
     pub(crate) version: &'static str,
     /// What the client can do.
     pub(crate) capabilities: Value,
+    /// How long the client may take to answer a question.
+    patience: Duration,
     /// Where messages go that belong to no request.
     pub(crate) outbox: Arc<Outbox>,
     /// Cancelled when the session ends.
@@ -59,6 +64,7 @@ impl Session {
         caller: Caller,
         version: &'static str,
         capabilities: Value,
+        patience: Duration,
         outbox: Arc<Outbox>,
     ) -> Arc<Self> {
         let inner = Inner {
@@ -74,6 +80,7 @@ impl Session {
             caller,
             version,
             capabilities,
+            patience,
             outbox,
             end: CancellationToken::new(),
             log_level: AtomicU8::new(UNSET),
@@ -185,6 +192,9 @@ impl Session {
         let answer = tokio::select! {
             answer = answered => answer.unwrap_or_else(|_| Err(gone()))?,
             () = self.end.cancelled() => return Err(gone()),
+            () = sleep(self.patience) => {
+                return Err(RpcError::new(RpcError::REFUSED, "the client gave no answer"));
+            }
         };
         serde_json::from_str(answer.get()).map_err(internal)
     }

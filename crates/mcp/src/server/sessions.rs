@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::{Caller, session::Session};
+use super::{Caller, exchange::Level, session::Session};
 use crate::{client::inbox::Changed, wire::Outgoing};
 
 /// All open sessions, by their ids.
@@ -83,6 +83,11 @@ impl Sessions {
                 session.outbox.send(&message);
             }
         }
+    }
+
+    /// The lowest level of log messages that any client wants to hear.
+    pub(crate) fn lowest_level(&self) -> Option<Level> {
+        self.lock().values().filter_map(|session| session.log_level()).min()
     }
 
     /// How many there are.

@@ -13,33 +13,48 @@ use super::{
     held::{Asked, Held},
     outbox::Outbox,
 };
-use crate::wire::{RpcError, eras};
+use crate::{
+    client::session::META,
+    wire::{RpcError, eras},
+};
 
-/// What `_meta` says in the modern era.
+/// What `_meta` says.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Meta {
-    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
-    pub(crate) version: Option<String>,
-    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
-    capabilities: Option<Value>,
-    #[serde(rename = "io.modelcontextprotocol/clientInfo")]
-    info: Option<Value>,
-    #[serde(rename = "io.modelcontextprotocol/logLevel")]
-    log_level: Option<String>,
-    #[serde(rename = "progressToken")]
-    pub(crate) progress_token: Option<Box<RawValue>>,
-    // Of whatever type: a trace that cannot be read is no reason to refuse a request.
-    traceparent: Option<Value>,
-    tracestate: Option<Value>,
-}
+#[serde(transparent)]
+pub(crate) struct Meta(Map<String, Value>);
 
 impl Meta {
-    /// The trace that the request is part of (SEP-414).
+    fn own(&self, key: &str) -> Option<&Value> {
+        // Most old requests have no more than a progress token.
+        (self.0.len() > 1 || !self.0.contains_key(PROGRESS)).then_some(())?;
+        self.0.get(&format!("{META}{key}"))
+    }
+
+    /// The revision that the request says it is of.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.own("protocolVersion")?.as_str()
+    }
+
+    /// Under which token progress is told.
+    fn progress_token(&self) -> Option<Box<RawValue>> {
+        let token = self.0.get(PROGRESS).filter(|token| token.is_string() || token.is_number())?;
+        serde_json::value::to_raw_value(token).ok()
+    }
+
+    /// The trace that the request is part of (SEP-414); one that cannot be read is no reason to refuse it.
     fn trace(&self) -> Option<Arc<TraceContext>> {
-        let state = self.tracestate.as_ref().and_then(Value::as_str);
-        TraceContext::parse(self.traceparent.as_ref()?.as_str()?, state).map(Arc::new)
+        let state = self.0.get("tracestate").and_then(Value::as_str);
+        TraceContext::parse(self.0.get("traceparent")?.as_str()?, state).map(Arc::new)
+    }
+
+    /// What is neither the protocol's nor this hop's.
+    fn notes(mut self) -> Map<String, Value> {
+        self.0.retain(|key, _| key != PROGRESS && !key.starts_with(META));
+        self.0
     }
 }
+
+const PROGRESS: &str = "progressToken";
 
 /// What is looked at before a request is given to its method.
 #[derive(Debug, Default, Deserialize)]
@@ -80,7 +95,13 @@ impl Head {
 
     /// Whether the request says that it is of the modern era.
     pub(crate) fn is_modern(&self) -> bool {
-        self.meta.as_ref().is_some_and(|meta| meta.version.is_some())
+        self.meta.as_ref().is_some_and(|meta| meta.version().is_some())
+    }
+
+    /// Where the messages of the request go, and what it says beside what it asks for.
+    pub(crate) fn line(&mut self, outbox: Arc<Outbox>) -> (Line, Map<String, Value>) {
+        let meta = self.meta.take().unwrap_or_default();
+        (Line { outbox, progress_token: meta.progress_token() }, meta.notes())
     }
 
     /// What the request names, as `Mcp-Name` repeats it.
@@ -102,10 +123,11 @@ impl Head {
             RpcError::new(RpcError::INVALID_PARAMS, text)
         };
         let meta = self.meta.as_ref().ok_or_else(|| missing("protocolVersion"))?;
-        let version = meta.version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
+        let version = meta.version().ok_or_else(|| missing("protocolVersion"))?;
         let capabilities =
-            meta.capabilities.as_ref().ok_or_else(|| missing("clientCapabilities"))?;
-        if !capabilities.is_object() || meta.info.as_ref().is_some_and(|info| !info.is_object()) {
+            meta.own("clientCapabilities").ok_or_else(|| missing("clientCapabilities"))?;
+        let info = meta.own("clientInfo");
+        if !capabilities.is_object() || info.is_some_and(|info| !info.is_object()) {
             let text = "`clientCapabilities` and `clientInfo` must be objects";
             return Err(RpcError::new(RpcError::INVALID_PARAMS, text));
         }
@@ -114,9 +136,14 @@ impl Head {
             let data = json!({"supported": supported(), "requested": version});
             return Err(RpcError::new(RpcError::UNSUPPORTED_VERSION, text).with_data(data));
         }
-        let log_level = meta.log_level.as_deref().and_then(Level::named);
+        let log_level = meta.own("logLevel").and_then(Value::as_str).and_then(Level::named);
         Ok(Modern { capabilities: capabilities.clone(), log_level })
     }
+}
+
+/// Whether a request can be known by this id.
+pub(crate) fn is_id(id: &RawValue) -> bool {
+    id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
 /// The revisions that we speak, the newest first.
@@ -134,8 +161,7 @@ impl Inner {
         cancel: CancellationToken,
     ) -> Outcome {
         let Standing { id, method, params, sender, mut head } = request;
-        let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
-        let line = Line { outbox, progress_token };
+        let (line, notes) = head.line(outbox);
         let asked = Asked { name: head.named(&method).map(str::to_owned), method };
         let mut call = match head.state {
             Some(handle) => {
@@ -146,7 +172,8 @@ impl Inner {
             }
             None => {
                 let exchange =
-                    Exchange::new(caller, Client::Modern(sender), cancel, line, head.trace);
+                    Exchange::new(caller, Client::Modern(sender), cancel, line, notes, head.trace);
+                exchange.questions.give(head.responses.unwrap_or_default());
                 let method = asked.method.clone();
                 let work = self.clone().answer(exchange.clone(), id, method, params);
                 Held { asked, exchange, work: Box::pin(work) }

@@ -1,12 +1,9 @@
 //! One client on stdin and stdout: one message a line, and nothing else on stdout.
 
+mod under_way;
 mod writer;
 
-use std::{
-    collections::HashMap,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{io, sync::Arc};
 
 use serde_json::value::RawValue;
 use tokio::{
@@ -18,11 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Caller, Inner, Server,
-    exchange::{Client, Exchange, Line, Outcome},
+    exchange::{Client, Exchange, Outcome},
     outbox::Outbox,
     session::{Attached, Session},
-    stateless::{Head, Standing},
+    stateless::{Head, Standing, is_id},
 };
+use under_way::UnderWay;
+
 use crate::wire::{
     self, Incoming, Outgoing, RpcError,
     lines::{Line as WireLine, Lines},
@@ -144,6 +143,11 @@ impl Connection {
                 return;
             }
         };
+        if !is_id(&id) {
+            let text = "`id` must be a string or a number";
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+            return self.refuse(RawValue::NULL, error);
+        }
         let head = match Head::of(params.as_deref()) {
             Ok(head) => head,
             Err(error) => return self.refuse(&id, error),
@@ -196,11 +200,10 @@ impl Connection {
         mut head: Head,
     ) {
         let begun = session.begin(&id);
-        let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
-        let line = Line { outbox: self.outbox.clone(), progress_token };
+        let (line, notes) = head.line(self.outbox.clone());
         let client = Client::Legacy(session.clone());
-        let exchange =
-            Exchange::new(self.caller.clone(), client, begun.cancel.clone(), line, head.trace);
+        let cancel = begun.cancel.clone();
+        let exchange = Exchange::new(self.caller.clone(), client, cancel, line, notes, head.trace);
         let answer = self.inner.clone().answer(exchange, id.clone(), method, params);
         let outbox = self.outbox.clone();
         self.tasks.spawn(async move {
@@ -229,58 +232,5 @@ impl Connection {
 fn respond(outbox: &Outbox, id: &RawValue, outcome: Outcome, cancel: &CancellationToken) {
     if !cancel.is_cancelled() {
         outbox.send(&Outgoing::response(id, &outcome));
-    }
-}
-
-/// Requests that stand alone, so that they can be cancelled.
-#[derive(Default)]
-struct UnderWay(Mutex<HashMap<Box<str>, (CancellationToken, bool)>>);
-
-impl UnderWay {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, (CancellationToken, bool)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(self: &Arc<Self>, id: &RawValue, listens: bool) -> Begun {
-        let (key, cancel): (Box<str>, _) = (id.get().into(), CancellationToken::new());
-        self.lock().insert(key.clone(), (cancel.clone(), listens));
-        Begun { under_way: self.clone(), key, cancel }
-    }
-
-    fn take(&self, method: &str, params: Option<&RawValue>) {
-        #[derive(serde::Deserialize)]
-        struct Params<'a> {
-            #[serde(rename = "requestId", borrow)]
-            id: &'a RawValue,
-        }
-        let params = params.map_or("{}", RawValue::get);
-        if let ("notifications/cancelled", Ok(Params { id })) =
-            (method, serde_json::from_str(params))
-            && let Some((cancel, _)) = self.lock().get(id.get())
-        {
-            cancel.cancel();
-        }
-    }
-
-    /// What only listens would never end by itself.
-    fn stop_listening(&self) {
-        for (cancel, listens) in self.lock().values() {
-            if *listens {
-                cancel.cancel();
-            }
-        }
-    }
-}
-
-/// A request under way.
-struct Begun {
-    under_way: Arc<UnderWay>,
-    key: Box<str>,
-    cancel: CancellationToken,
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        self.under_way.lock().remove(&self.key);
     }
 }

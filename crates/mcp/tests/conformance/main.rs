@@ -1,16 +1,27 @@
-//! The MCP conformance suite, against our client: both revisions, every scored scenario outside `auth/*`.
+//! The MCP conformance suite. Here, against our client: both revisions, every scored scenario outside `auth/*`; in
+//! `server.rs`, against our server.
 //!
 //! The suite starts `examples/conformance_client.rs` once per scenario. What is known to fail is in
 //! `expected-failures.yml`; a failure that is not there fails the run, and so does one there that passes.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod server;
+
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Held while the suite runs: it has limits of time of its own, which several runs at once exceed.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 // MC-1
 #[test]
@@ -43,12 +54,13 @@ fn revision_2026_07_28() {
 
 /// Runs what the revision requires, and looks at what became of each scenario.
 fn passes(revision: &str, scenarios: &[&str]) {
+    let _alone = one_at_a_time();
     let output = Command::new(part("mcp-node/node_modules/.bin/node"))
         .arg(part("mcp-node/node_modules/.bin/conformance"))
         .args(["client", "--requirements", revision, "--expected-failures"])
         .arg(Path::new(PACKAGE).join("tests/conformance/expected-failures.yml"))
         .arg("--command")
-        .arg(client())
+        .arg(example("conformance_client"))
         .output()
         .unwrap();
     let (told, errors) = (text(&output.stdout), text(&output.stderr));
@@ -73,11 +85,11 @@ fn part(path: &str) -> PathBuf {
     path
 }
 
-/// The driver, which cargo builds with the tests.
-fn client() -> PathBuf {
+/// A program of ours, which cargo builds with the tests.
+fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(Path::parent).unwrap();
-    let path = folder.join("examples/conformance_client");
+    let path = folder.join("examples").join(name);
     assert!(path.exists(), "no `{}`: run `cargo build --examples`", path.display());
     path
 }

@@ -137,7 +137,7 @@ impl House {
 
     /// Ends all servers, and looks for what they left behind.
     pub(crate) async fn close(self) {
-        let children = self.servers.all().any(|server| server.config().command.is_some());
+        let children = self.servers.all().iter().any(|server| server.config().command.is_some());
         assert_eq!(processes_with(&self.mark) > 0, children, "children run until they are ended");
         self.servers.close().await;
         // MC-7

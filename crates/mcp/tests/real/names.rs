@@ -46,7 +46,7 @@ async fn snake_case_reaches_a_camel_case_server_only_through_the_executor() {
 
     // The client layer by itself sends what it is given, and the server refuses it.
     let entry = json!({"name": "get-annotated-message", "inputSchema": {"type": "object"}});
-    let tool = RemoteTool::new(entry, house.servers.get("s").unwrap(), "__").unwrap();
+    let tool = RemoteTool::new(entry, &house.servers.get("s").unwrap(), "__").unwrap();
     let error = tool.call(args.clone(), &CallContext::default()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::ToolError);
     let refusal = error.for_model;

@@ -23,8 +23,8 @@ pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Low
     }
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), Value::Array(tools(lowered)));
-        if request.choice == ToolChoice::Never {
-            body.insert("tool_choice".to_owned(), json!({"type": "none"}));
+        if let Some(choice) = choice(&request.choice, &lowered.names) {
+            body.insert("tool_choice".to_owned(), choice);
         }
     }
     let (system, rest) = split_system(request.messages);
@@ -55,6 +55,15 @@ fn tools(lowered: &Lowered) -> Vec<Value> {
     tools
 }
 
+fn choice(choice: &ToolChoice, names: &Names) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::Never => Some(json!({"type": "none"})),
+        ToolChoice::Any => Some(json!({"type": "any"})),
+        ToolChoice::One(name) => Some(json!({"type": "tool", "name": names.to_wire(name)})),
+    }
+}
+
 /// The system messages at the start; later ones stay where they were said.
 fn split_system(messages: &[Message]) -> (Vec<&str>, &[Message]) {
     let system: Vec<&str> = messages
@@ -81,7 +90,11 @@ fn messages(messages: &[Message], names: &Names) -> Vec<Value> {
     let mut user = UserTurn::default();
     for message in messages {
         match message {
-            Message::System(text) | Message::User(text) => user.say(text),
+            Message::System(text) => user.say(text),
+            Message::User(message) => {
+                user.texts.extend(message.images.iter().map(image));
+                user.say(&message.content);
+            }
             Message::Tool(reply) => user.results.push(result(reply)),
             Message::Ai(message) => {
                 let blocks = assistant(message, names);
@@ -129,11 +142,12 @@ fn result(reply: &ToolReply) -> Value {
         return block;
     }
     let text = (!reply.content.is_empty()).then(|| json!({"type": "text", "text": reply.content}));
-    let images = reply.images.iter().map(|Image { media_type, data }| {
-        json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
-    });
-    block["content"] = text.into_iter().chain(images).collect();
+    block["content"] = text.into_iter().chain(reply.images.iter().map(image)).collect();
     block
+}
+
+fn image(Image { media_type, data }: &Image) -> Value {
+    json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
 }
 
 /// What the model said: as it came where it came from here, otherwise in our words.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
 
 use crate::{
-    AiMessage, Message, ModelConfig, Provider, Request, ToolReply,
+    AiMessage, Message, ModelConfig, Provider, Request, ToolChoice, ToolReply, UserMessage,
     lower::{self, Lowered, Names},
 };
 
@@ -37,10 +37,20 @@ pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Low
     }
     body.insert("options".to_owned(), Value::Object(options));
     if request.offers_tools() {
-        body.insert("tools".to_owned(), Value::Array(tools(lowered)));
+        body.insert("tools".to_owned(), Value::Array(offered(request, lowered)));
     }
     body.insert("messages".to_owned(), messages(request.messages, &lowered.names));
     Value::Object(body)
+}
+
+/// Ollama knows no choice: a model that has to call one tool is shown no other.
+fn offered(request: &Request<'_>, lowered: &Lowered) -> Vec<Value> {
+    let mut tools = tools(lowered);
+    if let ToolChoice::One(name) = &request.choice {
+        let name = lowered.names.to_wire(name);
+        tools.retain(|tool| tool["function"]["name"] == *name);
+    }
+    tools
 }
 
 /// The tools in the shape that Qwen's templates know, in the order in which they were given. None in, none out.
@@ -70,7 +80,7 @@ fn messages(messages: &[Message], names: &Names) -> Value {
     for message in messages {
         sent.push(match message {
             Message::System(text) => json!({"role": "system", "content": text}),
-            Message::User(text) => json!({"role": "user", "content": text}),
+            Message::User(message) => user(message),
             Message::Ai(message) => {
                 called.extend(message.tool_calls.iter().map(|call| (&*call.id, &*call.name)));
                 assistant(message, names)
@@ -79,6 +89,14 @@ fn messages(messages: &[Message], names: &Names) -> Value {
         });
     }
     Value::Array(sent)
+}
+
+fn user(message: &UserMessage) -> Value {
+    let mut sent = json!({"role": "user", "content": message.content});
+    if !message.images.is_empty() {
+        sent["images"] = message.images.iter().map(|image| json!(image.data)).collect();
+    }
+    sent
 }
 
 fn tool(reply: &ToolReply, called: &HashMap<&str, &str>, names: &Names) -> Value {

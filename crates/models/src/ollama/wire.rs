@@ -1,5 +1,7 @@
 //! What comes back: lines of JSON, or one.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -26,6 +28,7 @@ pub(crate) struct Answer {
     text: String,
     thinking: String,
     calls: Vec<DraftCall>,
+    ids: HashSet<String>,
     done: Option<String>,
     usage: Usage,
     prompt_tokens: Option<u64>,
@@ -100,7 +103,8 @@ impl Answer {
                 Arguments::from_value(function.get("arguments").cloned().unwrap_or_default());
             let call = DraftCall { id: json::id(call).map(str::to_owned), name, args };
             // The same id with the same words is the same call, said again.
-            if call.id.is_none() || !self.calls.contains(&call) {
+            let known = call.id.as_ref().is_some_and(|id| !self.ids.insert(id.clone()));
+            if !known || !self.calls.contains(&call) {
                 sink.call(&call.name);
                 self.calls.push(call);
             }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::written::Written;
 use crate::{Arguments, json, sink::Sink, turn::DraftCall};
 
 /// The calls of one answer, as far as they have come.
@@ -13,7 +14,7 @@ struct Call {
     id: Option<String>,
     index: Option<u64>,
     name: String,
-    arguments: String,
+    arguments: Written,
     /// Arguments that came as JSON instead of text.
     object: Option<Value>,
     /// What else the server said of it and wants to see again, such as thought signatures.
@@ -24,15 +25,13 @@ impl Call {
     fn args(&self) -> Arguments {
         match &self.object {
             Some(object) => Arguments::from_value(object.clone()),
-            None => Arguments::parse(&self.arguments),
+            None => Arguments::parse(self.arguments.text()),
         }
     }
 
     /// Whether nothing is missing, so that more of the same must be another call.
     fn is_whole(&self) -> bool {
-        // Most fragments end elsewhere, and need no second look at all that came before them.
-        let may_be = self.arguments.trim_end().ends_with('}');
-        self.object.is_some() || (may_be && serde_json::from_str::<Value>(&self.arguments).is_ok())
+        self.object.is_some() || self.arguments.is_whole()
     }
 }
 
@@ -58,7 +57,7 @@ impl Calls {
             sink.call(name);
         }
         match function.get("arguments") {
-            Some(Value::String(text)) => call.arguments.push_str(text),
+            Some(Value::String(text)) => call.arguments.push(text),
             Some(object @ Value::Object(_)) => call.object = Some(object.clone()),
             _ => {}
         }
@@ -115,15 +114,17 @@ impl Calls {
         let call = &self.0[at];
         let another = !name.is_empty()
             && !call.name.is_empty()
-            && (call.is_whole() || (call.name != name && call.arguments.is_empty()));
+            && (call.is_whole() || (call.name != name && call.arguments.text().is_empty()));
         if another { self.0.len() } else { at }
     }
 
     /// The calls, and what their server wants to see again of each.
     pub(super) fn finish(self) -> (Vec<DraftCall>, Vec<Map<String, Value>>) {
         // A server's way to say that there is no call.
-        let real =
-            self.0.into_iter().filter(|call| !call.name.is_empty() || !call.arguments.is_empty());
+        let real = self
+            .0
+            .into_iter()
+            .filter(|call| !call.name.is_empty() || !call.arguments.text().is_empty());
         real.map(|call| {
             let args = call.args();
             (DraftCall { id: call.id, name: call.name, args }, call.extra)

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
 
 use crate::{
-    AiMessage, Audio, Image, Message, ModelConfig, Provider, Request, Think, ToolReply,
+    AiMessage, Audio, Image, Message, ModelConfig, Provider, Request, Think, ToolChoice, ToolReply,
+    UserMessage,
     lower::{self, Lowered, Names},
 };
 
@@ -27,6 +28,9 @@ pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Low
     }
     if request.offers_tools() {
         body.insert("tools".to_owned(), tools(lowered));
+        if let Some(choice) = choice(&request.choice, &lowered.names) {
+            body.insert("tool_choice".to_owned(), choice);
+        }
     }
     let messages = messages(request.messages, &lowered.names, config.audio);
     body.insert("messages".to_owned(), messages);
@@ -55,6 +59,16 @@ fn tools(lowered: &Lowered) -> Value {
     tools.collect()
 }
 
+fn choice(choice: &ToolChoice, names: &Names) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto | ToolChoice::Never => None,
+        ToolChoice::Any => Some(json!("required")),
+        ToolChoice::One(name) => {
+            Some(json!({"type": "function", "function": {"name": names.to_wire(name)}}))
+        }
+    }
+}
+
 fn messages(messages: &[Message], names: &Names, hears: bool) -> Value {
     let mut sent = Vec::new();
     // Tool messages take text only; the rest follows when all results of the turn are said.
@@ -65,7 +79,7 @@ fn messages(messages: &[Message], names: &Names, hears: bool) -> Value {
         }
         match message {
             Message::System(text) => sent.push(json!({"role": "system", "content": text})),
-            Message::User(text) => sent.push(json!({"role": "user", "content": text})),
+            Message::User(message) => sent.push(user(message)),
             Message::Ai(message) => sent.push(assistant(message, names)),
             Message::Tool(ToolReply { content, tool_call_id, images, audio, .. }) => {
                 sent.push(
@@ -110,6 +124,20 @@ fn titled(title: &str, parts: impl Iterator<Item = Value>) -> impl Iterator<Item
     let mut parts = parts.peekable();
     let title = parts.peek().is_some().then(|| json!({"type": "text", "text": title}));
     title.into_iter().chain(parts)
+}
+
+fn image_part(Image { media_type, data }: &Image) -> Value {
+    json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
+}
+
+fn user(message: &UserMessage) -> Value {
+    if message.images.is_empty() {
+        return json!({"role": "user", "content": message.content});
+    }
+    let text =
+        (!message.content.is_empty()).then(|| json!({"type": "text", "text": message.content}));
+    let parts: Vec<_> = text.into_iter().chain(message.images.iter().map(image_part)).collect();
+    json!({"role": "user", "content": parts})
 }
 
 fn assistant(message: &AiMessage, names: &Names) -> Value {

@@ -40,7 +40,7 @@ async fn ask(url: &str, key: &str, said: &str) -> Result<String, (FailureKind, S
     config.base_url = Some(format!("{url}/v1"));
     config.api_key = Some(Secret::new(key));
     config.max_retries = Some(0);
-    let messages = [Message::User(said.to_owned())];
+    let messages = [Message::User(said.into())];
     let turn = connect(&config).unwrap().ask(&Request::new(&messages), &|_| {}).await;
     turn.map(|turn| told(&turn)).map_err(|error| (error.kind, error.message))
 }
@@ -72,7 +72,7 @@ async fn what_was_recorded_is_said_again() {
     assert_eq!(heard[0], Ok("Answer | Grüße, ACME; your key is hunter2-hunter2 | ".to_owned()));
     assert_eq!(heard[1].clone().unwrap_err().0, FailureKind::Auth);
     assert_eq!(heard[2].clone().unwrap_err().0, FailureKind::Cut);
-    let exchanges = recording.exchanges();
+    let exchanges = recording.settled().await;
     assert!(exchanges[0].response.chunks.len() > 10, "{exchanges:?}");
     drop((recording, provider));
 
@@ -100,9 +100,10 @@ async fn no_key_reaches_the_disk() {
     }
     // The endpoint itself was asked with the key.
     assert_eq!(provider.captured()[0].header("authorization"), Some("Bearer hunter2-hunter2"));
+    recording.settled().await;
     let text = scratch.text();
     let together: String =
-        recording.exchanges().iter().map(|exchange| format!("{exchange:?}")).collect();
+        recording.settled().await.iter().map(|exchange| format!("{exchange:?}")).collect();
     for secret in ["hunter2", "ACME", "sk-proj", "session=1", "authorization"] {
         assert!(!text.contains(secret) && !together.contains(secret), "{secret} in {text}");
     }
@@ -114,6 +115,7 @@ async fn a_request_that_was_not_recorded_is_told_how_it_differs() {
     let (scratch, provider) = (Scratch::new("differs"), provider().await);
     let recording = Cassette::record(&provider.url(), &scratch.0, Scrub::default()).await.unwrap();
     ask(&recording.url(), "another-one", "one").await.unwrap();
+    recording.settled().await;
     let replay = Cassette::replay(&scratch.0, Scrub::default()).await.unwrap();
     let (kind, text) = ask(&replay.url(), "another-one", "other").await.unwrap_err();
     let difference = r#"request 1 was recorded otherwise: the body at `/messages/0/content` was "one", now "other""#;
@@ -144,7 +146,7 @@ async fn what_cannot_be_used_says_so() {
     let recording = Cassette::record(&nobody, &scratch.0, Scrub::default()).await.unwrap();
     let (_, text) = ask(&recording.url(), "another-one", "x").await.unwrap_err();
     assert!(text.contains("the cassette could not reach its endpoint"), "{text}");
-    assert!(recording.exchanges().is_empty());
+    assert!(recording.settled().await.is_empty());
 }
 
 // ML-1, ML-3: what SmolLM2 under llama.cpp said, over two wires, without SmolLM2.

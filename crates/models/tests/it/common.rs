@@ -37,7 +37,7 @@ impl Setup {
 
     /// Asks about the weather with one tool on offer.
     pub(crate) async fn ask(&self, stream: bool) -> Result<Turn, ModelError> {
-        self.ask_after(&[Message::User("Weather?".to_owned())], stream).await.0
+        self.ask_after(&[Message::User("Weather?".into())], stream).await.0
     }
 
     /// Asks, and returns what was heard meanwhile.

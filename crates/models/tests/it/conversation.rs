@@ -1,9 +1,9 @@
 //! What is sent: captured requests of a whole conversation, and its way back.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_models::{
     AiMessage, Arguments, Audio, Image, Message, ModelCall, ModelConfig, Native, Provider, Request,
-    Secret, Think, ToolChoice, ToolReply,
+    Secret, Think, ToolChoice, ToolReply, UserMessage,
 };
 use switchboard_testkit::Reply;
 
@@ -23,7 +23,7 @@ fn history() -> Vec<Message> {
     });
     vec![
         Message::System("Be brief.".to_owned()),
-        Message::User("Weather and light?".to_owned()),
+        Message::User("Weather and light?".into()),
         said(
             "",
             vec![
@@ -35,10 +35,10 @@ fn history() -> Vec<Message> {
         reply("call_1", "15 degrees", false),
         reply("call_2", "Error: the arguments are not JSON", true),
         picture,
-        Message::User("And?".to_owned()),
+        Message::User("And?".into()),
         said("", Vec::new()),
         Message::System("You repeat yourself.".to_owned()),
-        Message::User("Well?".to_owned()),
+        Message::User("Well?".into()),
     ]
 }
 
@@ -84,7 +84,7 @@ async fn ollama_gets_its_rules() {
 async fn replayed(provider: Provider, reply: Reply) -> serde_json::Value {
     let refusal = Reply::json(400, &json!({"error": "enough"}));
     let setup = Setup::new(provider, [reply, refusal]).await;
-    let mut messages = vec![Message::User("Weather?".to_owned())];
+    let mut messages = vec![Message::User("Weather?".into())];
     let turn = setup.ask_after(&messages, true).await.0.unwrap();
     let results: Vec<_> = turn.message.tool_calls.iter().map(|call| call.id.clone()).collect();
     messages.push(Message::Ai(turn.message));
@@ -181,7 +181,7 @@ async fn native_content_stays_with_its_provider() {
         ),
     ] {
         let setup = Setup::new(Provider::Anthropic, []).await;
-        let messages = [Message::User("x".to_owned()), Message::Ai(message)];
+        let messages = [Message::User("x".into()), Message::Ai(message)];
         setup.ask_after(&messages, true).await.0.unwrap_err();
         assert_eq!(setup.server.captured()[0].body["messages"][1]["content"], expected);
     }
@@ -199,7 +199,7 @@ async fn audio_goes_to_models_that_hear() {
     };
     let sounds = vec![audio("audio/wav"), audio("audio/mpeg"), audio("audio/flac")];
     let messages = [
-        Message::User("Listen".to_owned()),
+        Message::User("Listen".into()),
         said("", vec![call("a", "get_weather", "{}"), call("b", "get_weather", "{}")]),
         reply("a", Vec::new(), sounds),
         reply("b", vec![image], Vec::new()),
@@ -248,6 +248,53 @@ async fn a_turn_without_tools() {
         let choice = shows_tools.then(|| json!({"type": "none"}));
         assert_eq!(captured[0].body.get("tool_choice").cloned(), choice);
         assert!(captured[1].body.get("tools").is_none());
+    }
+}
+
+// ML-1: a caller may insist on a call, and show images.
+#[tokio::test]
+async fn what_a_caller_insists_on_is_sent() {
+    let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
+    let seen = UserMessage { content: "This?".to_owned(), images: vec![image] };
+    let one = json!({"type": "function", "function": {"name": "get_weather"}});
+    let url = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
+    let cases = [
+        (
+            Provider::Anthropic,
+            [json!({"type": "any"}), json!({"type": "tool", "name": "get_weather"})],
+            json!({"role": "user", "content": [
+                {"type": "image", "source": source}, {"type": "text", "text": "This?"}]}),
+            2,
+        ),
+        (
+            Provider::OpenAi,
+            [json!("required"), one],
+            json!({"role": "user", "content": [{"type": "text", "text": "This?"}, url]}),
+            2,
+        ),
+        (
+            Provider::Ollama,
+            [Value::Null, Value::Null],
+            json!({"role": "user", "content": "This?", "images": ["AAAA"]}),
+            1,
+        ),
+    ];
+    for (provider, choices, message, shown) in cases {
+        let setup = Setup::new(provider, []).await;
+        let (messages, tools) = ([Message::User(seen.clone().into())], tools());
+        for choice in [ToolChoice::Any, ToolChoice::One("get_weather".to_owned())] {
+            let mut request = Request::new(&messages).with_tools(&tools);
+            request.choice = choice;
+            setup.model.ask(&request, &|_| {}).await.unwrap_err();
+        }
+        let captured = setup.server.captured();
+        for (captured, choice) in captured.iter().zip(&choices) {
+            assert_eq!(&captured.body["tool_choice"], choice, "{provider}");
+            assert_eq!(captured.body["messages"][0], message, "{provider}");
+        }
+        assert_eq!(captured[0].body["tools"].as_array().map(Vec::len), Some(2));
+        assert_eq!(captured[1].body["tools"].as_array().map(Vec::len), Some(shown));
     }
 }
 

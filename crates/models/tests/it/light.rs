@@ -27,7 +27,7 @@ pub(crate) async fn converse(url: &str, provider: Provider) -> Vec<Turn> {
             "required": ["room", "state"],
         }),
     )];
-    let mut messages = vec![Message::User("turn on the kitchen light".to_owned())];
+    let mut messages = vec![Message::User("turn on the kitchen light".into())];
     let first = model.ask(&Request::new(&messages).with_tools(&tools), &|_| {}).await.unwrap();
     messages.push(Message::Ai(first.message.clone()));
     messages.extend(first.message.tool_calls.iter().map(|call| {

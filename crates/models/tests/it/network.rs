@@ -20,7 +20,7 @@ async fn what_passes_is_asked_again() {
         let busy = Reply::json(status, &json!({"error": {"message": "busy", "type": "later"}}));
         let busy = busy.with_header("retry-after-ms", "1");
         let setup = Setup::new(Provider::OpenAi, [busy.clone(), busy, answer()]).await;
-        let (turn, events) = setup.ask_after(&[Message::User("x".to_owned())], true).await;
+        let (turn, events) = setup.ask_after(&[Message::User("x".into())], true).await;
         assert_eq!(told(&turn.unwrap()), "Answer | Hi | ");
         let waits = events.iter().filter(|event| {
             let expected = format!("openai answered {status}: busy (later)");
@@ -83,7 +83,7 @@ async fn broken_connections() {
     config.max_retries = Some(0);
     let model = connect(&config).unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let messages = [Message::User("x".to_owned())];
+    let messages = [Message::User("x".into())];
     let request = switchboard_models::Request::new(&messages);
     let error = model.ask(&request, &|_| {}).await.unwrap_err();
     assert_eq!(error.kind, FailureKind::Connect);
@@ -120,7 +120,7 @@ async fn addresses_as_people_write_them() {
         let server = ProviderServer::start([]).await;
         let mut config = ModelConfig::new(provider, "m");
         config.base_url = Some(format!("{}{suffix}", server.url().trim_start_matches("http://")));
-        let messages = [Message::User("x".to_owned())];
+        let messages = [Message::User("x".into())];
         let request = switchboard_models::Request::new(&messages);
         connect(&config).unwrap().ask(&request, &|_| {}).await.unwrap_err();
         assert_eq!(server.captured()[0].path, path);

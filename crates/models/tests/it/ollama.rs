@@ -106,7 +106,7 @@ async fn leaked_calls_are_recovered_where_they_validate() {
     // No tools on offer, no calls.
     let line = format!(r#"{{"message":{leak},"done":true}}"#);
     let setup = Setup::new(Provider::Ollama, [Reply::lines(&[line])]).await;
-    let messages = [Message::User("x".to_owned())];
+    let messages = [Message::User("x".into())];
     let request = Request::new(&messages).with_validation(&|_, _| true);
     let turn = setup.model.ask(&request, &|_| {}).await.unwrap();
     assert!(turn.message.tool_calls.is_empty());
@@ -183,7 +183,7 @@ async fn failures_say_what_the_server_said() {
 // ML-2: a prompt that was cut loses its tools without a word.
 #[tokio::test]
 async fn a_cut_prompt_is_noticed() {
-    let long = [Message::User("word ".repeat(4000))];
+    let long = [Message::User("word ".repeat(4000).into())];
     for (count, warned) in [(4000, false), (100, true)] {
         let line =
             format!(r#"{{"message":{{"content":"Hi"}},"done":true,"prompt_eval_count":{count}}}"#);

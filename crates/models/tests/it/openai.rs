@@ -232,7 +232,7 @@ async fn events_come_in_order() {
     let deltas =
         [r#"{"reasoning_content":"Hm"}"#, r#"{"content":"On "}"#, r#"{"content":"it"}"#, &call];
     let setup = Setup::new(Provider::OpenAi, [stream(&deltas, "tool_calls")]).await;
-    let (turn, events) = setup.ask_after(&[Message::User("x".to_owned())], true).await;
+    let (turn, events) = setup.ask_after(&[Message::User("x".into())], true).await;
     let usage = turn.unwrap().usage;
     let expected = [
         Event::Reasoning("Hm".to_owned()),
@@ -245,7 +245,7 @@ async fn events_come_in_order() {
     // In one piece, the same in fewer words.
     let answer = json!({"choices": [{"finish_reason": "stop", "message": {"content": "On it", "reasoning": "Hm"}}]});
     let setup = Setup::new(Provider::OpenAi, [Reply::json(200, &answer)]).await;
-    let (turn, events) = setup.ask_after(&[Message::User("x".to_owned())], false).await;
+    let (turn, events) = setup.ask_after(&[Message::User("x".into())], false).await;
     let usage = Event::Usage(turn.unwrap().usage);
     assert_eq!(events, [Event::Reasoning("Hm".to_owned()), Event::Text("On it".to_owned()), usage]);
 }
@@ -289,7 +289,7 @@ async fn leaked_calls_are_recovered_and_never_shown() {
         r#"{"content":"_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Oslo\"}}</tool_call>"}"#,
     ];
     let setup = Setup::new(Provider::OpenAi, [stream(&deltas, "stop")]).await;
-    let (turn, events) = setup.ask_after(&[Message::User("x".to_owned())], true).await;
+    let (turn, events) = setup.ask_after(&[Message::User("x".into())], true).await;
     let turn = turn.unwrap();
     assert_eq!(told(&turn), r#"ToolUse | Sure. | call_1_0 get_weather {"city":"Oslo"} recovered"#);
     assert_eq!(events[0], Event::Text("Sure. ".to_owned()));

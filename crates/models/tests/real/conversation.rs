@@ -61,18 +61,18 @@ pub(crate) fn messages(provider: Provider) -> Vec<Message> {
     vec![
         Message::System("Be brief.".to_owned()),
         Message::System("Be kind.".to_owned()),
-        Message::User("Weather and light?".to_owned()),
+        Message::User("Weather and light?".into()),
         Message::Ai(thinking),
         Message::Tool(reply("call_1", "15 degrees")),
         Message::Tool(ToolReply { is_error: true, ..reply("call_2", "Error: no JSON") }),
         Message::Tool(reply("functions.either:2", "")),
         Message::Tool(pictures),
-        Message::System("You repeat yourself.".to_owned()),
+        Message::System("You repeat yourself.".into()),
         Message::Ai(ai("", vec![call("call_5", "nothing", "{}")])),
         Message::Tool(only_a_picture),
         Message::Ai(ai("Fine.", Vec::new())),
-        Message::User("And?".to_owned()),
-        Message::User("Well?".to_owned()),
+        Message::User("And?".into()),
+        Message::User("Well?".into()),
     ]
 }
 

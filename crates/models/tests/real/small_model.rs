@@ -22,6 +22,7 @@ async fn the_kept_recordings_are_what_the_model_says() {
         let file = if anew { kept.clone() } else { other.clone() };
         let recording = Cassette::record(model.url(), &file, Scrub::default()).await.unwrap();
         let now = converse(&recording.url(), provider).await;
+        recording.settled().await;
         let replay = Cassette::replay(&kept, Scrub::default()).await.unwrap();
         let then = converse(&replay.url(), provider).await;
         _ = std::fs::remove_file(other);

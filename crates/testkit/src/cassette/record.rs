@@ -78,8 +78,22 @@ impl Answers for Recorder {
         let place = {
             let mut state = lock(&self.state);
             state.exchanges.push(None);
+            state.open += 1;
             state.exchanges.len() - 1
         };
+        let outcome = self.exchange(request, place, stream).await;
+        lock(&self.state).open -= 1;
+        outcome
+    }
+}
+
+impl Recorder {
+    async fn exchange(
+        &self,
+        request: Received,
+        place: usize,
+        stream: &mut TcpStream,
+    ) -> io::Result<()> {
         let mut response = match self.ask(&request).await {
             Ok(response) => response,
             Err(error) => {
@@ -90,7 +104,8 @@ impl Answers for Recorder {
         };
         let status = response.status().as_u16();
         let headers = headers(&response);
-        http::write_head(stream, status, &headers).await?;
+        // A client that has left is no reason to keep half of an answer.
+        let _ = http::write_head(stream, status, &headers).await;
         let (chunks, cut) = pass_on(&mut response, stream).await;
         let scrub = self.scrub.with_request(&request.headers, &request.path);
         let headers =
@@ -103,22 +118,21 @@ impl Answers for Recorder {
             path: scrub.path(&request.path),
             body: body_value(&body),
         };
-        // Before the end is told: a client that has the whole answer finds it in the file.
+        // Before the end is told: a client that waits for it finds the answer in the file.
         self.keep(place, Exchange { request: asked, response })?;
         if cut { http::write_cut(stream).await } else { http::write_end(stream).await }
     }
 }
 
-/// Passes the body on, piece by piece; returns the pieces, and whether either side broke off.
+/// Passes the body on, piece by piece; returns the pieces, and whether the endpoint broke off. The client may leave before,
+/// as clients do after the last message of a stream.
 async fn pass_on(response: &mut Response, stream: &mut TcpStream) -> (Vec<Vec<u8>>, bool) {
     let mut chunks = Vec::new();
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) => {
                 chunks.push(chunk.to_vec());
-                if http::write_chunk(stream, &chunk).await.is_err() {
-                    return (chunks, true);
-                }
+                let _ = http::write_chunk(stream, &chunk).await;
             }
             Ok(None) => return (chunks, false),
             Err(_) => return (chunks, true),

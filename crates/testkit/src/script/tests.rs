@@ -32,7 +32,7 @@ async fn ask(script: &Script, last: Message, stream: bool) -> (Vec<String>, Resu
 }
 
 fn user(text: &str) -> Message {
-    Message::User(text.to_owned())
+    Message::User(text.into())
 }
 
 #[tokio::test(start_paused = true)]

@@ -56,7 +56,7 @@ impl Transcript {
 
     fn questions(&self) -> impl Iterator<Item = &String> {
         self.messages.messages().iter().filter_map(|message| match message {
-            Message::User(text) => Some(text),
+            Message::User(message) => Some(&message.content),
             _ => None,
         })
     }

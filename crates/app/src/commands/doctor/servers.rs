@@ -54,14 +54,14 @@ pub(super) async fn probe(
     is_watched: bool,
 ) -> Vec<ServerReport> {
     let began = Instant::now();
-    let times = join_all(connections.all().map(|server| async move {
+    let times = join_all(connections.all().into_iter().map(|server| async move {
         server.settled().await;
         u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }));
     let (times, ()) = tokio::join!(times, connections.settled(is_watched));
     let tools = house.executor.tools().all();
-    let servers = connections.all().zip(times);
-    servers.map(|(server, time)| ServerReport::of(server, time, &tools, connections)).collect()
+    let servers = connections.all().into_iter().zip(times);
+    servers.map(|(server, time)| ServerReport::of(&server, time, &tools, connections)).collect()
 }
 
 impl ServerReport {

@@ -20,7 +20,8 @@ pub(super) fn text(address: SocketAddr, house: &House, loaded: &Loaded) -> Strin
         "Switchboard {version} serves {tools} tools{connecting}
 
   MCP clients   {url}/mcp
-  programs      {url}/api/tools
+  programs      {url}/api/tools, described in {url}/openapi.json
+  chat clients  {url}/v1
   live events   {url}/api/events
   metrics       {url}/metrics, health: /healthz and /readyz
 

@@ -22,7 +22,7 @@ pub(super) fn spans(line: &str, is_whole: bool, before: Option<char>) -> (String
     let mut before = before;
     while taken < line.len() {
         let rest = &line[taken..];
-        match span(rest, before) {
+        match span(rest, is_whole, before) {
             Span::Plain(length) => {
                 shown.push_str(&rest[..length]);
                 taken += length;
@@ -56,7 +56,7 @@ enum Span<'a> {
     Open(usize),
 }
 
-fn span(text: &str, before: Option<char>) -> Span<'_> {
+fn span(text: &str, is_whole: bool, before: Option<char>) -> Span<'_> {
     let Some(first) = text.chars().next() else { return Span::Plain(0) };
     if !matches!(first, '`' | '*' | '_') {
         return Span::Plain(first.len_utf8());
@@ -77,18 +77,22 @@ fn span(text: &str, before: Option<char>) -> Span<'_> {
     if first != '`' && (inside_word || rest.starts_with(char::is_whitespace)) {
         return Span::Plain(mark.len());
     }
-    match closing(rest, mark, first) {
+    match closing(rest, is_whole, mark, first) {
         Some(end) => Span::Whole { style, inner: &rest[..end], length: end + 2 * mark.len() },
         None => Span::Open(mark.len()),
     }
 }
 
 /// Where the mark stands again, alone and behind something.
-fn closing(rest: &str, mark: &str, first: char) -> Option<usize> {
+fn closing(rest: &str, is_whole: bool, mark: &str, first: char) -> Option<usize> {
     let mut from = 0;
     while let Some(found) = rest[from..].find(first) {
         let at = from + found;
         let length = rest[at..].len() - rest[at..].trim_start_matches(first).len();
+        if at + length == rest.len() && !is_whole {
+            // It may still grow, or stand inside a word.
+            return None;
+        }
         let behind = rest[..at].chars().next_back();
         let is_behind_text = behind.is_some_and(|c| !c.is_whitespace());
         let after = rest[at + length..].chars().next();

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 /// The text as it is shown, whole and letter by letter alike, with styles as tags.
@@ -84,4 +86,22 @@ fn a_line_without_an_end_is_shown_all_the_same() {
     let text = "*ä ".repeat(3000);
     let mut markdown = Markdown::default();
     assert_eq!(markdown.push(&text) + &markdown.finish(), text);
+}
+
+proptest! {
+    #[test]
+    fn pieces_show_what_the_whole_shows(text in "([-*_`#>~+| ab1.\\n]|\\*\\*|```){0,60}", width in 1_usize..20) {
+        shown(&text);
+        let mut whole = Markdown::for_width(width);
+        let at_once = whole.push(&text) + &whole.finish();
+        let mut pieces = Markdown::for_width(width);
+        let mut in_pieces: String = text.chars().map(|c| pieces.push(&c.to_string())).collect();
+        in_pieces.push_str(&pieces.finish());
+        prop_assert_eq!(&at_once, &in_pieces);
+        // Whatever is laid out, every word is still there.
+        let words = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+        let codes = ["\x1b[1m", "\x1b[2m", "\x1b[22m", "\x1b[3m", "\x1b[23m", "\x1b[36m", "\x1b[39m"];
+        let plain = codes.iter().fold(at_once, |text, code| text.replace(code, ""));
+        prop_assert_eq!(words(&plain), words(&text));
+    }
 }

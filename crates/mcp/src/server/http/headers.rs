@@ -31,10 +31,10 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
     }
     let mut accepts = Accepts { json: false, events: false };
     for value in values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
-        let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let any = essence == "*/*";
-        accepts.json |= any || essence == "application/json" || essence == "application/*";
-        accepts.events |= any || essence == "text/event-stream" || essence == "text/*";
+        let essence = value.split(';').next().unwrap_or_default().trim();
+        let is = |kinds: [&str; 3]| kinds.iter().any(|kind| essence.eq_ignore_ascii_case(kind));
+        accepts.json |= is(["application/json", "application/*", "*/*"]);
+        accepts.events |= is(["text/event-stream", "text/*", "*/*"]);
     }
     accepts
 }
@@ -67,7 +67,7 @@ pub fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
 /// # Errors
 /// They do not, or one is missing.
 pub(super) fn check(headers: &HeaderMap, method: &str, head: &Head) -> Result<(), RpcError> {
-    let version = head.meta.as_ref().and_then(|meta| meta.version.as_deref());
+    let version = head.meta.as_ref().and_then(|meta| meta.version());
     same(headers, VERSION, version)?;
     same(headers, "mcp-method", Some(method))?;
     match head.named(method) {

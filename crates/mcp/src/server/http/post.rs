@@ -11,9 +11,16 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Body, SESSION, headers, refusal};
+use super::{
+    Body, SESSION,
+    headers::{self, Accepts},
+    refusal::{self, Refused},
+};
 use crate::{
-    server::{Caller, Inner, stateless::Head},
+    server::{
+        Caller, Inner,
+        stateless::{Head, is_id},
+    },
     wire::{self, Incoming, RpcError, eras},
 };
 
@@ -40,9 +47,14 @@ where
         let error = RpcError::new(RpcError::INVALID_REQUEST, "the body must be application/json");
         return refusal::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, error);
     }
+    if headers::accepts(head) == (Accepts { json: false, events: false }) {
+        let text = "the answer is application/json or text/event-stream";
+        let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+        return refusal::error(StatusCode::NOT_ACCEPTABLE, None, error);
+    }
     let bytes = match read(inner, body).await {
         Ok(bytes) => bytes,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     if bytes.trim_ascii_start().starts_with(b"[") {
         return legacy::batch(inner, head, &bytes, caller).await;
@@ -53,7 +65,7 @@ where
     }
 }
 
-async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, Response<Body>>
+async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, Refused>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Display,
@@ -66,13 +78,13 @@ where
         let frame = frame.map_err(|error| {
             let error =
                 RpcError::new(RpcError::PARSE_ERROR, format!("the body broke off: {error}"));
-            refusal::error(StatusCode::BAD_REQUEST, None, error)
+            Box::new(refusal::error(StatusCode::BAD_REQUEST, None, error))
         })?;
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + rest.len() + data.len() > limit {
             let text = format!("the message has more than {limit} bytes");
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-            return Err(refusal::error(StatusCode::PAYLOAD_TOO_LARGE, None, error));
+            return Err(Box::new(refusal::error(StatusCode::PAYLOAD_TOO_LARGE, None, error)));
         }
         // Most messages come in one piece, which is then read where it lies.
         match first.is_empty() {
@@ -95,6 +107,11 @@ async fn answer(
     let session = headers::text(head, SESSION);
     let version = headers::text(head, headers::VERSION);
     match message {
+        Incoming::Request { id, .. } if !is_id(&id) => {
+            let text = "`id` must be a string or a number";
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+            refusal::error(StatusCode::BAD_REQUEST, None, error)
+        }
         Incoming::Request { id, method, params } => {
             let mut asked = match Head::of(params.as_deref()) {
                 Ok(head) => Asked { id, method, params, head },
@@ -153,10 +170,7 @@ fn unreadable(bytes: &[u8]) -> Response<Body> {
         return refusal::error(StatusCode::BAD_REQUEST, None, error);
     }
     let any = serde_json::from_slice::<Any<'_>>(bytes).ok();
-    let id = any.and_then(|any| any.id).filter(|id| {
-        let id = id.get();
-        id.starts_with('"') || id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
-    });
+    let id = any.and_then(|any| any.id).filter(|id| is_id(id));
     let error = RpcError::new(RpcError::INVALID_REQUEST, "the body is no JSON-RPC 2.0 message");
     refusal::error(StatusCode::BAD_REQUEST, id, error)
 }

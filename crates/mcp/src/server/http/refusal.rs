@@ -6,6 +6,9 @@ use serde_json::value::RawValue;
 use super::Body;
 use crate::wire::{Outgoing, RpcError};
 
+/// A response that says no, boxed: it is large, and rare.
+pub(super) type Refused = Box<Response<Body>>;
+
 /// A status and nothing else.
 pub(super) fn plain(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());

@@ -8,7 +8,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use super::{
     Body, SESSION,
     body::{Events, Quiet},
-    headers, refusal,
+    headers,
+    refusal::{self, Refused},
 };
 use crate::{
     server::{Caller, Inner, outbox::Reader, session::Session},
@@ -19,7 +20,7 @@ use crate::{
 pub(super) fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
     let session = match session(inner, head, caller) {
         Ok(session) => session,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     if !headers::accepts(head).events {
         return refusal::plain(StatusCode::NOT_ACCEPTABLE);
@@ -60,30 +61,26 @@ pub(super) fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Respon
             inner.end(&session);
             refusal::plain(StatusCode::NO_CONTENT)
         }
-        Err(refused) => refused,
+        Err(refused) => *refused,
     }
 }
 
 /// The session that a request without a body belongs to.
-fn session(
-    inner: &Inner,
-    head: &HeaderMap,
-    caller: &Caller,
-) -> Result<Arc<Session>, Response<Body>> {
+fn session(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Result<Arc<Session>, Refused> {
     let Some(id) = headers::text(head, SESSION) else {
         // There is neither a stream nor an end of requests that stand alone.
         let modern = headers::text(head, headers::VERSION) == Some(eras::MODERN);
         if modern {
             let mut response = refusal::plain(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
-            return Err(response);
+            return Err(Box::new(response));
         }
         let error = RpcError::new(RpcError::INVALID_REQUEST, "header `Mcp-Session-Id` is missing");
-        return Err(refusal::error(StatusCode::BAD_REQUEST, None, error));
+        return Err(Box::new(refusal::error(StatusCode::BAD_REQUEST, None, error)));
     };
     inner.sessions.get(id, caller).ok_or_else(|| {
         let error = RpcError::new(RpcError::INVALID_REQUEST, "there is no such session");
-        refusal::error(StatusCode::NOT_FOUND, None, error)
+        Box::new(refusal::error(StatusCode::NOT_FOUND, None, error))
     })
 }
 

@@ -15,11 +15,6 @@ impl<T: Send + 'static> Surviving<T> {
     pub(super) fn new(work: BoxFuture<'static, T>) -> Self {
         Self(Some(work))
     }
-
-    /// The work, to be looked after by somebody else.
-    pub(super) fn take(mut self) -> Option<BoxFuture<'static, T>> {
-        self.0.take()
-    }
 }
 
 impl<T: Send + 'static> Future for Surviving<T> {

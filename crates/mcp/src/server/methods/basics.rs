@@ -63,7 +63,8 @@ impl Inner {
         let id =
             token::random().ok_or_else(|| internal("no randomness for a session".to_owned()))?;
         let capabilities = Value::Object(asked.capabilities);
-        let session = Session::new(id, caller.clone(), version, capabilities, outbox);
+        let patience = self.config.hold.0;
+        let session = Session::new(id, caller.clone(), version, capabilities, patience, outbox);
         match self.sessions.open(session.clone()) {
             Ok(Some(gone)) => self.end(&gone),
             Ok(None) => {}
@@ -73,18 +74,25 @@ impl Inner {
         }
         Ok((session, result))
     }
-}
 
-/// How much a client of the old era wants to hear.
-pub(super) fn set_level(session: &Session, params: Option<&RawValue>) -> Result<Reply, RpcError> {
-    #[derive(Deserialize)]
-    struct Params {
-        level: String,
+    /// How much a client of the old era wants to hear.
+    pub(super) fn set_level(
+        &self,
+        session: &Session,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        #[derive(Deserialize)]
+        struct Params {
+            level: String,
+        }
+        let Params { level } = read(params)?;
+        let known = Level::named(&level).ok_or_else(|| {
+            RpcError::new(RpcError::INVALID_PARAMS, format!("there is no log level {level:?}"))
+        })?;
+        session.set_log_level(known);
+        // Servers that all share say as much as the most curious wants to hear; each then hears its own part.
+        let lowest = self.sessions.lowest_level().unwrap_or(known);
+        self.catalog.set_level(lowest.name());
+        Ok(Reply::empty())
     }
-    let Params { level } = read(params)?;
-    let known = Level::named(&level).ok_or_else(|| {
-        RpcError::new(RpcError::INVALID_PARAMS, format!("there is no log level {level:?}"))
-    })?;
-    session.set_log_level(known);
-    Ok(Reply::empty())
 }

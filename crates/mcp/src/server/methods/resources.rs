@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::WayBack;
 
 use super::{ListParams, read, upstream_error};
 use crate::{
@@ -92,13 +93,15 @@ impl Inner {
     /// Asks a server for the client of this exchange.
     pub(super) async fn ask_named(
         &self,
-        server: &Server,
+        server: &Arc<Server>,
         method: &str,
         name: &str,
         params: Map<String, Value>,
         exchange: &Arc<Exchange>,
     ) -> Result<Value, RpcError> {
-        let session = session_of(server).await?;
+        let own = server.for_client(exchange.session());
+        let own = own.map_err(|error| RpcError::new(RpcError::INTERNAL, error.for_model))?;
+        let session = session_of(&own).await?;
         let _busy = session.usage().busy();
         let asking = Asking {
             headers: vec![("Mcp-Name".to_owned(), name.to_owned())],
@@ -137,13 +140,13 @@ impl Inner {
     }
 
     /// Watches a resource for one client more.
-    pub(super) async fn watch(&self, server: &Server, uri: &str) -> Result<(), RpcError> {
+    pub(super) async fn watch(&self, server: &Arc<Server>, uri: &str) -> Result<(), RpcError> {
         let upstream = session_of(server).await?;
         if !is_watchable(&upstream) {
             let text = format!("MCP server '{}' does not tell of changes", server.name());
             return Err(RpcError::new(RpcError::INVALID_PARAMS, text));
         }
-        let added = self.subscriptions.add(uri, upstream).await;
+        let added = self.subscriptions.add(uri, server, upstream).await;
         added.map_err(|failure| upstream_error(server, failure))
     }
 

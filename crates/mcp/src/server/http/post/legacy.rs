@@ -12,11 +12,12 @@ use super::Asked;
 use crate::{
     server::{
         Caller, Inner,
-        exchange::{Client, Exchange, Line},
+        exchange::{Client, Exchange},
         http::{
             Body, SESSION,
             body::{Events, Quiet},
-            headers, refusal,
+            headers,
+            refusal::{self, Refused},
             streams::stream_response,
             surviving::Surviving,
         },
@@ -59,32 +60,43 @@ pub(super) async fn answer(
 ) -> Response<Body> {
     let session = match session(inner, head, Some(&asked.id), caller) {
         Ok(session) => session,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
-    let outbox = Outbox::keeping(inner.config.kept_events);
+    let accepts = headers::accepts(head);
+    let streams = accepts.events;
+    // Who takes no stream as an answer may have the session's open.
+    let outbox = match streams {
+        true => Outbox::keeping(inner.config.kept_events),
+        false => session.outbox.clone(),
+    };
     let work = work(inner, &session, asked, caller, outbox.clone());
     let mut work = Surviving::new(Box::pin(work));
-    let streams = headers::accepts(head).events;
-    tokio::select! {
+    let response = tokio::select! {
         biased;
-        response = &mut work => return match response {
-            Some(response) => refusal::json(StatusCode::OK, response.into()),
-            // Who cancelled does not wait for an answer.
-            None => refusal::plain(StatusCode::ACCEPTED),
-        },
-        () = poll_fn(|cx| outbox.poll_any(cx)), if streams => {}
-        () = sleep(inner.config.stream_after.0), if streams => {}
-    }
-    let stream = session.keep_stream(outbox.clone());
+        response = &mut work => Some(response),
+        () = poll_fn(|cx| outbox.poll_any(cx)), if streams => None,
+        () = sleep(inner.config.stream_after.0), if streams => None,
+    };
+    let stream = match response {
+        Some(response) if !streams || (accepts.json && outbox.is_empty()) => {
+            return match response {
+                Some(response) => refusal::json(StatusCode::OK, response.into()),
+                // Who cancelled does not wait for an answer.
+                None => refusal::plain(StatusCode::ACCEPTED),
+            };
+        }
+        Some(response) => {
+            finish(&outbox, response);
+            session.keep_stream(outbox.clone())
+        }
+        None => {
+            let stream = session.keep_stream(outbox.clone());
+            let outbox = outbox.clone();
+            tokio::spawn(async move { finish(&outbox, work.await) });
+            stream
+        }
+    };
     let messages = outbox.unread();
-    tokio::spawn(async move {
-        let last = match work.take() {
-            Some(work) => work.await,
-            None => None,
-        };
-        last.into_iter().for_each(|last| outbox.push(last));
-        outbox.end();
-    });
     // A client of 2025-11-25 can come back before the first event too.
     let opening = match session.version {
         eras::LATEST_LEGACY => Bytes::from(format!("id: {stream}-0\ndata: \n\n")),
@@ -100,6 +112,12 @@ pub(super) async fn answer(
     })
 }
 
+/// Ends a stream with the answer.
+fn finish(outbox: &Outbox, response: Option<Bytes>) {
+    response.into_iter().for_each(|response| outbox.push(response));
+    outbox.end();
+}
+
 /// What makes the answer to a request; none, if it is cancelled.
 fn work(
     inner: &Arc<Inner>,
@@ -110,14 +128,10 @@ fn work(
 ) -> impl Future<Output = Option<Bytes>> + Send + 'static {
     let Asked { id, method, params, mut head } = asked;
     let begun = session.begin(&id);
-    let progress_token = head.meta.as_mut().and_then(|meta| meta.progress_token.take());
-    let exchange = Exchange::new(
-        caller.clone(),
-        Client::Legacy(session.clone()),
-        begun.cancel.clone(),
-        Line { outbox, progress_token },
-        head.trace,
-    );
+    let (line, notes) = head.line(outbox);
+    let client = Client::Legacy(session.clone());
+    let exchange =
+        Exchange::new(caller.clone(), client, begun.cancel.clone(), line, notes, head.trace);
     let answer = inner.clone().answer(exchange, id.clone(), method, params);
     async move {
         let outcome = answer.await;
@@ -138,7 +152,7 @@ pub(super) fn take(
             session.take(message);
             refusal::plain(StatusCode::ACCEPTED)
         }
-        Err(refused) => refused,
+        Err(refused) => *refused,
     }
 }
 
@@ -172,7 +186,7 @@ pub(super) async fn batch(
                 };
                 let asked = Asked { id, method, params, head };
                 // What comes before the answers has no place in a batch of them.
-                answers.push(work(inner, &session, asked, caller, Outbox::keeping(0)));
+                answers.push(work(inner, &session, asked, caller, session.outbox.clone()));
             }
             Ok(message) => session.take(message),
             Err(_) => {
@@ -193,9 +207,9 @@ fn session(
     head: &HeaderMap,
     id: Option<&RawValue>,
     caller: &Caller,
-) -> Result<Arc<Session>, Response<Body>> {
+) -> Result<Arc<Session>, Refused> {
     let wrong = |status, text: String| {
-        refusal::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text))
+        Box::new(refusal::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text)))
     };
     let Some(name) = headers::text(head, SESSION) else {
         let text = "header `Mcp-Session-Id` is missing: a session begins with `initialize`";

@@ -4,6 +4,7 @@ use std::{future::poll_fn, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,8 @@ use crate::{
         http::{
             Body,
             body::{Events, Quiet},
-            headers, refusal,
+            headers,
+            refusal::{self, Refused},
             streams::stream_response,
         },
         outbox::Outbox,
@@ -36,7 +38,8 @@ pub(super) async fn answer(
     };
     let id = request.id.clone();
     // Nothing is missed of a stream that was asked for as one.
-    let streams = headers::accepts(head).events || request.method == "subscriptions/listen";
+    let accepts = headers::accepts(head);
+    let streams = accepts.events || request.method == "subscriptions/listen";
     let outbox = Outbox::keeping(0);
     let cancel = CancellationToken::new();
     let mut work =
@@ -47,20 +50,27 @@ pub(super) async fn answer(
         () = poll_fn(|cx| outbox.poll_any(cx)), if streams => None,
         () = sleep(inner.config.stream_after.0), if streams => None,
     };
-    let Some(outcome) = outcome else {
-        return stream_response(Events {
-            messages: outbox.unread(),
-            stream: None,
-            work: Some(Box::pin(async move {
-                let outcome = work.await;
-                Some(Bytes::from(Outgoing::response(&id, &outcome).to_bytes()))
-            })),
-            opening: Bytes::new(),
-            quiet: Quiet::at_most(inner.config.keep_alive.0),
-            _attached: None,
-        });
+    let work: BoxFuture<'static, Option<Bytes>> = match outcome {
+        Some(outcome) if !streams || (accepts.json && outbox.is_empty()) => {
+            let body = Outgoing::response(&id, &outcome).to_bytes();
+            return refusal::json(status(&outcome), body);
+        }
+        outcome => Box::pin(async move {
+            let outcome = match outcome {
+                Some(outcome) => outcome,
+                None => work.await,
+            };
+            Some(Outgoing::response(&id, &outcome).to_bytes().into())
+        }),
     };
-    refusal::json(status(&outcome), Outgoing::response(&id, &outcome).to_bytes())
+    stream_response(Events {
+        messages: outbox.unread(),
+        stream: None,
+        work: Some(work),
+        opening: Bytes::new(),
+        quiet: Quiet::at_most(inner.config.keep_alive.0),
+        _attached: None,
+    })
 }
 
 fn status(outcome: &Outcome) -> StatusCode {
@@ -68,7 +78,7 @@ fn status(outcome: &Outcome) -> StatusCode {
 }
 
 /// The request, if it says what it must and its headers say the same.
-fn checked(inner: &Inner, head: &HeaderMap, asked: Asked) -> Result<Standing, Box<Response<Body>>> {
+fn checked(inner: &Inner, head: &HeaderMap, asked: Asked) -> Result<Standing, Refused> {
     let Asked { id, method, params, head: said } = asked;
     let check = || {
         // What says its revision at all must say the same in its headers; only then it is looked at.

@@ -1,0 +1,233 @@
+//! `switchboard calls` and `switchboard policy` on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use switchboard_audit::{Filter, Moment};
+use switchboard_toolcall::HumanDuration;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard calls                                  the latest 50
+  switchboard calls --tool 'zwave__*' --since 1h     of one server's tools, within the last hour
+  switchboard calls --failed --since 2026-07-28      what failed since that day
+  switchboard calls --slow 5s                        what took longer than 5 seconds
+  switchboard calls --unknown                        what a crash left without an end
+  switchboard calls --follow                         calls as they end
+  switchboard calls show 01M7Q                       all about one; the beginning of its id is enough
+  switchboard calls stats --since 7d
+  switchboard calls export --format csv --output calls.csv
+  switchboard calls export --as mocks --tool 'git__*' --output mocks.json
+
+Exit status: 0 success, also where there are no calls; 1 there is no such call, the records are damaged or cannot be
+read; 2 wrong usage or config.")]
+pub(crate) struct Calls {
+    #[command(subcommand)]
+    pub(crate) action: Option<CallsAction>,
+
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+
+    /// How many to show, the newest; 0 for all [default: 50, with --json 1000]
+    #[arg(long, value_name = "N", conflicts_with = "follow")]
+    pub(crate) limit: Option<usize>,
+
+    /// Show calls as they end, until Ctrl-C
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+
+    /// Print an array of {id, tool, server, arguments, outcome, error_kind, duration_ms, started, …}, newest first;
+    /// with --follow one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Calls {
+    /// Whether something was said of the list, which is not what a subcommand shows.
+    pub(crate) fn is_about_list(&self) -> bool {
+        let asks = self.follow || self.json || self.limit.is_some();
+        asks || self.filters != Filters::default()
+    }
+}
+
+/// Which calls are meant; the same wherever calls are chosen.
+#[derive(Debug, Default, PartialEq, Args)]
+pub(crate) struct Filters {
+    /// Only calls of tools whose name matches
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) tool: Option<String>,
+
+    /// Only calls of this server's tools
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+
+    /// Only calls that this caller made: a token's name, or `command line`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) caller: Option<String>,
+
+    /// Only calls that failed, or ended nobody knows how
+    #[arg(long)]
+    pub(crate) failed: bool,
+
+    /// Only calls whose process died before they ended
+    #[arg(long)]
+    pub(crate) unknown: bool,
+
+    /// Only calls that took longer [default: [executor] slow_call]
+    #[arg(long, value_name = "DURATION", num_args = 0..=1)]
+    pub(crate) slow: Option<Option<HumanDuration>>,
+
+    /// Only calls that began then or later: 1h, 7d, or a date like 2026-07-28T10:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Moment>,
+
+    /// Only calls that began before
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<Moment>,
+}
+
+impl Filters {
+    /// The filter as the store takes it; `slow` is what counts as slow unless said otherwise.
+    pub(crate) fn filter(&self, slow: HumanDuration) -> Filter {
+        Filter {
+            tool: self.tool.clone(),
+            server: self.server.clone(),
+            caller: self.caller.clone(),
+            failed: self.failed,
+            unknown: self.unknown,
+            slower_than: self.slow.map(|limit| limit.unwrap_or(slow).0),
+            since: self.since.map(|moment| moment.0),
+            until: self.until.map(|moment| moment.0),
+            ..Filter::default()
+        }
+    }
+}
+
+/// What to do with recorded calls.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CallsAction {
+    /// Show all about one call: arguments, result, how long each stage took, its place in the journal
+    Show(ShowCall),
+    /// Show figures per tool: calls, failures, how long they took, how much they said
+    Stats(Stats),
+    /// Write calls to a file, or as mock tools that give the recorded answers again
+    Export(Export),
+    /// Check that no record was altered, dropped, added or put elsewhere
+    Verify {
+        /// Print {segments, lines, calls, dropped, damage: [{file, line, what}], torn, head}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Drop what is too old or too much, as [audit] max_age and max_size say
+    Gc(Gc),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowCall {
+    /// The call's id, or the beginning of it
+    pub(crate) id: String,
+
+    /// Print one object: what `calls --json` has, and result, error, hint, stages_ms, artifacts, journal
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+
+    /// Print an array of {tool, calls, failures, p50_ms, p95_ms, p99_ms, bytes}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard calls export > calls.jsonl             a line per call, oldest first, with its result
+  switchboard calls export --format csv --since 7d --output week.csv
+  switchboard calls export --as mocks --output mocks.json
+  switchboard tools --config mocks.json              the recorded answers as tools of a config
+  switchboard --replay mocks.json ask \"…\"            … or in place of all real tools
+
+Several answers to the same arguments are given in their order, the last one again and again.")]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+
+    /// jsonl or csv
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl", conflicts_with = "form")]
+    pub(crate) format: Format,
+
+    /// Write tools that give the recorded answers, as a config file: mocks
+    #[arg(long = "as", value_name = "WHAT")]
+    pub(crate) form: Option<Form>,
+
+    /// How many, the newest [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// The file to write [default: stdout]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// How exported calls are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A JSON object a line
+    Jsonl,
+    /// Values between commas, with a first line of names
+    Csv,
+    #[value(hide = true)]
+    Parquet,
+}
+
+/// What exported calls become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Tools that give the recorded answers
+    Mocks,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Only say what would go
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print {segments, artifacts, bytes, left}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    pub(crate) action: PolicyAction,
+}
+
+/// What to do with the rules.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyAction {
+    /// Say which recorded calls the rules of [policy] would deny, and which they would now allow
+    Test(PolicyTest),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard policy test --since 7d                        the rules in use
+  switchboard policy test --since 7d --config new.toml      other rules, before they are used
+
+Calls that never came to the rules (unknown tools, wrong arguments) are left out. A tool that is not there any more is
+judged by its name alone.
+
+Exit status: 0 whatever the rules say, 1 the records cannot be read, 2 wrong usage or config.")]
+pub(crate) struct PolicyTest {
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+
+    /// Print {calls, same, skipped, changes: [{change, tool, rule, calls, example, known}]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}

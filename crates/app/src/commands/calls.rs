@@ -1,0 +1,68 @@
+//! `switchboard calls`: what was called and what came of it (SPEC RC-2).
+
+mod export;
+mod follow;
+mod gc;
+mod list;
+mod mocks;
+mod show;
+mod stats;
+mod verify;
+mod words;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{anyhow, bail};
+use switchboard_audit::{Error, Reader};
+
+use crate::{
+    cli::{Calls, CallsAction, Cli},
+    records,
+    settings::{self, Loaded},
+    terminal::Failed,
+};
+
+pub(super) fn run(calls: &Calls, cli: &Cli) -> anyhow::Result<ExitCode> {
+    if calls.action.is_some() && calls.is_about_list() {
+        bail!(
+            "what belongs to a subcommand stands after it, as in `switchboard calls stats --since 1h`"
+        );
+    }
+    let loaded = settings::load(cli.config.as_deref())?;
+    match &calls.action {
+        None if calls.follow => follow::run(calls, &loaded, cli),
+        None => list::run(calls, &loaded, cli),
+        Some(CallsAction::Show(call)) => show::run(call, &loaded, cli),
+        Some(CallsAction::Stats(stats)) => stats::run(stats, &loaded, cli),
+        Some(CallsAction::Export(export)) => export::run(export, &loaded),
+        Some(CallsAction::Verify { json }) => verify::run(*json, &loaded, cli),
+        Some(CallsAction::Gc(gc)) => gc::run(gc, &loaded),
+    }
+}
+
+/// Where the records are.
+///
+/// # Errors
+/// There is no place for them.
+fn folder(loaded: &Loaded) -> anyhow::Result<PathBuf> {
+    records::folder(loaded).ok_or_else(|| {
+        let text = "there are no records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names no folder";
+        anyhow!(Failed(text.to_owned()))
+    })
+}
+
+/// Opens the records.
+///
+/// # Errors
+/// They cannot be read.
+pub(super) fn open(loaded: &Loaded) -> anyhow::Result<Reader> {
+    Reader::open(folder(loaded)?).map_err(failed)
+}
+
+/// A glob that is none is wrong usage; everything else is the store's failure.
+pub(super) fn failed(error: Error) -> anyhow::Error {
+    match error {
+        Error::Glob { .. } => error.into(),
+        other => anyhow!(Failed(format!("{:#}", anyhow!(other)))),
+    }
+}

@@ -1,0 +1,137 @@
+//! `switchboard calls export`: calls in a file, oldest first.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, ErrorKind, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use anyhow::{Context, anyhow, bail};
+use switchboard_audit::{Detail, Reader, Record};
+
+use super::{failed, mocks, open, words::counted};
+use crate::{
+    cli::{Export, Form, Format},
+    settings::Loaded,
+    terminal::{self, Failed},
+};
+
+/// The names of the columns.
+const COLUMNS: &str = "id,tool,server,arguments,outcome,error_kind,duration_ms,started,caller,conversation,bytes,reused,result,error";
+
+pub(super) fn run(export: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    if export.format == Format::Parquet {
+        bail!(
+            "parquet is not written; `--format jsonl` and `--format csv` are, and DuckDB, pandas and their kin read both"
+        );
+    }
+    let mut filter = export.filters.filter(loaded.settings.executor.slow_call);
+    filter.limit = export.limit;
+    let mut reader = open(loaded)?;
+    let mut records = reader.list(&filter).map_err(failed)?;
+    records.reverse();
+    let done = match export.form {
+        Some(Form::Mocks) => {
+            let made = mocks::of(&mut reader, &records, loaded)?;
+            write_to(export.output.as_deref(), |out| out.write_all(made.json.as_bytes()))?;
+            made.summary
+        }
+        None => {
+            let mut problem = None;
+            write_to(export.output.as_deref(), |out| {
+                rows(&mut reader, &records, export.format, out, &mut problem)
+            })?;
+            if let Some(problem) = problem {
+                return Err(problem);
+            }
+            counted(records.len(), "call")
+        }
+    };
+    if let Some(file) = &export.output {
+        terminal::tell(&format!("{done} written to {}", file.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to the file, or to stdout; a reader that has seen enough is no error.
+fn write_to(
+    file: Option<&Path>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let Some(file) = file else {
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        return match write(&mut stdout).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(anyhow!(Failed(format!("failed to write to stdout: {error}"))))
+            }
+            _ => Ok(()),
+        };
+    };
+    let tried = || format!("failed to write `{}`", file.display());
+    let mut out = BufWriter::new(File::create(file).with_context(tried)?);
+    write(&mut out).and_then(|()| out.flush()).with_context(tried)
+}
+
+/// Writes a line per call; what the store cannot give is the `problem`.
+fn rows(
+    reader: &mut Reader,
+    records: &[Record],
+    format: Format,
+    out: &mut dyn Write,
+    problem: &mut Option<anyhow::Error>,
+) -> io::Result<()> {
+    if format == Format::Csv {
+        writeln!(out, "{COLUMNS}")?;
+    }
+    for record in records {
+        let detail = match reader.show(record.id) {
+            Ok(Some(detail)) => detail,
+            // Retention was quicker.
+            Ok(None) => continue,
+            Err(error) => {
+                *problem = Some(failed(error));
+                return Ok(());
+            }
+        };
+        match format {
+            Format::Csv => writeln!(out, "{}", csv(&detail))?,
+            _ => {
+                serde_json::to_writer(&mut *out, &detail)?;
+                out.write_all(b"\n")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn csv(detail: &Detail) -> String {
+    let record = &detail.record;
+    let started = jiff::Timestamp::try_from(record.started).unwrap_or_default().to_string();
+    let duration = record.duration.map(|took| (took.as_nanos() as f64 / 1e6).to_string());
+    let fields = [
+        Some(record.id.to_string()),
+        Some(record.tool.clone()),
+        record.server.clone(),
+        Some(record.arguments.clone()),
+        Some(record.outcome.code().to_owned()),
+        record.outcome.error_kind().map(|kind| kind.to_string()),
+        duration,
+        Some(started),
+        record.caller.clone(),
+        record.conversation.clone(),
+        record.bytes.map(|bytes| bytes.to_string()),
+        record.reused.map(|reused| reused.code().to_owned()),
+        detail.result.clone(),
+        detail.error.clone(),
+    ];
+    fields.map(|field| field.map(quoted).unwrap_or_default()).join(",")
+}
+
+/// A field as RFC 4180 has it.
+fn quoted(field: String) -> String {
+    match field.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field,
+    }
+}

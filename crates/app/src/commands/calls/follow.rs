@@ -1,0 +1,66 @@
+//! `switchboard calls --follow`: calls as they end, whichever process makes them.
+
+use std::{
+    io::{self, ErrorKind, IsTerminal, Write},
+    process::ExitCode,
+};
+
+use switchboard_audit::Record;
+
+use super::{failed, list, open, words};
+use crate::{
+    cli::{Calls, Cli},
+    connections::{INTERRUPTED, Interrupted, on_runtime, unless_interrupted},
+    settings::Loaded,
+    terminal::{self, Paint, text},
+};
+
+pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let filter = calls.filters.filter(loaded.settings.executor.slow_call);
+    let passes = filter.matcher().map_err(failed)?;
+    let mut follow = open(loaded)?.follow().map_err(failed)?;
+    let paint = Paint::stdout(cli.color);
+    let is_terminal = io::stdout().is_terminal();
+    let work = async {
+        loop {
+            let records = follow.next().await.map_err(failed)?;
+            for record in records.iter().filter(|record| passes(record)) {
+                let line = match (calls.json, is_terminal) {
+                    (true, _) => serde_json::to_string(record)?,
+                    (false, true) => shown(record, paint),
+                    (false, false) => list::between_tabs(record),
+                };
+                if !is_read(&line)? {
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
+        }
+    };
+    match on_runtime(unless_interrupted(work)) {
+        Err(error) if error.is::<Interrupted>() => Ok(ExitCode::from(INTERRUPTED)),
+        other => other,
+    }
+}
+
+fn shown(record: &Record, paint: Paint) -> String {
+    let code = text::pad(record.outcome.code(), 7);
+    let outcome = words::coloured(&code, record.outcome, paint);
+    let tool = text::pad(&text::shorten(&record.tool, 32), 24);
+    let took = format!("{:>8}", words::duration_of(record));
+    let room = terminal::width().saturating_sub(8 + tool.len() + code.len() + took.len() + 8);
+    let arguments = text::shorten(&record.arguments, room.max(8));
+    let clock = words::clock(record.started);
+    format!("{}  {}  {outcome}  {took}  {arguments}", paint.dim(&clock), paint.bold(&tool))
+}
+
+/// Prints a line; false where the reader has seen enough, as `head` has.
+fn is_read(line: &str) -> anyhow::Result<bool> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => {
+            written?;
+            Ok(true)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `switchboard calls gc`: drops what is too old or too much.
+
+use std::process::ExitCode;
+
+use switchboard_audit::retention;
+
+use super::{failed, folder, words};
+use crate::{cli::Gc, settings::Loaded, terminal};
+
+pub(super) fn run(gc: &Gc, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    let (folder, config) = (folder(loaded)?, &loaded.settings.audit);
+    let collected = match gc.dry_run {
+        true => retention::preview(&folder, config),
+        false => retention::gc(&folder, config),
+    };
+    let collected = collected.map_err(failed)?;
+    if gc.json {
+        terminal::print(&serde_json::to_string(&collected)?)?;
+    } else {
+        let word = if gc.dry_run { "would go" } else { "went" };
+        let (bytes, left) = (words::size(collected.bytes), words::size(collected.left));
+        terminal::print(&format!(
+            "{} segments and {} artifacts {word}, {bytes} in all; {left} stay",
+            collected.segments, collected.artifacts
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,118 @@
+//! `switchboard calls`: the list.
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    time::SystemTime,
+};
+
+use jiff::Timestamp;
+use switchboard_audit::Record;
+use unicode_width::UnicodeWidthStr;
+
+use super::{failed, open, words};
+use crate::{
+    cli::{Calls, Cli},
+    settings::Loaded,
+    terminal::{self, Paint, text},
+};
+
+/// How many are shown to people unless they say otherwise.
+const FOR_PEOPLE: usize = 50;
+/// How many are given to programs unless they say otherwise.
+const FOR_PROGRAMS: usize = 1000;
+/// Ids begin with the time; shorter beginnings are seldom one call's.
+const SHORTEST_ID: usize = 10;
+
+pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let mut filter = calls.filters.filter(loaded.settings.executor.slow_call);
+    let usual = if calls.json { FOR_PROGRAMS } else { FOR_PEOPLE };
+    let most = match calls.limit.unwrap_or(usual) {
+        0 => usize::MAX,
+        most => most,
+    };
+    // One more, to know whether there are more.
+    filter.limit = Some(most.saturating_add(1));
+    let mut records = open(loaded)?.list(&filter).map_err(failed)?;
+    let has_more = records.len() > most;
+    records.truncate(most);
+    if calls.json {
+        terminal::print(&serde_json::to_string(&records)?)?;
+    } else if io::stdout().is_terminal() {
+        terminal::print(&table(&records, Paint::stdout(cli.color)))?;
+    } else if !records.is_empty() {
+        let lines: Vec<_> = records.iter().map(between_tabs).collect();
+        terminal::print(&lines.join("\n"))?;
+    }
+    if records.is_empty() && !calls.json {
+        terminal::tell("there are no such calls");
+    }
+    if has_more && calls.limit.is_none() {
+        terminal::tell(&format!("these are the latest {most}; `--limit N` shows more, 0 all"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whole texts between tabs, for `cut` and its kin.
+pub(super) fn between_tabs(record: &Record) -> String {
+    let started = Timestamp::try_from(record.started).unwrap_or_default();
+    let duration = record.duration.map(|took| (took.as_nanos() as f64 / 1e6).to_string());
+    let fields = [
+        record.id.to_string(),
+        started.to_string(),
+        record.tool.clone(),
+        record.outcome.code().to_owned(),
+        duration.unwrap_or_default(),
+        text::one_line(&record.arguments),
+    ];
+    fields.join("\t")
+}
+
+/// Columns, the arguments cut to fit.
+fn table(records: &[Record], paint: Paint) -> String {
+    let now = SystemTime::now();
+    let ids = shortened(records);
+    let cells: Vec<_> = records
+        .iter()
+        .zip(&ids)
+        .map(|(record, id)| {
+            let tool = text::shorten(&record.tool, 32);
+            let outcome = record.outcome.code().to_owned();
+            [id.clone(), words::ago(record.started, now), tool, outcome, words::duration_of(record)]
+        })
+        .collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].width()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let room = terminal::width().saturating_sub(widths.iter().sum::<usize>() + 10).max(8);
+    let lines = records.iter().zip(&cells).map(|(record, [id, when, tool, outcome, took])| {
+        let [id, when, tool, outcome] = [(id, 0), (when, 1), (tool, 2), (outcome, 3)]
+            .map(|(cell, column)| text::pad(cell, widths[column]));
+        let took = format!("{}{took}", " ".repeat(widths[4].saturating_sub(took.width())));
+        let outcome = words::coloured(&outcome, record.outcome, paint);
+        let arguments = text::shorten(&record.arguments, room);
+        format!(
+            "{}  {}  {}  {outcome}  {took}  {arguments}",
+            paint.dim(&id),
+            paint.dim(&when),
+            paint.bold(&tool)
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The ids, as short as they differ among each other.
+fn shortened(records: &[Record]) -> Vec<String> {
+    let ids: Vec<String> = records.iter().map(|record| record.id.to_string()).collect();
+    let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let same =
+        |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+    let longest = sorted.windows(2).map(same).max().unwrap_or(0);
+    let length = (longest + 1).max(SHORTEST_ID);
+    ids.into_iter()
+        .map(|mut id| {
+            id.truncate(length);
+            id
+        })
+        .collect()
+}

@@ -1,0 +1,60 @@
+//! Record → mock: recorded calls as tools that give the recorded answers again.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use switchboard_audit::{Reader, Record};
+use switchboard_local::replay::{self, Recorded};
+use switchboard_toolcall::ToolSpec;
+
+use super::{failed, words::counted};
+use crate::{commands::known, rehearsal, settings::Loaded, terminal};
+
+/// A config of mock tools, and what to say of it.
+pub(super) struct Mocks {
+    pub(super) json: String,
+    pub(super) summary: String,
+}
+
+/// Makes mocks of the records, which must be oldest first.
+///
+/// # Errors
+/// The records or the present config cannot be read.
+pub(super) fn of(
+    reader: &mut Reader,
+    records: &[Record],
+    loaded: &Loaded,
+) -> anyhow::Result<Mocks> {
+    let mut calls = Vec::with_capacity(records.len());
+    for record in records {
+        let Some(detail) = reader.show(record.id).map_err(failed)? else { continue };
+        let result = detail.result.as_deref().and_then(|json| serde_json::from_str(json).ok());
+        let code = record.outcome.code();
+        let outcome = rehearsal::outcome(&record.tool, code, result, detail.error, detail.hint);
+        let args = serde_json::from_str(&record.arguments);
+        if let (Some(outcome), Ok(args)) = (outcome, args) {
+            calls.push(Recorded { tool: record.tool.clone(), args, outcome });
+        }
+    }
+    let (played, left) = (calls.len(), records.len() - calls.len());
+    let known = known::tools(loaded, records, true)?;
+    let spec = |name: &str| -> Option<ToolSpec> { known.get(name).map(|tool| tool.spec().clone()) };
+    let unknown: BTreeSet<_> =
+        calls.iter().map(|call| &call.tool).filter(|tool| !known.contains_key(*tool)).collect();
+    for tool in unknown {
+        terminal::tell(&format!(
+            "`{tool}` is not there any more: its description and schema are made up"
+        ));
+    }
+    if left > 0 {
+        terminal::tell(&format!(
+            "{} left out: never came to a tool, still running, or without a result",
+            counted(left, "call")
+        ));
+    }
+    let definitions = replay::definitions(calls, spec);
+    let summary = format!("{} of {}", counted(definitions.len(), "tool"), counted(played, "call"));
+    let mut json = serde_json::to_string_pretty(&json!({"tools": definitions}))?;
+    json.push('\n');
+    Ok(Mocks { json, summary })
+}

@@ -1,0 +1,171 @@
+//! `switchboard calls show ID`: all about one call.
+
+use std::{
+    process::ExitCode,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::anyhow;
+use serde_json::Value;
+use switchboard_audit::{Detail, Reader};
+use switchboard_runtime::record::Stages;
+use switchboard_toolcall::CallId;
+
+use super::{failed, open, words};
+use crate::{
+    cli::{Cli, ShowCall},
+    settings::Loaded,
+    terminal::{self, Failed, Paint, json::pretty, text},
+};
+
+/// How many calls are named where an id could be several.
+const CANDIDATES: usize = 5;
+/// How wide the bar of the longest stage is.
+const BAR: usize = 30;
+
+pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let mut reader = open(loaded)?;
+    let id = the_one(&mut reader, &call.id)?;
+    let detail = reader.show(id).map_err(failed)?;
+    let detail = detail.ok_or_else(|| none(&call.id))?;
+    if call.json {
+        terminal::print(&serde_json::to_string(&detail)?)?;
+    } else {
+        terminal::print(&page(&detail, Paint::stdout(cli.color)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn none(asked: &str) -> anyhow::Error {
+    let text = format!("no call's id begins with `{asked}`; `switchboard calls` lists them");
+    anyhow!(Failed(text))
+}
+
+/// The call whose id begins so.
+fn the_one(reader: &mut Reader, asked: &str) -> anyhow::Result<CallId> {
+    let found = match asked.trim() {
+        "" => Vec::new(),
+        asked => reader.beginning_with(asked, CANDIDATES + 1).map_err(failed)?,
+    };
+    match &found[..] {
+        [] => Err(none(asked)),
+        [one] => Ok(*one),
+        several => {
+            let shown = several.iter().take(CANDIDATES).map(ToString::to_string);
+            let more = if several.len() > CANDIDATES { ", …" } else { "" };
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            Err(anyhow!(Failed(format!("several calls' ids begin with `{asked}`: {shown}{more}"))))
+        }
+    }
+}
+
+fn page(detail: &Detail, paint: Paint) -> String {
+    let record = &detail.record;
+    let outcome = words::coloured(record.outcome.code(), record.outcome, paint);
+    let mut page = format!(
+        "{}  {outcome}\n{}\n",
+        paint.bold(&text::one_line(&record.tool)),
+        paint.dim(&record.id.to_string())
+    );
+    let now = SystemTime::now();
+    let started = format!("{} ({})", words::local(record.started), words::ago(record.started, now));
+    let facts = [
+        ("started", Some(started)),
+        ("took", record.duration.map(words::took)),
+        ("server", record.server.clone()),
+        ("caller", record.caller.clone()),
+        ("conversation", record.conversation.clone()),
+        ("answer", record.reused.map(|reused| format!("not run: {}", reused.code()))),
+        ("size", record.bytes.map(words::size)),
+        ("cut", detail.truncated.then(|| "what the caller saw was cut".to_owned())),
+    ];
+    page.push('\n');
+    for (name, fact) in facts {
+        if let Some(fact) = fact {
+            page.push_str(&format!(
+                "{}  {}\n",
+                paint.dim(&text::pad(name, 12)),
+                text::one_line(&fact)
+            ));
+        }
+    }
+    let mut section = |name: &str, content: String| {
+        page.push_str(&format!("\n{}\n{content}\n", paint.cyan(name)));
+    };
+    section("arguments", shown_json(&record.arguments, paint));
+    if let Some(result) = &detail.result {
+        section("result", shown_json(result, paint));
+    }
+    for (name, said) in [("error", &detail.error), ("hint", &detail.hint)] {
+        if let Some(said) = said {
+            section(name, safe(said));
+        }
+    }
+    if !detail.causes.is_empty() {
+        let causes: Vec<_> = detail.causes.iter().map(|cause| safe(cause)).collect();
+        section("causes", causes.join("\n"));
+    }
+    if let Some(stages) = &detail.stages {
+        section("stages", bars(stages, paint));
+    }
+    if !detail.artifacts.is_empty() {
+        let artifacts = detail.artifacts.iter().map(|artifact| {
+            let size = words::size(artifact.size);
+            format!("{}  {}  {}  {size}", artifact.id, artifact.kind, artifact.media_type)
+        });
+        section("artifacts", artifacts.collect::<Vec<_>>().join("\n"));
+    }
+    let lines = ["begins", "ends"].iter().zip(&detail.lines).map(|(what, place)| {
+        let file = format!("journal/{:08}.log", place.segment);
+        format!(
+            "{}  {file}, byte {}\n        {}",
+            text::pad(what, 6),
+            place.offset,
+            paint.dim(place.hash.as_str())
+        )
+    });
+    section("journal", lines.collect::<Vec<_>>().join("\n"));
+    page
+}
+
+/// JSON laid out; a text as it is.
+fn shown_json(json: &str, paint: Paint) -> String {
+    match serde_json::from_str::<Value>(json) {
+        Ok(Value::String(text)) => safe(&text),
+        Ok(value) => pretty(&value, paint),
+        Err(_) => safe(json),
+    }
+}
+
+/// The text without what would command the terminal.
+fn safe(text: &str) -> String {
+    let keep = |character: &char| matches!(character, '\n' | '\t') || !character.is_control();
+    text.chars().filter(keep).collect()
+}
+
+/// How long each stage took, as a bar beside the others.
+fn bars(stages: &Stages, paint: Paint) -> String {
+    let Stages { open, lookup, check, wait, run, shape } = *stages;
+    let stages = [
+        ("open", open),
+        ("lookup", lookup),
+        ("check", check),
+        ("wait", wait),
+        ("run", run),
+        ("shape", shape),
+    ];
+    let longest =
+        stages.iter().map(|(_, took)| *took).max().unwrap_or_default().max(Duration::from_nanos(1));
+    let lines = stages.iter().map(|(name, took)| {
+        let share = took.as_secs_f64() / longest.as_secs_f64();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of BAR"
+        )]
+        let length = (share * BAR as f64).ceil() as usize;
+        let bar = paint.green(&text::pad(&"█".repeat(length), BAR));
+        format!("{}  {bar}  {:>9}", text::pad(name, 6), words::took(*took))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,42 @@
+//! `switchboard calls verify`: whether the records are as they were written.
+
+use std::process::ExitCode;
+
+use super::{failed, folder};
+use crate::{
+    cli::Cli,
+    settings::Loaded,
+    terminal::{self, Paint},
+};
+
+pub(super) fn run(json: bool, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let folder = folder(loaded)?;
+    let report = switchboard_audit::verify(&folder).map_err(failed)?;
+    if json {
+        terminal::print(&serde_json::to_string(&report)?)?;
+    } else {
+        let paint = Paint::stdout(cli.color);
+        let mut lines: Vec<String> = Vec::new();
+        for damage in &report.damage {
+            let place = damage.line.map(|line| format!(", line {line}")).unwrap_or_default();
+            lines.push(paint.red(&format!("damaged: {}{place}: {}", damage.file, damage.what)));
+        }
+        for segment in &report.torn {
+            lines.push(paint.yellow(&format!(
+                "segment {segment}: its process died while it wrote; the next one that writes repairs it"
+            )));
+        }
+        let word = if report.is_clean() {
+            paint.green("all is as it was written")
+        } else {
+            paint.bold_red("not as it was written")
+        };
+        lines.push(format!(
+            "{word}: {} calls in {} lines of {} segments, {} segments dropped before",
+            report.calls, report.lines, report.segments, report.dropped
+        ));
+        lines.push(format!("head {}", report.head));
+        terminal::print(&lines.join("\n"))?;
+    }
+    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,48 @@
+//! A filter without an index: for records as they come, and for those that are only in memory.
+
+use globset::Glob;
+
+use super::Filter;
+use crate::{
+    error::Error,
+    record::{Outcome, Record},
+};
+
+impl Filter {
+    /// A test for single records, which says what [`list`](crate::Reader::list) would; `after` and `limit` are the
+    /// caller's.
+    ///
+    /// # Errors
+    /// The glob is none.
+    pub fn matcher(&self) -> Result<impl Fn(&Record) -> bool + use<>, Error> {
+        let bad = |glob: &String| {
+            let glob = glob.clone();
+            |source| Error::Glob { glob, source }
+        };
+        let tool = self.tool.as_ref().map(|glob| Glob::new(glob).map_err(bad(glob))).transpose()?;
+        let tool = tool.map(|glob| glob.compile_matcher());
+        let filter = self.clone();
+        Ok(move |record: &Record| {
+            tool.as_ref().is_none_or(|tool| tool.is_match(&record.tool)) && filter.passes(record)
+        })
+    }
+
+    /// Everything but the glob.
+    fn passes(&self, record: &Record) -> bool {
+        let texts = [
+            (&self.server, &record.server),
+            (&self.caller, &record.caller),
+            (&self.conversation, &record.conversation),
+        ];
+        let kind = record.outcome.error_kind();
+        texts.iter().all(|(wanted, is)| wanted.is_none() || wanted == is)
+            && (!self.failed || kind.is_some())
+            && (!self.unknown || record.outcome.code() == "outcome_unknown")
+            && self.slower_than.is_none_or(|limit| {
+                record.outcome != Outcome::Running
+                    && record.duration.is_some_and(|took| took > limit)
+            })
+            && self.since.is_none_or(|since| record.started >= since)
+            && self.until.is_none_or(|until| record.started < until)
+    }
+}

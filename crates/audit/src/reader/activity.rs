@@ -1,0 +1,59 @@
+//! How calls are spread over time.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use rusqlite::params_from_iter;
+
+use super::Reader;
+use crate::{error::Error, filter::Filter};
+
+/// How many calls of each tool began when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// When the first one began.
+    pub from: SystemTime,
+    /// When the last one began.
+    pub until: SystemTime,
+    /// By tool, how many began in each part of that time, the parts being of the same length.
+    pub calls: BTreeMap<String, Vec<u64>>,
+}
+
+impl Reader {
+    /// How the calls that pass the filter are spread over time; none where there are none.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a glob is none.
+    pub fn activity(&mut self, filter: &Filter, parts: usize) -> Result<Option<Activity>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(None) };
+        let clause = filter.clause(&index.connection)?;
+        let (conditions, parts) = (&clause.conditions, parts.max(1));
+        let count = || {
+            let ends = format!("SELECT min(started), max(started) FROM calls WHERE {conditions}");
+            let ends =
+                index.connection.query_row(&ends, params_from_iter(&clause.values), |row| {
+                    Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
+                })?;
+            let (Some(from), Some(until)) = ends else { return Ok(None) };
+            let span = until - from + 1;
+            let question = format!(
+                "SELECT tool, (started - {from}) * {parts} / {span} AS part, count(*) FROM calls
+                 WHERE {conditions} GROUP BY tool, part"
+            );
+            let mut calls = BTreeMap::<String, Vec<u64>>::new();
+            let mut rows = index.connection.prepare(&question)?;
+            let mut rows = rows.query(params_from_iter(&clause.values))?;
+            while let Some(row) = rows.next()? {
+                let counts = calls.entry(row.get(0)?).or_insert_with(|| vec![0; parts]);
+                if let Some(count) = counts.get_mut(row.get::<_, usize>(1)?) {
+                    *count = row.get(2)?;
+                }
+            }
+            let time = |at: i64| UNIX_EPOCH + Duration::from_micros(at.max(0).unsigned_abs());
+            Ok(Some(Activity { from: time(from), until: time(until), calls }))
+        };
+        count().map_err(index.tried("read"))
+    }
+}

@@ -1,0 +1,86 @@
+//! What retention would give up, without giving it up.
+
+use std::{path::Path, time::SystemTime};
+
+use rusqlite::Connection;
+
+use super::{Collected, Contents, GRACE, length};
+use crate::{
+    config::Config, error::Error, index::Index, layout::Layout, line::microseconds,
+    manifest::Manifest,
+};
+
+/// What [`gc`](super::gc) would drop; everything stays.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn preview(path: &Path, config: &Config) -> Result<Collected, Error> {
+    let layout = Layout::new(path);
+    if !layout.exists() {
+        return Ok(Collected::default());
+    }
+    let mut index = Index::open(&layout)?;
+    index.feed()?;
+    let mut store = Contents::of(layout, index)?;
+    let manifest = Manifest::read(&store.layout)?;
+    let age = u64::try_from(config.max_age.0.as_micros()).unwrap_or(u64::MAX);
+    let oldest_wanted = microseconds(SystemTime::now()).saturating_sub(age);
+    // The index forgets for a moment, to see which artifacts nobody would name any more.
+    store.begin()?;
+    for entry in manifest.kept() {
+        let Some(end) = &entry.end else { continue };
+        if end.until >= oldest_wanted && store.bytes()? <= config.max_size.0 {
+            continue;
+        }
+        let size = length(&store.layout.segment(entry.number));
+        store.journal = store.journal.saturating_sub(size);
+        store.collected.segments += 1;
+        store.collected.bytes += size;
+        store.forget_for_now(entry.number)?;
+        store.count_unnamed()?;
+    }
+    store.count_unnamed()?;
+    store.collected.left = store.bytes()?;
+    store.take_back()?;
+    Ok(store.collected)
+}
+
+impl Contents {
+    fn begin(&self) -> Result<(), Error> {
+        self.change(|index| index.execute_batch("BEGIN"))
+    }
+
+    fn forget_for_now(&self, segment: u64) -> Result<(), Error> {
+        self.change(|index| {
+            index.execute("DELETE FROM calls WHERE segment = ?1", [segment])?;
+            index.execute("DELETE FROM artifacts WHERE segment = ?1", [segment]).map(|_| ())
+        })
+    }
+
+    fn take_back(&self) -> Result<(), Error> {
+        self.change(|index| index.execute_batch("ROLLBACK"))
+    }
+
+    fn change(
+        &self,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+    ) -> Result<(), Error> {
+        change(&self.index.connection).map_err(self.index.tried("read"))
+    }
+
+    /// Counts the artifacts that would go, as [`remove_unnamed`](Self::remove_unnamed) removes them.
+    fn count_unnamed(&mut self) -> Result<(), Error> {
+        let mut kept = Vec::new();
+        for artifact in std::mem::take(&mut self.artifacts) {
+            let is_young = artifact.kept.elapsed().map_or(true, |age| age < GRACE);
+            if is_young || self.index.has_artifact(&artifact.id)? {
+                kept.push(artifact);
+            } else {
+                self.collected.artifacts += 1;
+                self.collected.bytes += artifact.size;
+            }
+        }
+        self.artifacts = kept;
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! Questions beside the list: ids by their beginning, activity over time, a preview of retention, filters without an index.
+
+use std::{
+    fs,
+    time::{Duration, SystemTime},
+};
+
+use serde_json::json;
+use switchboard_audit::{Config, Filter, Reader, gc, retention::preview};
+use switchboard_runtime::{Opening, Recorder};
+use switchboard_toolcall::Size;
+
+use crate::support::{Folder, call, cancelled, executor, start};
+
+#[tokio::test]
+async fn an_id_is_found_by_its_beginning() {
+    let folder = Folder::new();
+    let ids = folder.write(3).await;
+    let mut reader = Reader::open(folder.path()).unwrap();
+    let mut begins = |text: &str| reader.beginning_with(text, 2).unwrap();
+    let whole = ids[1].to_string();
+    assert_eq!(begins(&whole), [ids[1]]);
+    assert_eq!(begins(&whole.to_lowercase()), [ids[1]]);
+    assert_eq!(begins("0").len(), 2, "no more than asked for");
+    assert_eq!(begins("Z"), []);
+    assert_eq!(begins("%"), []);
+    let nothing = Folder::new();
+    assert_eq!(Reader::open(nothing.path()).unwrap().beginning_with("0", 2).unwrap(), []);
+}
+
+#[tokio::test]
+async fn activity_counts_every_call_once() {
+    let folder = Folder::new();
+    let mut reader = Reader::open(folder.path()).unwrap();
+    assert_eq!(reader.activity(&Filter::default(), 8).unwrap(), None);
+    folder.write(5).await;
+    let fails = executor(folder.store());
+    call(&fails, "fail", json!({"with": "no"})).await;
+    let activity = reader.activity(&Filter::default(), 8).unwrap().unwrap();
+    assert!(activity.from <= activity.until && activity.until <= SystemTime::now());
+    let sums: Vec<_> = activity
+        .calls
+        .iter()
+        .map(|(tool, parts)| (tool.as_str(), parts.len(), parts.iter().sum::<u64>()))
+        .collect();
+    assert_eq!(sums, [("answer", 8, 5), ("fail", 8, 1)]);
+    let failed = Filter { failed: true, ..Filter::default() };
+    let activity = reader.activity(&failed, 3).unwrap().unwrap();
+    assert_eq!(activity.calls.keys().collect::<Vec<_>>(), ["fail"]);
+}
+
+// RC-1
+#[tokio::test]
+async fn a_preview_says_what_would_go_and_keeps_it() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let arguments = json!({"text": "x".repeat(1_000_000)}).to_string();
+    for _ in 0..40 {
+        let start = start("large", arguments.clone());
+        let Opening::Now(opened) = store.open(start.clone()) else { panic!("it waits") };
+        opened.unwrap();
+        store.close(cancelled(&start));
+    }
+    drop(store);
+    let config = Config { max_size: Size(30_000_000), ..Config::default() };
+    let expected = preview(&folder.path(), &config).unwrap();
+    assert!(expected.segments > 0 && expected.bytes > 10_000_000, "{expected:?}");
+    assert_eq!(folder.records().len(), 40, "nothing went");
+    assert_eq!(fs::read_dir(folder.path().join("journal")).unwrap().count(), 3);
+    let went = gc(&folder.path(), &config).unwrap();
+    assert_eq!(
+        (went.segments, went.artifacts, went.bytes),
+        (expected.segments, expected.artifacts, expected.bytes)
+    );
+    assert_eq!(preview(&Folder::new().path(), &config).unwrap().segments, 0);
+}
+
+#[tokio::test]
+async fn a_filter_says_the_same_with_and_without_an_index() {
+    let folder = Folder::new();
+    folder.write(2).await;
+    let tools = executor(folder.store());
+    call(&tools, "fail", json!({"with": "no"})).await;
+    call(&tools, "nobody", json!({})).await;
+    let all = folder.records();
+    let hour = Duration::from_secs(3600);
+    let now = SystemTime::now();
+    let filters = [
+        Filter::default(),
+        Filter { tool: Some("f*".to_owned()), ..Filter::default() },
+        Filter { tool: Some("answer".to_owned()), ..Filter::default() },
+        Filter { server: Some("s".to_owned()), ..Filter::default() },
+        Filter { caller: Some("test".to_owned()), ..Filter::default() },
+        Filter { conversation: Some("c".to_owned()), ..Filter::default() },
+        Filter { failed: true, ..Filter::default() },
+        Filter { unknown: true, ..Filter::default() },
+        Filter { slower_than: Some(Duration::ZERO), ..Filter::default() },
+        Filter { slower_than: Some(hour), ..Filter::default() },
+        Filter { since: Some(now - hour), ..Filter::default() },
+        Filter { since: Some(now + hour), ..Filter::default() },
+        Filter { until: Some(now - hour), ..Filter::default() },
+    ];
+    let mut reader = Reader::open(folder.path()).unwrap();
+    for filter in filters {
+        let listed: Vec<_> = reader.list(&filter).unwrap().iter().map(|record| record.id).collect();
+        let matches = filter.matcher().unwrap();
+        let matched: Vec<_> =
+            all.iter().filter(|record| matches(record)).map(|record| record.id).collect();
+        assert_eq!(listed, matched, "{filter:?}");
+    }
+    assert!(Filter { tool: Some("a[".to_owned()), ..Filter::default() }.matcher().is_err());
+}

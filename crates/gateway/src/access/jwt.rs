@@ -1,0 +1,143 @@
+//! Bearer tokens of an issuer: JWTs whose signature, issuer, audience and times are checked (SPEC GW-2).
+
+mod config;
+mod keys;
+mod verify;
+mod claims;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::Caller;
+use crate::refusal::Refusal;
+use claims::Bearer;
+use keys::Keys;
+
+pub(super) use claims::PREFIX;
+pub use config::{JwtConfig, OneOrMany};
+pub use keys::KeysError;
+
+/// How many verified tokens are remembered; a signature costs more than a hash.
+const REMEMBERED: usize = 1024;
+
+/// Why `[serve.jwt]` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JwtError {
+    /// A setting makes no sense.
+    #[error("`[serve.jwt] {key}`: {reason}")]
+    Setting {
+        /// The setting.
+        key: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The keys cannot be read.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+}
+
+/// Verifies tokens.
+pub(super) struct Jwt {
+    config: JwtConfig,
+    algorithms: Vec<Algorithm>,
+    keys: Arc<Keys>,
+    verified: Mutex<HashMap<[u8; 32], Arc<Bearer>>>,
+}
+
+impl Jwt {
+    /// What `[serve.jwt]` says, with keys from a file read at once.
+    pub(super) fn new(config: JwtConfig) -> Result<Self, JwtError> {
+        verify::install();
+        let wrong = |key, reason: &str| JwtError::Setting { key, reason: reason.to_owned() };
+        if config.issuer.is_empty() {
+            return Err(wrong("issuer", "it is empty"));
+        }
+        let audience = config.audience.all();
+        if audience.is_empty() || audience.iter().any(String::is_empty) {
+            let reason = "tokens that the issuer makes for others would be taken; name yourself";
+            return Err(wrong("audience", reason));
+        }
+        let algorithms = config::algorithms(&config.algorithms)
+            .map_err(|reason| JwtError::Setting { key: "algorithms", reason })?;
+        let keys = Arc::new(Keys::open(&config)?);
+        Ok(Self { config, algorithms, keys, verified: Mutex::default() })
+    }
+
+    pub(super) fn config(&self) -> &JwtConfig {
+        &self.config
+    }
+
+    /// Who bears the token.
+    ///
+    /// # Errors
+    /// It is not one of the issuer's for us, or the issuer's keys cannot be had.
+    pub(super) async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
+        let generation = self.keys.refresh();
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let remembered = self.remembered().get(&hash).cloned();
+        if let Some(bearer) = remembered.filter(|bearer| bearer.generation == generation) {
+            bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
+            return Ok(bearer.caller.clone());
+        }
+        let bearer = Arc::new(self.verify(token).await?);
+        let mut verified = self.remembered();
+        if verified.len() >= REMEMBERED {
+            verified.clear();
+        }
+        verified.insert(hash, bearer.clone());
+        Ok(bearer.caller.clone())
+    }
+
+    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Bearer>>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn verify(&self, token: &str) -> Result<Bearer, Refusal> {
+        let header = self.header(token).map_err(refused)?;
+        let mut validation = Validation::new(header.alg);
+        validation.set_issuer(&[&self.config.issuer]);
+        validation.set_audience(self.config.audience.all());
+        validation.set_required_spec_claims(&["iss", "aud"]);
+        // Times are ours to check: its reading of numbers does not go with numbers that keep their digits.
+        validation.validate_exp = false;
+        let (keys, generation) = self.keys.matching(&header).await?;
+        let mut reason = "no key of the issuer fits it".to_owned();
+        for key in keys {
+            match jsonwebtoken::decode::<Map<String, Value>>(token, &key.key, &validation) {
+                Ok(decoded) => {
+                    let bearer = Bearer::new(decoded.claims, &self.config, generation);
+                    let bearer = bearer.map_err(refused)?;
+                    bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
+                    return Ok(bearer);
+                }
+                Err(error) => reason = verify::reason(&error, &self.config),
+            }
+        }
+        Err(refused(reason))
+    }
+
+    fn header(&self, token: &str) -> Result<Header, String> {
+        let header = decode_header(token).map_err(|_| {
+            "it is neither one of `switchboard token new` nor a JWT with a known signature"
+                .to_owned()
+        })?;
+        if !self.algorithms.contains(&header.alg) {
+            return Err(format!("signatures of kind {:?} are not taken", header.alg));
+        }
+        match header.crit {
+            None => Ok(header),
+            Some(_) => Err("it demands extensions that are not known here".to_owned()),
+        }
+    }
+}
+
+fn refused(reason: String) -> Refusal {
+    Refusal::InvalidToken(format!("the token is not good: {reason}"))
+}

@@ -1,0 +1,110 @@
+//! Fetches a key set: within a time, up to a size, and never in the clear from afar.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use reqwest::{Client, Url, redirect::Policy};
+use serde::Deserialize;
+
+use super::KeysError;
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// How large it may be.
+const MOST: usize = 1 << 20;
+
+/// Where a key set can be fetched.
+#[derive(Clone)]
+pub(super) struct Address {
+    url: Url,
+    client: Client,
+    /// Set where the address only tells where the keys of this issuer are.
+    issuer: Option<Arc<str>>,
+}
+
+impl Address {
+    /// The place of the keys themselves.
+    pub(super) fn of_keys(address: &str) -> Result<Self, KeysError> {
+        Self::new(address, None)
+    }
+
+    /// The place where an issuer says where its keys are (OpenID Connect Discovery).
+    pub(super) fn of_issuer(issuer: &str) -> Result<Self, KeysError> {
+        let address = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
+        Self::new(&address, Some(issuer.into()))
+    }
+
+    fn new(address: &str, issuer: Option<Arc<str>>) -> Result<Self, KeysError> {
+        let wrong = |reason: String| KeysError::Address { address: address.to_owned(), reason };
+        let url = guarded(address).map_err(wrong)?;
+        // reqwest is built without a provider of its own; one may be installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // A redirect could lead away from https.
+        let client = Client::builder().timeout(TIMEOUT).redirect(Policy::none()).build();
+        let client = client.map_err(|error| wrong(format!("cannot be asked: {error}")))?;
+        Ok(Self { url, client, issuer })
+    }
+
+    pub(super) fn shown(&self) -> &str {
+        self.url.as_str()
+    }
+
+    pub(super) async fn fetch(&self) -> Result<Vec<u8>, KeysError> {
+        let text = self.get(self.url.clone()).await?;
+        match &self.issuer {
+            None => Ok(text),
+            Some(issuer) => {
+                let url = place_of_keys(issuer, &text).map_err(|reason| self.wrong(reason))?;
+                self.get(url).await
+            }
+        }
+    }
+
+    async fn get(&self, url: Url) -> Result<Vec<u8>, KeysError> {
+        let failed = |error: reqwest::Error| self.wrong(error.to_string());
+        let response = self.client.get(url).send().await.map_err(failed)?;
+        let mut response = response.error_for_status().map_err(failed)?;
+        let mut text = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            if text.len() + chunk.len() > MOST {
+                return Err(self.wrong("it is larger than 1 MiB".to_owned()));
+            }
+            text.extend_from_slice(&chunk);
+        }
+        Ok(text)
+    }
+
+    fn wrong(&self, reason: String) -> KeysError {
+        KeysError::Format { from: self.shown().to_owned(), reason }
+    }
+}
+
+/// Where the issuer says that its keys are.
+fn place_of_keys(issuer: &str, text: &[u8]) -> Result<Url, String> {
+    #[derive(Deserialize)]
+    struct Said {
+        issuer: String,
+        jwks_uri: String,
+    }
+    let said: Said = serde_json::from_slice(text)
+        .map_err(|error| format!("it does not say where the keys are: {error}"))?;
+    match said.issuer == issuer {
+        true => guarded(&said.jwks_uri).map_err(|why| format!("its `{}` {why}", said.jwks_uri)),
+        false => Err(format!("it is of the issuer `{}`, not `{issuer}`", said.issuer)),
+    }
+}
+
+/// The address, where nobody on the way can change what comes from it.
+fn guarded(address: &str) -> Result<Url, String> {
+    let url: Url = address.parse().map_err(|error| format!("is no address: {error}"))?;
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_local(&url) => Ok(url),
+        _ => Err("must be https: whoever sends the keys decides who gets in".to_owned()),
+    }
+}
+
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}

@@ -1,0 +1,91 @@
+//! Signatures, checked by ring, which is in the house for TLS already.
+
+use jsonwebtoken::{
+    Algorithm, DecodingKey, DecodingKeyKind,
+    crypto::{CryptoProvider, JwtVerifier, KeyUtils},
+    errors::{Error, ErrorKind},
+    signature::{self, Verifier},
+};
+use ring::signature as known;
+
+use super::JwtConfig;
+
+static RING: CryptoProvider = CryptoProvider {
+    signer_factory: |_, _| Err(ErrorKind::UnsupportedAlgorithm.into()),
+    verifier_factory: verifier,
+    key_utils: KeyUtils::new_unimplemented(),
+};
+
+/// Makes ring the one who checks.
+pub(super) fn install() {
+    // It may be so already.
+    let _ = RING.install_default();
+}
+
+/// What is wrong, for who bears the token.
+pub(super) fn reason(error: &Error, config: &JwtConfig) -> String {
+    match error.kind() {
+        ErrorKind::InvalidSignature => "its signature is wrong".to_owned(),
+        ErrorKind::InvalidIssuer => format!("it is not of the issuer `{}`", config.issuer),
+        ErrorKind::InvalidAudience => {
+            format!("it is not for `{}`", config.audience.all().join("` or `"))
+        }
+        ErrorKind::MissingRequiredClaim(claim) => format!("it has no claim `{claim}`"),
+        ErrorKind::InvalidKeyFormat | ErrorKind::InvalidAlgorithm => {
+            "its signature is not of the key's kind".to_owned()
+        }
+        _ => "it cannot be read".to_owned(),
+    }
+}
+
+/// Checks signatures of one kind with one key.
+struct Check {
+    algorithm: Algorithm,
+    way: Way,
+    key: DecodingKey,
+}
+
+enum Way {
+    Rsa(&'static known::RsaParameters),
+    Curve(&'static dyn known::VerificationAlgorithm),
+}
+
+fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
+    let way = match algorithm {
+        Algorithm::RS256 => Way::Rsa(&known::RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::RS384 => Way::Rsa(&known::RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::RS512 => Way::Rsa(&known::RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::PS256 => Way::Rsa(&known::RSA_PSS_2048_8192_SHA256),
+        Algorithm::PS384 => Way::Rsa(&known::RSA_PSS_2048_8192_SHA384),
+        Algorithm::PS512 => Way::Rsa(&known::RSA_PSS_2048_8192_SHA512),
+        Algorithm::ES256 => Way::Curve(&known::ECDSA_P256_SHA256_FIXED),
+        Algorithm::ES384 => Way::Curve(&known::ECDSA_P384_SHA384_FIXED),
+        Algorithm::EdDSA => Way::Curve(&known::ED25519),
+        _ => return Err(ErrorKind::UnsupportedAlgorithm.into()),
+    };
+    if key.family() != algorithm.family() {
+        return Err(ErrorKind::InvalidKeyFormat.into());
+    }
+    Ok(Box::new(Check { algorithm: *algorithm, way, key: key.clone() }))
+}
+
+impl Verifier<Vec<u8>> for Check {
+    fn verify(&self, message: &[u8], signed: &Vec<u8>) -> Result<(), signature::Error> {
+        let outcome = match (&self.way, self.key.kind()) {
+            (Way::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+                known::RsaPublicKeyComponents { n, e }.verify(parameters, message, signed)
+            }
+            (Way::Curve(algorithm), DecodingKeyKind::SecretOrDer(point)) => {
+                known::UnparsedPublicKey::new(*algorithm, point).verify(message, signed)
+            }
+            _ => return Err(signature::Error::new()),
+        };
+        outcome.map_err(|_| signature::Error::new())
+    }
+}
+
+impl JwtVerifier for Check {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+}

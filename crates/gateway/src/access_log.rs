@@ -1,0 +1,91 @@
+//! The access log: one line for each request, when its answer has been sent or nobody wants it any more.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use http::request;
+use hyper::body::{Frame, SizeHint};
+use tokio::time::Instant;
+
+use crate::access::Caller;
+
+/// A request whose line is still to be written. Written when dropped, so that none is missing.
+pub(crate) struct Line {
+    method: http::Method,
+    path: String,
+    began: Instant,
+    status: Option<u16>,
+    caller: Option<Arc<str>>,
+    bytes: u64,
+}
+
+impl Line {
+    pub(crate) fn begin(request: &request::Parts) -> Self {
+        Self {
+            method: request.method.clone(),
+            // Not the query: there are those who put secrets there.
+            path: request.uri.path().to_owned(),
+            began: Instant::now(),
+            status: None,
+            caller: None,
+            bytes: 0,
+        }
+    }
+
+    /// The answer, which takes the line with it.
+    pub(crate) fn follow(mut self, response: Response) -> Response {
+        self.status = Some(response.status().as_u16());
+        self.caller = response.extensions().get::<Caller>().and_then(|caller| caller.name.clone());
+        response.map(|body| Body::new(Counted { body, line: self }))
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        tracing::info!(
+            target: "switchboard::access",
+            method = %self.method,
+            path = self.path,
+            // A client that hung up before there was an answer has none.
+            status = self.status.unwrap_or(499),
+            duration_ms = self.began.elapsed().as_secs_f64() * 1e3,
+            caller = self.caller.as_deref().unwrap_or("-"),
+            bytes = self.bytes,
+        );
+    }
+}
+
+/// A body that is counted on its way.
+struct Counted {
+    body: Body,
+    line: Line,
+}
+
+impl hyper::body::Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &frame {
+            self.line.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

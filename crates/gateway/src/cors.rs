@@ -1,0 +1,79 @@
+//! Pages elsewhere that may call us: what their browsers ask before, and need to see after (CORS).
+//!
+//! Only for the origins of `[serve] origins`; without any, browsers keep all pages but our own away.
+
+use axum::{body::Body, response::Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request};
+
+use crate::access::Access;
+
+/// What pages may call.
+const PLACES: [&str; 4] = ["/mcp", "/api/", "/v1/", "/.well-known/"];
+/// The headers that pages may send, beside those that begin with `mcp-`.
+const SENT: [&str; 10] = [
+    "accept",
+    "authorization",
+    "cache-control",
+    "content-type",
+    "idempotency-key",
+    "last-event-id",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "traceparent",
+    "x-timeout",
+];
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
+const SHOWN: HeaderValue = HeaderValue::from_static(
+    "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After, Idempotency-Replayed",
+);
+/// How many seconds a browser may remember our answer.
+const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
+
+/// A page that may call us.
+pub(crate) struct Page(HeaderValue);
+
+impl Page {
+    /// The page that the request comes from, where it is one from elsewhere that may call us.
+    pub(crate) fn of(access: &Access, request: &request::Parts) -> Option<Self> {
+        let path = request.uri.path();
+        let origin = access.foreign_page(&request.headers)?;
+        let is_place = PLACES.iter().any(|place| path.starts_with(place));
+        (is_place && access.check_source(request).is_ok()).then(|| Self(origin.clone()))
+    }
+
+    /// The answer to what a browser asks before the page's own request: that one bears no token yet.
+    pub(crate) fn preflight(&self, request: &request::Parts) -> Option<Response> {
+        let asks = request.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+        if request.method != Method::OPTIONS || !asks {
+            return None;
+        }
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, sent(&request.headers));
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
+        Some(response)
+    }
+
+    /// Lets the page see the answer.
+    pub(crate) fn show(self, mut response: Response) -> Response {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN);
+        headers.append(header::VARY, HeaderValue::from_name(header::ORIGIN));
+        response
+    }
+}
+
+/// The headers that may be sent: the usual ones, and those of MCP that the browser asks for.
+fn sent(headers: &HeaderMap) -> HeaderValue {
+    let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+    let asked = asked.and_then(|asked| asked.to_str().ok()).unwrap_or_default();
+    let more = asked.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| {
+        let is_name = name.parse::<HeaderName>().is_ok();
+        is_name && name.starts_with("mcp-") && !SENT.contains(&&**name)
+    });
+    let names: Vec<_> = SENT.iter().map(|name| (*name).to_owned()).chain(more).collect();
+    HeaderValue::from_str(&names.join(", ")).unwrap_or(HeaderValue::from_static("authorization"))
+}

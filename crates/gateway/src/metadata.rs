@@ -1,0 +1,58 @@
+//! Where a client gets a token for us: OAuth protected-resource metadata (RFC 9728), which MCP clients look for.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use http::{StatusCode, header, request};
+use serde_json::{Map, Value, json};
+
+use crate::{access::Access, gateway::Parts, refusal::Refusal, rest};
+
+/// Where the metadata is; the path of what it is about may follow.
+const PATH: &str = "/.well-known/oauth-protected-resource";
+/// Where MCP is spoken, which clients hold for a resource of its own.
+const MCP: &str = "/mcp";
+
+/// What everybody may ask, with a token or without.
+pub(crate) fn routes() -> Router<Arc<Parts>> {
+    Router::new().route(PATH, get(show)).route(&format!("{PATH}{MCP}"), get(show))
+}
+
+/// Turns a request away, and tells a client that needs a token where it gets one.
+pub(crate) fn turn_away(access: &Access, request: &request::Parts, refusal: &Refusal) -> Response {
+    let mut response = refusal.clone().into_response();
+    if response.status() == StatusCode::UNAUTHORIZED
+        && access.jwt().is_some()
+        && let Ok(base) = access.base_url(request)
+    {
+        let is_mcp = request.uri.path() == MCP;
+        let place = format!("{base}{PATH}{}", if is_mcp { MCP } else { "" });
+        let challenge = refusal.challenge(Some(&place));
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+async fn show(State(parts): State<Arc<Parts>>, request: Request) -> Result<Response, Refusal> {
+    let (request, _) = request.into_parts();
+    parts.access.check_source(&request)?;
+    let Some(jwt) = parts.access.jwt() else {
+        return Ok(rest::nothing_here(request.uri).await);
+    };
+    let path = request.uri.path().strip_prefix(PATH).unwrap_or_default();
+    let mut shown = Map::new();
+    let resource = format!("{}{path}", parts.access.base_url(&request)?);
+    shown.insert("resource".to_owned(), resource.into());
+    shown.insert("resource_name".to_owned(), "Switchboard".into());
+    shown.insert("authorization_servers".to_owned(), json!([jwt.issuer]));
+    shown.insert("bearer_methods_supported".to_owned(), json!(["header"]));
+    if !jwt.scopes.is_empty() {
+        shown.insert("scopes_supported".to_owned(), json!(jwt.scopes));
+    }
+    Ok(Json(Value::Object(shown)).into_response())
+}

@@ -1,0 +1,119 @@
+//! Chat for every client that speaks OpenAI's chat completions: the answers come from our models, and the tools they
+//! needed were run here (SPEC §13).
+//!
+//! This is the server's side of that wire; how we ask providers ourselves is the models crate's.
+
+mod wire;
+mod convert;
+mod failure;
+mod models;
+mod transcripts;
+mod chat;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json, Router,
+    extract::{Path, State},
+    http::{Method, Uri},
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{any, get, post},
+};
+
+use crate::{Caller, gateway::Parts};
+use chat::Chat;
+use failure::Failure;
+
+pub use models::{Connect, Models};
+pub(crate) use wire::{
+    ChatRequest, Completion, CompletionChunk, ErrorBody, ListedModel, ModelList,
+};
+
+/// What is served to those who are let in.
+pub(crate) fn routes() -> Router<Arc<Parts>> {
+    Router::new()
+        .route("/v1/chat/completions", post(complete))
+        .route("/v1/models", get(list))
+        .route("/v1/models/{model}", get(show))
+        .route("/v1/{*rest}", any(nothing_here))
+}
+
+/// Puts what others refuse, in front of these routes, into the words of this wire.
+pub(crate) fn in_its_words(routes: Router<Arc<Parts>>) -> Router<Arc<Parts>> {
+    routes.layer(middleware::map_response(failure::reworded))
+}
+
+/// Answers a chat; the tools that the model needs are run here.
+#[utoipa::path(
+    post, path = "/v1/chat/completions", operation_id = "create_chat_completion", tag = "chat",
+    request_body = ChatRequest,
+    responses(
+        (status = 200, description = "The answer, or with `stream` the chunks of it", content(
+            (Completion = "application/json"), (CompletionChunk = "text/event-stream"))),
+        (status = 400, description = "The request is wrong; `param` says where", body = ErrorBody),
+        (status = 401, description = "There is no token, or nobody knows it", body = ErrorBody),
+        (status = 403, description = "A foreign page or host", body = ErrorBody),
+        (status = 404, description = "There is no such model", body = ErrorBody),
+        (status = 413, description = "The request is too large", body = ErrorBody),
+        (status = 429, description = "Too many requests, of the token or at the provider", body = ErrorBody),
+        (status = 500, description = "Something of ours is broken", body = ErrorBody),
+        (status = 502, description = "The provider failed, or the model did not come to an answer", body = ErrorBody),
+        (status = 503, description = "The provider has too much to do, or the gateway is stopping", body = ErrorBody),
+        (status = 504, description = "It took too long", body = ErrorBody),
+    )
+)]
+pub(crate) async fn complete(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    headers: axum::http::HeaderMap,
+    body: Result<axum::body::Bytes, axum::extract::rejection::BytesRejection>,
+) -> Result<Response, Failure> {
+    let request = convert::read(&body?)?;
+    let mut chat = Chat::new(parts, &caller, &request)?;
+    chat.cx.trace = switchboard_mcp::server::http::trace(&headers);
+    match request.stream.unwrap_or_default() {
+        true => stream::answer(chat).await,
+        false => Ok(Json(chat.answer().await?).into_response()),
+    }
+}
+
+/// The models that can be asked.
+#[utoipa::path(
+    get, path = "/v1/models", operation_id = "list_models", tag = "chat",
+    responses(
+        (status = 200, description = "Their names, in the config's order", body = ModelList),
+        (status = 401, description = "There is no token, or nobody knows it", body = ErrorBody),
+        (status = 403, description = "A foreign page or host", body = ErrorBody),
+        (status = 429, description = "The token's share is used up", body = ErrorBody),
+    )
+)]
+pub(crate) async fn list(State(parts): State<Arc<Parts>>) -> Json<ModelList> {
+    Json(ModelList::new(parts.models.names().map(ListedModel::new).collect()))
+}
+
+/// One of the models.
+#[utoipa::path(
+    get, path = "/v1/models/{model}", operation_id = "retrieve_model", tag = "chat",
+    params(("model" = String, Path, description = "Its name")),
+    responses(
+        (status = 200, description = "The model", body = ListedModel),
+        (status = 401, description = "There is no token, or nobody knows it", body = ErrorBody),
+        (status = 403, description = "A foreign page or host", body = ErrorBody),
+        (status = 404, description = "There is no such model", body = ErrorBody),
+        (status = 429, description = "The token's share is used up", body = ErrorBody),
+    )
+)]
+pub(crate) async fn show(
+    State(parts): State<Arc<Parts>>,
+    Path(model): Path<String>,
+) -> Result<Json<ListedModel>, Failure> {
+    let known = parts.models.names().any(|name| *name == model);
+    known.then(|| Json(ListedModel::new(&model))).ok_or_else(|| parts.models.unknown(&model))
+}
+
+/// What other servers of this wire have and we do not.
+async fn nothing_here(method: Method, uri: Uri) -> Failure {
+    Failure::not_found(format!("there is no `{method} {}` here; see /openapi.json", uri.path()))
+}

@@ -1,0 +1,168 @@
+//! How a chat fails: a status and OpenAI's error body.
+
+use axum::{
+    Json,
+    extract::rejection::BytesRejection,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use switchboard_models::{FailureKind, ModelError};
+
+use super::wire::{ErrorBody, ErrorDetails};
+use crate::refusal::Refusal;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Failure {
+    pub(super) status: StatusCode,
+    pub(super) message: String,
+    /// The field of the request that is wrong.
+    pub(super) param: Option<String>,
+    pub(super) code: Option<&'static str>,
+    /// When to ask again, in seconds.
+    pub(super) retry_after: Option<u64>,
+    /// Whether tools were run: clients that ask again by themselves would run them twice.
+    pub(super) has_acted: bool,
+}
+
+impl Failure {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { status, message, param: None, code: None, retry_after: None, has_acted: false }
+    }
+
+    /// A field of the request is wrong.
+    pub(super) fn wrong(param: impl Into<String>, problem: impl std::fmt::Display) -> Self {
+        let param = param.into();
+        let message = format!("`{param}`: {problem}");
+        Self { param: Some(param), ..Self::new(StatusCode::BAD_REQUEST, message) }
+    }
+
+    pub(super) fn not_found(message: String) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(super) fn coded(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
+    }
+
+    /// The body, as it also stands in a stream whose head is sent.
+    pub(super) fn body(&self) -> ErrorBody {
+        let kind = match self.status.as_u16() {
+            401 => "authentication_error",
+            403 => "permission_error",
+            429 => "rate_limit_error",
+            500.. => "server_error",
+            _ => "invalid_request_error",
+        };
+        let (message, param) = (self.message.clone(), self.param.clone());
+        ErrorBody { error: ErrorDetails { message, kind, param, code: self.code } }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body())).into_response();
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.has_acted {
+            // OpenAI's own clients obey it.
+            headers.insert("x-should-retry", HeaderValue::from_static("false"));
+        }
+        response
+    }
+}
+
+impl From<ModelError> for Failure {
+    /// What a provider says of our key or our request is not the client's fault, and must not look like it.
+    fn from(error: ModelError) -> Self {
+        let (status, code) = match error.kind {
+            FailureKind::RateLimited => {
+                (StatusCode::TOO_MANY_REQUESTS, Some("rate_limit_exceeded"))
+            }
+            FailureKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, Some("provider_timeout")),
+            FailureKind::Overloaded => {
+                (StatusCode::SERVICE_UNAVAILABLE, Some("provider_overloaded"))
+            }
+            FailureKind::ContextFull => (StatusCode::BAD_REQUEST, Some("context_length_exceeded")),
+            FailureKind::Config => (StatusCode::INTERNAL_SERVER_ERROR, None),
+            FailureKind::Connect
+            | FailureKind::Auth
+            | FailureKind::Server
+            | FailureKind::Rejected
+            | FailureKind::Cut
+            | FailureKind::Unreadable
+            | FailureKind::BrokenCall => (StatusCode::BAD_GATEWAY, Some("provider_failed")),
+        };
+        let retry_after =
+            error.retry_after.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
+        Self { code, retry_after, ..Self::new(status, error.to_string()) }
+    }
+}
+
+impl From<BytesRejection> for Failure {
+    fn from(rejection: BytesRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
+    }
+}
+
+impl From<&Refusal> for Failure {
+    fn from(refusal: &Refusal) -> Self {
+        let code = match refusal {
+            Refusal::Unauthorized(_) => Some("invalid_api_key"),
+            Refusal::TooMany { .. } => Some("rate_limit_exceeded"),
+            _ => None,
+        };
+        Self { code, ..Self::new(refusal.status(), refusal.to_string()) }
+    }
+}
+
+/// The response, with a body of this wire where others refused.
+pub(super) async fn reworded(response: Response) -> Response {
+    let failure = match response.extensions().get::<Refusal>() {
+        Some(refusal) => Failure::from(refusal),
+        None if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+            Failure::new(response.status(), "this method is not served here; see /openapi.json")
+        }
+        None => return response,
+    };
+    let mut headers = response.headers().clone();
+    headers.remove(header::CONTENT_LENGTH);
+    headers.remove(header::CONTENT_TYPE);
+    let mut response = failure.into_response();
+    response.headers_mut().extend(headers);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_a_provider_says_of_us_is_not_the_clients_fault() {
+        let cases = [
+            (FailureKind::Auth, 502, Some("provider_failed")),
+            (FailureKind::Rejected, 502, Some("provider_failed")),
+            (FailureKind::Connect, 502, Some("provider_failed")),
+            (FailureKind::Timeout, 504, Some("provider_timeout")),
+            (FailureKind::Overloaded, 503, Some("provider_overloaded")),
+            (FailureKind::RateLimited, 429, Some("rate_limit_exceeded")),
+            (FailureKind::ContextFull, 400, Some("context_length_exceeded")),
+            (FailureKind::Config, 500, None),
+        ];
+        for (kind, status, code) in cases {
+            let failure = Failure::from(ModelError::new(kind, "so it is"));
+            assert_eq!((failure.status.as_u16(), failure.code), (status, code), "{kind:?}");
+        }
+        let mut error = ModelError::new(FailureKind::RateLimited, "slowly");
+        error.retry_after = Some(Duration::from_millis(2_500));
+        let response = Failure::from(error).into_response();
+        assert_eq!(response.headers()[header::RETRY_AFTER], "3");
+    }
+}

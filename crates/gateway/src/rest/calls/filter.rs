@@ -1,0 +1,102 @@
+//! Which calls are asked for, as an address says it.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, de::Error};
+use switchboard_audit::{Filter, Moment};
+use switchboard_toolcall::{CallId, HumanDuration};
+use utoipa::IntoParams;
+
+/// What may follow the question mark.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    /// A glob of the tool's name.
+    #[param(nullable = false)]
+    tool: Option<String>,
+    /// The server that the tool belongs to.
+    #[param(nullable = false)]
+    server: Option<String>,
+    /// Who asked.
+    #[param(nullable = false)]
+    caller: Option<String>,
+    /// Only calls that failed.
+    #[serde(default, deserialize_with = "flag")]
+    #[param(required = false)]
+    failed: bool,
+    /// Only calls whose outcome nobody knows.
+    #[serde(default, deserialize_with = "flag")]
+    #[param(required = false)]
+    unknown: bool,
+    /// Only calls that took longer: a duration, or `true` for what the executor warns about.
+    #[serde(default, deserialize_with = "slow")]
+    #[param(value_type = Option<String>, nullable = false)]
+    slow: Option<Slow>,
+    /// Only calls since then: a time, or a duration such as `1h` before now.
+    #[serde(default, deserialize_with = "read")]
+    #[param(value_type = Option<String>, nullable = false)]
+    since: Option<Moment>,
+    /// Only calls until then.
+    #[serde(default, deserialize_with = "read")]
+    #[param(value_type = Option<String>, nullable = false)]
+    until: Option<Moment>,
+    /// How many calls are shown; 100 where it is not said.
+    #[param(minimum = 0, maximum = 10_000, nullable = false)]
+    pub(super) limit: Option<usize>,
+    /// The last call of the page before.
+    #[param(value_type = Option<String>, nullable = false)]
+    after: Option<CallId>,
+}
+
+/// What counts as slow.
+#[derive(Debug)]
+enum Slow {
+    /// What the executor warns about.
+    AsSet,
+    Over(HumanDuration),
+}
+
+impl Asked {
+    /// The filter as the store takes it.
+    pub(super) fn filter(self, slow: HumanDuration) -> Filter {
+        Filter {
+            tool: self.tool,
+            server: self.server,
+            caller: self.caller,
+            failed: self.failed,
+            unknown: self.unknown,
+            slower_than: self.slow.map(|asked| match asked {
+                Slow::AsSet => slow.0,
+                Slow::Over(limit) => limit.0,
+            }),
+            since: self.since.map(|moment| moment.0),
+            until: self.until.map(|moment| moment.0),
+            after: self.after,
+            ..Filter::default()
+        }
+    }
+}
+
+/// `failed`, `failed=true` or `failed=1`.
+fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "" | "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        other => Err(D::Error::custom(format_args!("`{other}` is neither true nor false"))),
+    }
+}
+
+/// `slow`, or `slow=5s`.
+fn slow<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Slow>, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "" | "true" => Ok(Some(Slow::AsSet)),
+        limit => limit.parse().map(|limit| Some(Slow::Over(limit))).map_err(D::Error::custom),
+    }
+}
+
+fn read<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+}

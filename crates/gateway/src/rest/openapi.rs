@@ -1,0 +1,95 @@
+//! `/openapi.json`: every route, and every tool that the caller may see as an operation of its own.
+//!
+//! The routes are documented where they are served; here they are put together.
+
+mod schema;
+mod tools;
+pub(crate) mod words;
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
+
+use axum::{Extension, Json, extract::State};
+use serde_json::{Value, json};
+use utoipa::{
+    Modify, OpenApi,
+    openapi::security::{Http, HttpAuthScheme, SecurityScheme},
+};
+
+use crate::{Caller, gateway::Parts, openai, rest};
+use words::Refused;
+
+/// What the code says of the routes.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Switchboard",
+        description = "One safe, fast executor for the tools that AI models call. Every tool is an operation of its own."
+    ),
+    paths(
+        rest::tools::list,
+        rest::tools::show,
+        rest::call::call,
+        rest::calls::list,
+        rest::calls::show,
+        rest::events::stream,
+        rest::health,
+        rest::ready,
+        rest::metrics,
+        document,
+        openai::complete,
+        openai::list,
+        openai::show,
+    ),
+    components(schemas(words::Success)),
+    modifiers(&Bearer),
+    security((), ("bearer" = [])),
+    tags(
+        (name = "tools", description = "Tools, and calls of them"),
+        (name = "chat", description = "Chat completions as OpenAI's clients speak them, with tools run here"),
+        (name = "watch", description = "What happens, and how we are"),
+    )
+)]
+struct Document;
+
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let mut bearer = Http::new(HttpAuthScheme::Bearer);
+        bearer.description = Some(
+            "A token of `switchboard token new`; on loopback none is needed by default".to_owned(),
+        );
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
+}
+
+/// The routes, which are the same for everybody.
+static ROUTES: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(Document::openapi()).unwrap_or_default());
+
+/// This document: with the tools that the caller may see.
+#[utoipa::path(
+    get, path = "/openapi.json", operation_id = "openapi", tag = "watch",
+    responses((status = 200, description = "An OpenAPI 3.1 document", body = Object), Refused)
+)]
+pub(crate) async fn document(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+) -> Json<Value> {
+    let mut document = ROUTES.clone();
+    let models: Vec<Cow<'_, str>> = parts.models.names().map(Into::into).collect();
+    if !models.is_empty()
+        && let Some(model) =
+            document.pointer_mut("/components/schemas/ChatRequest/properties/model")
+    {
+        model["enum"] = json!(models);
+    }
+    let mut all = parts.executor.tools().all();
+    all.retain(|tool| caller.may_see(tool.name()));
+    tools::add(&mut document, &all);
+    Json(document)
+}

@@ -1,0 +1,167 @@
+//! The words that several routes share: the envelope, refusals, kinds of failures.
+
+use serde_json::{Value, json};
+use switchboard_toolcall::ErrorKind;
+use utoipa::{
+    IntoResponses, ToSchema,
+    openapi::{
+        Object,
+        schema::{ObjectBuilder, Type},
+    },
+};
+
+/// A call that succeeded.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what the toolcall crate writes")]
+pub(crate) struct Success {
+    /// Always true.
+    #[schema(schema_with = yes)]
+    success: bool,
+    /// What the tool answered.
+    result: Value,
+    tool_name: String,
+    execution_time_ms: f64,
+    call_id: String,
+    /// Whether the result was cut; the whole is then the first artifact.
+    #[schema(required = false)]
+    truncated: bool,
+    #[schema(required = false)]
+    artifacts: Vec<Artifact>,
+    /// The answer of an earlier call with the same idempotency key.
+    #[schema(required = false)]
+    replayed: bool,
+    /// An answer that was kept.
+    #[schema(required = false)]
+    cached: bool,
+    /// The answer of an identical call that was under way.
+    #[schema(required = false)]
+    shared: bool,
+    /// The MCP server that ran it.
+    #[schema(required = false)]
+    server: String,
+}
+
+/// What is kept beside a result; the tool `read_result` reads it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what the toolcall crate writes")]
+pub(crate) struct Artifact {
+    id: String,
+    /// `text`, `image`, `audio` or `blob`.
+    kind: String,
+    media_type: String,
+    size: u64,
+}
+
+/// A request or a call that failed. What was called says more: `tool_name`, `execution_time_ms`, `call_id`.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what the toolcall crate and refusals write")]
+pub(crate) struct Failed {
+    /// Always false.
+    #[schema(schema_with = no)]
+    success: bool,
+    /// What went wrong, and the way out.
+    error: String,
+    #[schema(schema_with = kinds)]
+    error_kind: String,
+    #[schema(required = false)]
+    tool_name: String,
+    #[schema(required = false)]
+    execution_time_ms: f64,
+    #[schema(required = false)]
+    call_id: String,
+    /// What may help.
+    #[schema(required = false)]
+    hint: String,
+    #[schema(required = false)]
+    server: String,
+}
+
+fn yes() -> Object {
+    ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).build()
+}
+
+fn no() -> Object {
+    ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([false])).build()
+}
+
+/// The kinds of failures, and the one that only a request can have.
+fn kinds() -> Object {
+    let kinds = ErrorKind::ALL.iter().map(|kind| kind.code()).chain(["unauthorized"]);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(kinds)).build()
+}
+
+/// How a call in the records ended, or that it did not yet.
+pub(crate) fn outcomes() -> Object {
+    let kinds = ErrorKind::ALL.iter().map(|kind| kind.code());
+    let outcomes = ["ok", "running"].into_iter().chain(kinds);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(outcomes)).build()
+}
+
+/// The kind of failure of a call that failed.
+pub(crate) fn kind_or_none() -> Object {
+    let kinds = ErrorKind::ALL.iter().map(|kind| json!(kind.code())).chain([Value::Null]);
+    ObjectBuilder::new()
+        .schema_type(utoipa::openapi::schema::SchemaType::from_iter([Type::String, Type::Null]))
+        .enum_values(Some(kinds))
+        .build()
+}
+
+/// Why a request is not let in.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "describes refusals")]
+pub(crate) enum Refused {
+    /// There is no token, or nobody knows it
+    #[response(status = 401)]
+    Unauthorized(Failed),
+    /// A page or a host that is not ours
+    #[response(status = 403)]
+    Forbidden(Failed),
+    /// The token's share is used up; `Retry-After` says until when
+    #[response(status = 429)]
+    TooMany(Failed),
+}
+
+/// Every ending of a call (SPEC §13).
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "describes endings")]
+pub(crate) enum Endings {
+    /// The tool answered
+    #[response(status = 200)]
+    Answered(Success),
+    /// The request is wrong: a header, or a body that is no JSON object
+    #[response(status = 400)]
+    Wrong(Failed),
+    /// There is no token, or nobody knows it
+    #[response(status = 401)]
+    Unauthorized(Failed),
+    /// The policy denied the call, or it comes from a page or a host that is not ours
+    #[response(status = 403)]
+    Denied(Failed),
+    /// There is no such tool, or no such server
+    #[response(status = 404)]
+    NotFound(Failed),
+    /// The request is too large
+    #[response(status = 413)]
+    TooLarge(Failed),
+    /// The arguments do not match the tool's schema
+    #[response(status = 422)]
+    Invalid(Failed),
+    /// The token's share is used up; `Retry-After` says until when
+    #[response(status = 429)]
+    TooMany(Failed),
+    /// The call was cancelled
+    #[response(status = 499)]
+    Cancelled(Failed),
+    /// Something of ours is broken, or nobody knows what became of the call
+    #[response(status = 500)]
+    Internal(Failed),
+    /// The tool failed
+    #[response(status = 502)]
+    ToolFailed(Failed),
+    /// The tool cannot be reached, or too many calls wait
+    #[response(status = 503)]
+    Unavailable(Failed),
+    /// The call took too long; side effects may have happened
+    #[response(status = 504)]
+    TimedOut(Failed),
+}

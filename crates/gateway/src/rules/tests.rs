@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use serde_json::json;
+use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor};
+use switchboard_testkit::Fake;
+use switchboard_toolcall::ToolCall;
+
+use super::*;
+
+fn rules(allow_if: &[&str], deny_if: &[&str]) -> Result<RuleSet<RulePolicy>, RuleError> {
+    let owned = |rules: &[&str]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let config = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
+    RuleSet::new(&owned(allow_if), &owned(deny_if), RulePolicy::new(config).unwrap())
+}
+
+/// What is wrong with a call of `tool`, by somebody with these claims.
+async fn check(
+    rules: RuleSet<RulePolicy>,
+    tool: &str,
+    args: Value,
+    claims: Option<Value>,
+) -> Option<String> {
+    let executor = ToolExecutor::builder().policy(rules).build();
+    for tool in [Fake::echoes("look").read_only(), Fake::echoes("act"), Fake::echoes("forbidden")] {
+        executor.tools().add(tool).unwrap();
+    }
+    let cx = CallContext {
+        caller: Some("ada".into()),
+        claims: claims.map(Arc::new),
+        ..CallContext::default()
+    };
+    let Value::Object(args) = args else { panic!("arguments are an object") };
+    let result = executor.execute(ToolCall::new(tool, args), &cx).await;
+    (!result.is_success()).then(|| result.text())
+}
+
+// GW-2
+#[tokio::test]
+async fn claims_names_and_arguments_decide() {
+    let home = || Some(json!({"team": "home", "roles": ["a", "b"], "level": 3}));
+    let cases = [
+        ("claims.team == 'home' && tool.startsWith('a')", true),
+        ("claims.team == 'office'", false),
+        ("'b' in claims.roles && claims.roles.exists(role, role == 'a')", true),
+        ("claims.level >= 3 && claims.level < 3.5", true),
+        ("caller == 'ada' && server == '' && !read_only", true),
+        ("args.level <= 50 && args.nested.list[1] == 2.5", true),
+        ("args.level > 50", false),
+        ("type(args.level) == int", true),
+        ("tool.matches('^(act|look)$')", true),
+        ("args.level", false),
+        ("claims.nothing == 1", false),
+    ];
+    for (rule, allows) in cases {
+        let args = || json!({"level": 50, "nested": {"list": [1, 2.5]}});
+        let allowed = check(rules(&[rule], &[]).unwrap(), "act", args(), home()).await;
+        assert_eq!(allowed.is_none(), allows, "allow_if {rule}: {allowed:?}");
+        // What is not plainly false denies.
+        let denied = check(rules(&[], &[rule]).unwrap(), "act", args(), home()).await;
+        let is_false = ["claims.team == 'office'", "args.level > 50"].contains(&rule);
+        assert_eq!(denied.is_none(), is_false, "deny_if {rule}: {denied:?}");
+    }
+}
+
+#[tokio::test]
+async fn deny_is_stronger_and_the_other_policy_still_holds() {
+    let both = rules(&["true"], &["tool == 'act'"]).unwrap();
+    let text = check(both, "act", json!({}), None).await.unwrap();
+    assert_eq!(text, "Tool 'act' is denied by policy: deny_if \"tool == 'act'\"");
+    let all = rules(&["true"], &[]).unwrap();
+    let text = check(all, "forbidden", json!({}), None).await.unwrap();
+    assert!(text.contains("deny \"forbidden\""), "{text}");
+    let either = rules(&["claims.team == 'home'", "read_only"], &[]).unwrap();
+    assert_eq!(check(either, "look", json!({}), None).await, None, "no claims, but only reading");
+    let none = rules(&["has(claims.team)"], &[]).unwrap();
+    let text = check(none, "act", json!({}), None).await.unwrap();
+    assert!(text.contains("no expression in allow_if"), "{text}");
+    let unclear = rules(&[], &["claims.team == 'guest'"]).unwrap();
+    let text = check(unclear, "act", json!({}), None).await.unwrap();
+    assert!(text.contains("cannot be answered") && text.contains("team"), "{text}");
+}
+
+#[test]
+fn what_does_not_compile_is_told_at_the_start() {
+    for (rule, word) in [
+        ("claims.team ==", "is not an expression"),
+        ("claim.team == 'home'", "`claim`"),
+        ("args.all(x, x > y)", "`y`"),
+        ("startWith(tool, 'a')", "`startWith`"),
+    ] {
+        let error = rules(&[], &[rule]).err().unwrap_or_else(|| panic!("{rule}")).to_string();
+        assert!(error.contains(word) && error.contains(rule), "{error}");
+        assert!(error.contains("deny_if"), "{error}");
+    }
+}
+
+#[test]
+fn the_examples_of_the_manual_are_read() {
+    #[derive(serde::Deserialize)]
+    struct File {
+        serve: crate::Config,
+    }
+    let manual = include_str!("../../../../docs/gateway.md");
+    let blocks = manual.split("```").skip(1).step_by(2);
+    let blocks: Vec<_> = blocks.filter_map(|block| block.strip_prefix("toml\n")).collect();
+    assert_eq!(blocks.len(), 3);
+    for block in blocks {
+        let File { serve } = toml::from_str(block).unwrap_or_else(|error| panic!("{error}"));
+        let compiled = RuleSet::new(&serve.allow_if, &serve.deny_if, RulePolicy::default());
+        assert!(compiled.is_ok(), "{:?}", compiled.err());
+    }
+}

@@ -1,0 +1,97 @@
+//! What was called, from the store and from memory alike (SPEC RC-2).
+
+use serde_json::{Value, json};
+
+use crate::{House, answer};
+
+/// The tools of the calls that a question finds.
+async fn tools(house: &House, question: &str) -> Vec<String> {
+    let (status, calls) = answer(house.get(&format!("/api/calls{question}"))).await;
+    assert_eq!(status, 200, "{question}: {calls}");
+    let tools = calls.as_array().unwrap().iter().map(|call| call["tool"].as_str().unwrap());
+    tools.map(str::to_owned).collect()
+}
+
+async fn with_calls(house: House) -> House {
+    answer(house.call("echo", &json!({"password": "secret"}))).await;
+    answer(house.call("wait", &json!({"secs": 0}))).await;
+    answer(house.call("fails", &json!({}))).await;
+    answer(house.call("weather", &json!({"city": "Rome"}))).await;
+    house
+}
+
+// RC-2
+#[tokio::test]
+async fn every_filter_works_with_and_without_a_store() {
+    for house in [House::start().await, House::recording().await] {
+        let house = with_calls(house).await;
+        for (question, expected) in [
+            ("", &["weather", "fails", "wait", "echo"][..]),
+            ("?limit=1", &["weather"]),
+            ("?tool=w*", &["weather", "wait"]),
+            ("?failed", &["fails"]),
+            ("?failed=true&tool=w*", &[]),
+            ("?failed=false&limit=2", &["weather", "fails"]),
+            ("?unknown=1", &[]),
+            ("?server=time", &[]),
+            ("?caller=nobody", &[]),
+            ("?slow", &[]),
+            ("?slow=1h", &[]),
+            ("?since=1h&until=2099-01-01T00:00:00Z", &["weather", "fails", "wait", "echo"]),
+            ("?until=1h", &[]),
+        ] {
+            assert_eq!(tools(&house, question).await, expected, "{question}");
+        }
+        assert_eq!(tools(&house, "?slow=0ms").await.len(), 4);
+        let (_, calls) = answer(house.get("/api/calls?limit=2")).await;
+        let after = calls[1]["id"].as_str().unwrap();
+        assert_eq!(tools(&house, &format!("?after={after}")).await, ["wait", "echo"]);
+    }
+}
+
+#[tokio::test]
+async fn one_call_is_shown_to_those_who_may_see_its_tool() {
+    for (house, has_result) in [(House::start().await, false), (House::recording().await, true)] {
+        let (_, envelope) = answer(house.call("weather", &json!({"city": "Rome"}))).await;
+        let path = format!("/api/calls/{}", envelope["call_id"].as_str().unwrap());
+        let (status, call) = answer(house.get(&path)).await;
+        assert_eq!((status, &call["tool"]), (200, &json!("weather")), "{call}");
+        assert_eq!(call["arguments"], json!({"city": "Rome"}));
+        let result = if has_result { json!({"temp": 21}) } else { Value::Null };
+        assert_eq!(call["result"], result);
+        let token = house.token("agent-7", &["ech*"]);
+        let (status, refusal) = answer(house.get(&path).bearer_auth(&token)).await;
+        assert_eq!((status, &refusal["error_kind"]), (404, &json!("not_found")));
+        let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
+        assert_eq!(calls, json!([]));
+        for nobody in ["01J00000000000000000000000", "nonsense"] {
+            let (status, body) = answer(house.get(&format!("/api/calls/{nobody}"))).await;
+            assert_eq!(
+                (status, &body["error"]),
+                (404, &json!(format!("Call '{nobody}' not found")))
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_makes_no_sense_is_told_why() {
+    let house = House::recording().await;
+    for (question, says) in [
+        ("?since=yesterday", "`yesterday` is no time"),
+        ("?slow=long", "`long` is not a duration"),
+        ("?failed=maybe", "`maybe` is neither true nor false"),
+        ("?limit=-1", "invalid digit"),
+        ("?after=me", "after"),
+        ("?tol=x", "tol"),
+    ] {
+        let (status, body) = answer(house.get(&format!("/api/calls{question}"))).await;
+        assert_eq!((status, &body["error_kind"]), (400, &json!("invalid_parameters")), "{body}");
+        assert!(body["error"].as_str().unwrap().contains(says), "{question}: {body}");
+    }
+    for house in [house, House::start().await] {
+        answer(house.call("echo", &json!({}))).await;
+        let (status, body) = answer(house.get("/api/calls?tool=a%5B")).await;
+        assert_eq!((status, &body["error"]), (400, &json!("`a[` is not a glob")), "{body}");
+    }
+}

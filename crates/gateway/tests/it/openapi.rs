@@ -1,0 +1,104 @@
+//! `/openapi.json`: every route and every tool, as far as the caller may see them.
+
+use serde_json::{Value, json};
+use switchboard_testkit::Fake;
+
+use crate::{House, answer};
+
+/// The document as somebody with this token gets it.
+async fn document(house: &House, token: Option<&str>) -> Value {
+    let request = house.get("/openapi.json");
+    let request = match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
+    let (status, document) = answer(request).await;
+    assert_eq!(status, 200);
+    document
+}
+
+fn paths(document: &Value) -> Vec<&String> {
+    document["paths"].as_object().unwrap().keys().collect()
+}
+
+// GW-1
+#[tokio::test]
+async fn every_route_is_documented() {
+    let house = House::start().await;
+    let document = document(&house, None).await;
+    let expected = [
+        "/api/tools",
+        "/api/tools/{name}",
+        "/api/tools/{name}/call",
+        "/api/calls",
+        "/api/events",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        "/v1/chat/completions",
+        "/v1/models",
+        "/v1/models/{model}",
+    ];
+    assert_eq!(paths(&document)[..expected.len()], expected);
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let path = path.replace("{name}", "echo").replace("{model}", "parrot");
+        for (method, operation) in operations.as_object().unwrap() {
+            let method = method.to_uppercase().parse().unwrap();
+            let response = house.client.request(method, house.url(&path)).send().await.unwrap();
+            let status = response.status().as_str().to_owned();
+            assert!(operation["responses"].get(&status).is_some(), "{path}: {status}");
+            assert_ne!((status.as_str(), path.as_str()), ("404", path.as_str()));
+        }
+    }
+    let model = &document["components"]["schemas"]["ChatRequest"]["properties"]["model"];
+    assert_eq!(model["enum"], json!(["parrot", "shy", "keyless"]));
+}
+
+// GW-1
+#[tokio::test]
+async fn every_tool_is_an_operation() {
+    let house = House::start().await;
+    for name in ["k/{1}", "k__1_"] {
+        house.executor.tools().add(Fake::echoes(name)).unwrap();
+    }
+    let document = document(&house, None).await;
+    let weather = &document["paths"]["/api/tools/weather/call"]["post"];
+    assert_eq!(weather["operationId"], "call_tool_weather");
+    let body = &weather["requestBody"];
+    let schema = "#/components/schemas/call_tool_weather.arguments";
+    assert_eq!(
+        (&body["required"], &body["content"]["application/json"]["schema"]["$ref"]),
+        (&json!(true), &json!(schema))
+    );
+    let arguments = &document["components"]["schemas"]["call_tool_weather.arguments"];
+    assert_eq!(arguments["required"], json!(["city"]));
+    let statuses: Vec<_> = weather["responses"].as_object().unwrap().keys().collect();
+    let expected =
+        ["200", "400", "401", "403", "404", "413", "422", "429", "499", "500", "502", "503", "504"];
+    assert_eq!(statuses, expected);
+    let headers: Vec<_> =
+        weather["parameters"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(headers, ["Idempotency-Key", "X-Timeout"]);
+    assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+    // Names that look alike once they are plain.
+    let id = |path: &str| &document["paths"][path]["post"]["operationId"];
+    assert_eq!(id("/api/tools/k%2F%7B1%7D/call"), "call_tool_k__1_");
+    assert_eq!(id("/api/tools/k__1_/call"), "call_tool_k__1__2");
+    let call = house.client.post(house.url("/api/tools/k%2F%7B1%7D/call"));
+    assert_eq!(answer(call.json(&json!({"a": 1}))).await.1["result"], json!({"a": 1}));
+}
+
+// GW-2
+#[tokio::test]
+async fn hidden_tools_are_not_documented() {
+    let house = House::start().await;
+    let token = house.token("agent", &["e*"]);
+    let document = document(&house, Some(&token)).await;
+    let tools: Vec<_> = paths(&document)
+        .into_iter()
+        .filter_map(|path| path.strip_prefix("/api/tools/")?.strip_suffix("/call"))
+        .collect();
+    assert_eq!(tools, ["{name}", "echo"]);
+    assert!(!document.to_string().contains("weather"));
+}

@@ -1,0 +1,68 @@
+//! Real clients against a gateway: OpenAI's own, LangChain's, and what reads `/openapi.json`.
+//!
+//! `cargo xtask test` installs them and says where they are. One that is not there fails its test; none is skipped.
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod house;
+
+use house::House;
+
+/// What a Python program prints, line by line.
+async fn python(house: &House, file: &str) -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real");
+    let output = house.run("python", &[&format!("{folder}/{file}")]).await;
+    output.lines().map(str::to_owned).collect()
+}
+
+// GW-1
+#[tokio::test(flavor = "multi_thread")]
+async fn openais_own_client() {
+    let house = House::start().await;
+    let expected = [
+        "models: parrot",
+        "answer: I heard {\"n\":1} (stop, 30 tokens)",
+        "stream: Let me see | I heard {\"n\":2} (stop, 30 tokens)",
+        "own: get_weather {\"city\":\"Oslo\"} (tool_calls)",
+        "own answer: I heard rain and {\"n\":3}",
+        "own stream: get_weather {\"city\":\"Oslo\"} (tool_calls)",
+        "unknown model: 404 model_not_found",
+        "bad request: 400 n",
+        "failure: 502, tools run: 1",
+        "failure in the stream: it burns",
+        "parsed: city='Oslo'",
+        "async: I heard you",
+    ];
+    assert_eq!(python(&house, "openai_client.py").await, expected);
+}
+
+// GW-1
+#[tokio::test(flavor = "multi_thread")]
+async fn langchains_client() {
+    let house = House::start().await;
+    let expected = [
+        "invoke: I heard {\"n\":1} (30 tokens)",
+        "stream: Let me see | I heard {\"n\":2} (30 tokens)",
+        "own: get_weather {'city': 'Oslo'}",
+        "own answer: I heard rain in Oslo and {\"n\":3}",
+        "structured: {'city': 'Oslo'}",
+    ];
+    assert_eq!(python(&house, "langchain_client.py").await, expected);
+}
+
+// GW-1
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_is_valid() {
+    let house = House::start().await;
+    assert_eq!(python(&house, "validate_document.py").await, ["valid: 3.1.0, 20 operations"]);
+}
+
+// GW-1
+#[tokio::test(flavor = "multi_thread")]
+async fn schemathesis_finds_nothing() {
+    let house = House::start().await;
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/schemathesis.toml");
+    let document = format!("{}/openapi.json", house.url);
+    let args = ["--config-file", config, "run", &document, "--checks", "all", "--no-color"];
+    let output = house.run("schemathesis", &args).await;
+    assert!(output.contains("Tested: 18"), "{output}");
+}

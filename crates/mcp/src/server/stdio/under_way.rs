@@ -1,0 +1,62 @@
+//! Requests of a pipe that stand alone, so that they can be cancelled by their ids.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+/// Requests that stand alone, so that they can be cancelled.
+#[derive(Default)]
+pub(super) struct UnderWay(Mutex<HashMap<Box<str>, (CancellationToken, bool)>>);
+
+impl UnderWay {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, (CancellationToken, bool)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn begin(self: &Arc<Self>, id: &RawValue, listens: bool) -> Begun {
+        let (key, cancel): (Box<str>, _) = (id.get().into(), CancellationToken::new());
+        self.lock().insert(key.clone(), (cancel.clone(), listens));
+        Begun { under_way: self.clone(), key, cancel }
+    }
+
+    pub(super) fn take(&self, method: &str, params: Option<&RawValue>) {
+        #[derive(serde::Deserialize)]
+        struct Params<'a> {
+            #[serde(rename = "requestId", borrow)]
+            id: &'a RawValue,
+        }
+        let params = params.map_or("{}", RawValue::get);
+        if let ("notifications/cancelled", Ok(Params { id })) =
+            (method, serde_json::from_str(params))
+            && let Some((cancel, _)) = self.lock().get(id.get())
+        {
+            cancel.cancel();
+        }
+    }
+
+    /// What only listens would never end by itself.
+    pub(super) fn stop_listening(&self) {
+        for (cancel, listens) in self.lock().values() {
+            if *listens {
+                cancel.cancel();
+            }
+        }
+    }
+}
+
+/// A request under way.
+pub(super) struct Begun {
+    under_way: Arc<UnderWay>,
+    key: Box<str>,
+    pub(super) cancel: CancellationToken,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.under_way.lock().remove(&self.key);
+    }
+}

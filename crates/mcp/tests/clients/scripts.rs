@@ -1,0 +1,56 @@
+//! The official Python and TypeScript SDKs, in each of their modes.
+
+use serde_json::{Value, json};
+
+use crate::gateway::{Listening, PACKAGE, command, node, part, run};
+
+const MODES: [(&str, &str); 3] =
+    [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")];
+
+/// Runs a client in each mode, over HTTP and stdio, before a server of each era.
+fn converses(program: &str, first: &[String]) {
+    for upstream in ["legacy", "modern"] {
+        let gateway = Listening::before(upstream);
+        for (mode, version) in MODES {
+            for target in [vec![gateway.url.clone()], command(upstream)] {
+                let mut args = first.to_vec();
+                args.push(mode.to_owned());
+                args.extend(target);
+                let said = run(program, &args);
+                let seen: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+                let steps: Vec<_> =
+                    seen["progress"].as_array().unwrap().iter().map(Value::as_f64).collect();
+                assert_eq!(steps, [Some(0.0), Some(50.0), Some(100.0)]);
+                let mut seen = seen;
+                seen["progress"] = Value::Null;
+                let asked =
+                    r#"User response: action=accept, content={"username":"who","email":"a@b"}"#;
+                let expected = json!({
+                    "version": version,
+                    "tools": ["test_simple_text", "test_image_content"],
+                    "text": "This is a simple text response for testing.",
+                    "progress": null,
+                    "failed": true,
+                    "asked": asked,
+                    "resource": "This is the content of the static text resource.",
+                    "prompt": "This is a simple prompt for testing.",
+                });
+                assert_eq!(seen, expected, "{mode} before {upstream}");
+            }
+        }
+    }
+}
+
+// GW-1, GW-3
+#[test]
+fn the_python_sdk() {
+    let script = format!("{PACKAGE}/tests/clients/client.py");
+    converses(&part("mcp-python/venv/bin/python"), &[script]);
+}
+
+// GW-1, GW-3
+#[test]
+fn the_typescript_sdk() {
+    let script = format!("{PACKAGE}/tests/clients/client.mjs");
+    converses(&node(), &[script, part("mcp-clients/node_modules")]);
+}

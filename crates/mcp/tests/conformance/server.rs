@@ -1,0 +1,92 @@
+//! The suite against our server: both revisions, in front of an upstream of either era.
+//!
+//! `examples/gateway.rs` stands between the suite and `upstream.mjs`, which has the names that the suite wants.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::json;
+
+use crate::{PACKAGE, example, one_at_a_time, part, text};
+
+// GW-1
+#[test]
+fn revision_2025_11_25_before_an_old_server() {
+    passes("2025-11-25", "legacy", 30);
+}
+
+// GW-1
+#[test]
+fn revision_2025_11_25_before_a_new_server() {
+    passes("2025-11-25", "modern", 30);
+}
+
+// GW-1
+#[test]
+fn revision_2026_07_28_before_an_old_server() {
+    passes("2026-07-28", "legacy", 37);
+}
+
+// GW-1
+#[test]
+fn revision_2026_07_28_before_a_new_server() {
+    passes("2026-07-28", "modern", 37);
+}
+
+/// Runs what the revision requires of servers; `scored` is how many scenarios that are.
+fn passes(revision: &str, upstream: &str, scored: usize) {
+    let _alone = one_at_a_time();
+    let gateway = Gateway::before(upstream);
+    let expected = format!("tests/conformance/expected-failures-{upstream}-upstream.yml");
+    let output = Command::new(part("mcp-node/node_modules/.bin/node"))
+        .arg(part("mcp-node/node_modules/.bin/conformance"))
+        .args(["server", "--url", &gateway.url, "--requirements", revision])
+        .arg("--expected-failures")
+        .arg(Path::new(PACKAGE).join(expected))
+        .output()
+        .unwrap();
+    let (told, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{told}\n{errors}");
+    let summary = told.split("=== SUMMARY ===").nth(1).expect("no summary");
+    let lines = summary.lines().take_while(|line| !line.starts_with("Total"));
+    let ran = lines.filter(|line| line.starts_with(['✓', '✗'])).count();
+    assert!(ran >= scored, "{ran} of {scored} scenarios ran: {told}");
+}
+
+/// A gateway that runs until it is dropped.
+struct Gateway {
+    child: Child,
+    url: String,
+}
+
+impl Gateway {
+    fn before(upstream: &str) -> Self {
+        let script = format!("{PACKAGE}/tests/conformance/upstream.mjs");
+        let servers = json!({"suite": {
+            "command": part("mcp-node/node_modules/.bin/node"),
+            "args": [script, upstream],
+            // The suite knows its names, and sends what its schemas forbid.
+            "prefix": "",
+            "validate": false,
+        }});
+        let mut child = Command::new(example("gateway"))
+            .args(["--http", "0", "--servers", &servers.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Self { child, url: url.trim().to_owned() }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}

@@ -1,0 +1,70 @@
+//! Reads a stream that was kept somewhere, as if it came from a provider: for benchmarks, and to look at recordings.
+
+use serde_json::json;
+
+use crate::{
+    ModelError, Provider, Request, Turn, anthropic,
+    exchange::{How, Reader, Stream},
+    lower,
+    model::Events,
+    ollama, openai,
+    sink::Sink,
+    turn,
+};
+
+/// The turn that these pieces of a streamed answer become. Leaked calls are recovered, as clients do by default.
+///
+/// # Errors
+/// As a client's: the pieces end too early, are not the provider's protocol, or say that the provider failed.
+pub fn read<'p>(
+    provider: Provider,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+    request: &Request<'_>,
+    events: Events<'_>,
+) -> Result<Turn, ModelError> {
+    match provider {
+        Provider::Anthropic => run::<anthropic::Answer>(provider, pieces, request, events),
+        Provider::OpenAi => run::<openai::Answer>(provider, pieces, request, events),
+        Provider::Ollama => run::<ollama::Answer>(provider, pieces, request, events),
+    }
+}
+
+fn run<'p, R: Reader>(
+    provider: Provider,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+    request: &Request<'_>,
+    events: Events<'_>,
+) -> Result<Turn, ModelError> {
+    let how = How { provider, recover_calls: provider != Provider::Anthropic };
+    let lowered = lower::tools(provider, &request.tools);
+    let wary = turn::is_wary(request, how.recover_calls);
+    let mut sink = Sink::new(events, &lowered.names, true, wary);
+    let mut reader = R::new(request, &json!({"options": {}}));
+    let mut stream = Stream::new(R::FRAMING);
+    for piece in pieces.into_iter().map(Some).chain([None]) {
+        if stream.take(piece, &mut reader, &mut sink)? {
+            break;
+        }
+    }
+    how.complete(reader, request, &lowered, &mut sink)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FailureKind, Message};
+
+    #[test]
+    fn a_kept_stream_is_read_as_it_came() {
+        let messages = [Message::User("x".into())];
+        let read = |text: &str| {
+            let pieces = text.as_bytes().chunks(5);
+            read(Provider::Ollama, pieces, &Request::new(&messages), &|_| {})
+        };
+        let text = include_str!("../tests/recordings/chat-tool-stream.ndjson");
+        let turn = read(text).unwrap();
+        assert_eq!(turn.message.tool_calls[0].name, "get_weather");
+        let half = &text[..text.len() / 2];
+        assert_eq!(read(half).unwrap_err().kind, FailureKind::Cut);
+    }
+}

@@ -1,0 +1,72 @@
+//! Questions of a tool's, during which its time does not pass.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_toolcall::{BoxFuture, ToolError, WayBack};
+
+use super::Alive;
+
+/// The way back, noting while something is asked.
+pub(super) fn ask_through(back: &Arc<dyn WayBack>, alive: &Arc<Alive>) -> Arc<dyn WayBack> {
+    Arc::new(Patient { back: back.clone(), alive: alive.clone() })
+}
+
+#[derive(Debug)]
+struct Patient {
+    back: Arc<dyn WayBack>,
+    alive: Arc<Alive>,
+}
+
+impl WayBack for Patient {
+    fn takes(&self) -> Value {
+        self.back.takes()
+    }
+
+    fn ask(
+        &self,
+        questions: Map<String, Value>,
+    ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+        Box::pin(async move {
+            let _asking = Asking::begin(&self.alive);
+            self.back.ask(questions).await
+        })
+    }
+
+    fn notes(&self) -> Map<String, Value> {
+        self.back.notes()
+    }
+
+    fn hears(&self) -> Option<&'static str> {
+        self.back.hears()
+    }
+
+    fn say(&self, line: &RawValue) {
+        self.back.say(line);
+    }
+
+    fn caller(&self) -> Option<&Arc<str>> {
+        self.back.caller()
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        self.back.session()
+    }
+}
+
+/// A question that is unanswered.
+struct Asking<'a>(&'a Alive);
+
+impl<'a> Asking<'a> {
+    fn begin(alive: &'a Alive) -> Self {
+        alive.asking.fetch_add(1, Ordering::AcqRel);
+        Self(alive)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::AcqRel);
+        self.0.bell.notify_one();
+    }
+}
