@@ -3,10 +3,10 @@
 use std::{borrow::Cow, sync::Arc};
 
 use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, Usage};
-use switchboard_runtime::{RegisteredTool, ToolExecutor};
-use switchboard_toolcall::{CallContext, CallId, ToolSpec};
+use switchboard_runtime::{RegisteredTool, ToolExecutor, Work};
+use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolSpec};
 
-use crate::{Config, Conversation, Events, Globs, run::Run};
+use crate::{Config, Conversation, Events, Globs, run::Run, trace::Traced};
 
 /// Asks a model, runs its calls and asks again. Cheap to clone.
 #[derive(Clone)]
@@ -52,6 +52,17 @@ pub struct Outcome {
     pub usage: Usage,
     /// How the model failed, where it did.
     pub error: Option<ModelError>,
+}
+
+impl Outcome {
+    /// The stable code of what went wrong, where something did.
+    fn failure(&self) -> Option<&'static str> {
+        match (self.stop, &self.error) {
+            (Stopped::Cancelled, _) => Some(ErrorKind::Cancelled.code()),
+            (_, Some(error)) => Some(error.kind.code()),
+            _ => None,
+        }
+    }
 }
 
 /// Why the loop stopped (ML-4).
@@ -122,10 +133,13 @@ impl Agent {
         events: &Events,
         cx: &CallContext,
     ) -> Outcome {
+        let traced = Traced::begin(self, cx.trace.as_ref());
+        let mut cx = CallContext { trace: traced.place(), ..cx.clone() };
         // The calls of a run belong together, in the records too.
-        let mut cx = cx.clone();
         cx.conversation.get_or_insert_with(|| CallId::generate().to_string().into());
-        Run::new(self, events, &cx).finish(conversation).await
+        let outcome = Run::new(self, events, &cx).finish(conversation).await;
+        traced.end(Work::Run, outcome.usage, outcome.failure(), cx.conversation.as_deref());
+        outcome
     }
 
     /// Whether one of our tools is on offer under this name.

@@ -10,6 +10,7 @@ mod run;
 mod plan;
 mod calls;
 mod repeats;
+mod trace;
 pub mod event;
 pub mod config;
 pub mod globs;

@@ -10,8 +10,8 @@ use serde_json::Value;
 use switchboard_models::{
     AiMessage, FailureKind, Message, ModelError, Request, StopReason, ToolChoice, Turn, Usage,
 };
-use switchboard_runtime::validate::Check;
-use switchboard_toolcall::{CallContext, CancellationToken};
+use switchboard_runtime::{Work, validate::Check};
+use switchboard_toolcall::{CallContext, CancellationToken, ErrorKind};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     agent::shown_spec,
     plan::{self, Held},
     repeats::Repeats,
+    trace::Traced,
 };
 
 /// A run: what it was given, and how far it is.
@@ -120,12 +121,20 @@ impl<'a> Run<'a> {
                 (self.events)(event);
             }
         };
+        let traced = Traced::begin(self.agent, self.cx.trace.as_ref());
         let turn = pin!(self.agent.model.ask(&request, &tell));
-        tokio::select! {
+        let turn = tokio::select! {
             biased;
             turn = turn => Some(turn),
             () = self.over() => None,
-        }
+        };
+        let (usage, failure) = match &turn {
+            Some(Ok(turn)) => (turn.usage, None),
+            Some(Err(error)) => (Usage::default(), Some(error.kind.code())),
+            None => (Usage::default(), Some(ErrorKind::Cancelled.code())),
+        };
+        traced.end(Work::Turn, usage, failure, self.cx.conversation.as_deref());
+        turn
     }
 
     /// The caller's choice holds for the first turn, or the model could never answer; the last is without tools.

@@ -8,10 +8,11 @@ use anyhow::anyhow;
 use switchboard_gateway::RuleSet;
 use switchboard_local::{HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
-use switchboard_runtime::{Policy, RulePolicy, SwapPolicy, ToolExecutor, services};
+use switchboard_runtime::{Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services};
+use switchboard_telemetry::Telemetry;
 use switchboard_toolcall::Tool;
 
-use crate::{connections::Connections, records::Records, settings::Loaded};
+use crate::{connections::Connections, records::Records, settings::Loaded, telemetry::Sent};
 
 /// Everything that runs.
 pub(crate) struct House {
@@ -24,6 +25,8 @@ pub(crate) struct House {
     policy: Arc<SwapPolicy>,
     /// Whether callers come from elsewhere.
     is_open: bool,
+    /// Sends the rest of the telemetry when it goes.
+    _telemetry: Option<Sent>,
 }
 
 /// What surrounds the executor, where a command wants it to be something of its own.
@@ -90,9 +93,15 @@ impl House {
             executor = executor.wrap_tools(Arc::new(move |name, tool| faults.wrap(name, tool)));
         }
         let Records { recorder, artifacts, .. } = &around.records;
-        let executor = executor.recorder(recorder.clone()).artifacts(artifacts.clone()).build();
+        let (recorder, telemetry) = told(recorder.clone(), loaded, &mut problems);
+        let executor = executor.recorder(recorder).artifacts(artifacts.clone()).build();
+        let _telemetry = telemetry.map(|(sent, telemetry)| {
+            telemetry.know(executor.tools());
+            sent
+        });
         let Around { answers, is_open, .. } = around;
-        let house = Self { executor, handlers: Handlers::new(), answers, policy, is_open };
+        let house =
+            Self { executor, handlers: Handlers::new(), answers, policy, is_open, _telemetry };
         match &loaded.replay {
             Some(replay) => house.add_replayed_tools(replay, loaded, &mut problems),
             None => house.add_local_tools(loaded, &mut problems),
@@ -159,6 +168,23 @@ fn local_tools(
         }
     }
     tools
+}
+
+/// The recorder that tells OpenTelemetry of calls too, where somebody wants to hear of them.
+fn told(
+    recorder: Arc<dyn Recorder>,
+    loaded: &Loaded,
+    problems: &mut Vec<String>,
+) -> (Arc<dyn Recorder>, Option<(Sent, Arc<Telemetry>)>) {
+    match Sent::around(&recorder, &loaded.settings.telemetry) {
+        Ok(Some((sent, telemetry))) => (telemetry.clone(), Some((sent, telemetry))),
+        Ok(None) => (recorder, None),
+        Err(error) => {
+            let place = loaded.place_of_section("telemetry");
+            problems.push(format!("{place}: [telemetry]: {error}"));
+            (recorder, None)
+        }
+    }
 }
 
 /// What is wrong with the settings of `[mcp]` and the servers.

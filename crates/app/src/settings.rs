@@ -31,6 +31,7 @@ use switchboard_local::{BuiltinsConfig, Faults, ToolDefinition};
 use switchboard_mcp::client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
+use switchboard_telemetry::Config as TelemetryConfig;
 
 use crate::{environment, rehearsal::Replay};
 use foreign::Workspace;
@@ -58,6 +59,8 @@ pub(crate) struct Settings {
     pub(crate) audit: AuditConfig,
     /// `[serve]`
     pub(crate) serve: ServeConfig,
+    /// `[telemetry]`
+    pub(crate) telemetry: TelemetryConfig,
     /// `[models.*]`, in the order of the file
     pub(crate) models: IndexMap<String, ModelConfig>,
     /// `[agent]`

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_runtime::{
-    CallEnd, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, redact,
+    CallEnd, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Tracer, redact,
 };
 use switchboard_toolcall::{BoxError, BoxFuture, ErrorKind, ToolResult};
 use tokio::sync::broadcast;
@@ -46,6 +46,11 @@ impl Feed {
         &self.metrics
     }
 
+    /// Counts a record that could not be opened.
+    fn counted(&self, opened: Result<(), BoxError>) -> Result<(), BoxError> {
+        opened.inspect_err(|_| self.metrics.was_not_recorded())
+    }
+
     fn tell(&self, tool: &Arc<str>, event: impl FnOnce() -> Value) {
         if self.events.receiver_count() > 0 {
             let event = Event { tool: tool.clone(), json: event().to_string() };
@@ -59,7 +64,12 @@ impl Recorder for Feed {
     fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
         self.metrics.began();
         self.tell(&start.tool, || Value::Object(head("call_started", &start)));
-        self.recorder.open(start)
+        match self.recorder.open(start) {
+            Opening::Now(opened) => Opening::Now(self.counted(opened)),
+            Opening::Later(opened) => {
+                Opening::Later(Box::pin(async { self.counted(opened.await) }))
+            }
+        }
     }
 
     fn close(&self, end: CallEnd<'_>) {
@@ -78,6 +88,10 @@ impl Recorder for Feed {
 
     fn release(&self, claim: &Claim) {
         self.recorder.release(claim);
+    }
+
+    fn tracer(&self) -> Option<&dyn Tracer> {
+        self.recorder.tracer()
     }
 }
 

@@ -76,10 +76,13 @@ impl Gateway {
 
     async fn route(&self, request: Request) -> Response {
         // Most requests are these, and they need no routing.
-        if request.uri().path() == "/mcp" {
-            return admission::mcp(&self.parts, request).await;
-        }
-        let Ok(response) = self.router.clone().call(request).await;
+        let response = if request.uri().path() == "/mcp" {
+            admission::mcp(&self.parts, request).await
+        } else {
+            let Ok(response) = self.router.clone().call(request).await;
+            response
+        };
+        self.parts.feed.metrics().answered(response.status().as_u16());
         response
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock, atomic::Ordering},
 };
 
 use prometheus_client::{
@@ -10,7 +10,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
-use switchboard_runtime::CallEnd;
+use switchboard_runtime::{CallEnd, ToolExecutor};
 use switchboard_toolcall::ErrorKind;
 
 /// The label of calls that found no tool: names that a model made up must not fill the memory.
@@ -31,8 +31,44 @@ pub struct Metrics {
     by_tool: RwLock<HashMap<Arc<str>, Arc<ToolMetrics>>>,
     /// Open connections.
     pub connections: Gauge,
-    /// Requests that were answered, by status.
-    pub requests: Family<Labels<1>, Counter>,
+    requests: Family<Labels<1>, Counter>,
+    /// What a request touches, found by its status alone.
+    by_status: Vec<OnceLock<Counter>>,
+    unrecorded: Counter,
+    looked_up: LookedUp,
+}
+
+/// What others know; asked when somebody reads it.
+#[derive(Default)]
+struct LookedUp {
+    waiting: Gauge,
+    sessions: Gauge,
+    up: Family<Labels<1>, Gauge>,
+    restarts: Family<Labels<1>, Counter>,
+}
+
+impl LookedUp {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("tool_calls_waiting", "Calls that wait for a slot", self.waiting.clone());
+        registry.register("mcp_sessions", "Open sessions of MCP clients", self.sessions.clone());
+        registry.register("server_up", "Whether an MCP server is connected", self.up.clone());
+        let help = "How often an MCP server was started or tried again";
+        registry.register("server_restarts", help, self.restarts.clone());
+    }
+
+    fn look(&self, executor: &ToolExecutor, sessions: usize) {
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        self.waiting.set(count(executor.waiting()));
+        self.sessions.set(count(sessions));
+        for server in executor.tools().servers() {
+            let Some(link) = &server.link else { continue };
+            let labels = [("server", server.name.to_string())];
+            let is_up = link.status()["state"] == "ready";
+            self.up.get_or_create(&labels).set(i64::from(is_up));
+            let restarts = link.starts().saturating_sub(1);
+            self.restarts.get_or_create(&labels).inner().store(restarts, Ordering::Relaxed);
+        }
+    }
 }
 
 struct ToolMetrics {
@@ -56,6 +92,10 @@ impl Default for Metrics {
         registry.register("tool_calls_running", "Calls that run or wait now", running.clone());
         registry.register("connections", "Open connections", connections.clone());
         registry.register("http_requests", "Requests answered, by status", requests.clone());
+        let (unrecorded, looked_up) = (Counter::default(), LookedUp::default());
+        let help = "Calls that could not be written down before they ran";
+        registry.register("unrecorded_calls", help, unrecorded.clone());
+        looked_up.register(&mut registry);
         Self {
             registry,
             running,
@@ -64,6 +104,9 @@ impl Default for Metrics {
             by_tool: RwLock::default(),
             connections,
             requests,
+            by_status: (0..600).map(|_| OnceLock::new()).collect(),
+            unrecorded,
+            looked_up,
         }
     }
 }
@@ -82,6 +125,19 @@ impl Metrics {
             Some(index) => tool.failed[index].inc(),
             None => tool.ok.inc(),
         };
+    }
+
+    /// Counts a call whose record could not be opened.
+    pub(crate) fn was_not_recorded(&self) {
+        self.unrecorded.inc();
+    }
+
+    /// Counts a request that was answered with this status.
+    pub(crate) fn answered(&self, status: u16) {
+        if let Some(counter) = self.by_status.get(usize::from(status)) {
+            let new = || self.requests.get_or_create(&[("status", status.to_string())]).clone();
+            counter.get_or_init(new).inc();
+        }
     }
 
     fn tool(&self, name: Option<&Arc<str>>) -> Arc<ToolMetrics> {
@@ -104,8 +160,9 @@ impl Metrics {
         by_tool.entry(key.into()).or_insert(tool).clone()
     }
 
-    /// All of it in Prometheus's text format.
-    pub fn text(&self) -> String {
+    /// All of it in Prometheus's text format, with what the executor and the number of MCP sessions are now.
+    pub fn text(&self, executor: &ToolExecutor, sessions: usize) -> String {
+        self.looked_up.look(executor, sessions);
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);

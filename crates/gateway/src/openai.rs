@@ -67,10 +67,12 @@ pub(crate) fn in_its_words(routes: Router<Arc<Parts>>) -> Router<Arc<Parts>> {
 pub(crate) async fn complete(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
+    headers: axum::http::HeaderMap,
     body: Result<axum::body::Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<Response, Failure> {
     let request = convert::read(&body?)?;
-    let chat = Chat::new(parts, &caller, &request)?;
+    let mut chat = Chat::new(parts, &caller, &request)?;
+    chat.cx.trace = switchboard_mcp::server::http::trace(&headers);
     match request.stream.unwrap_or_default() {
         true => stream::answer(chat).await,
         false => Ok(Json(chat.answer().await?).into_response()),

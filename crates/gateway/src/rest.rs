@@ -95,7 +95,8 @@ async fn ready(State(parts): State<Arc<Parts>>) -> Json<Readiness> {
 )]
 async fn metrics(State(parts): State<Arc<Parts>>) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([("content-type", kind)], parts.feed.metrics().text()).into_response()
+    let text = parts.feed.metrics().text(&parts.executor, parts.mcp.sessions());
+    ([("content-type", kind)], text).into_response()
 }
 
 /// Whatever nobody serves.

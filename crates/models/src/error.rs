@@ -49,6 +49,26 @@ pub enum FailureKind {
     BrokenCall,
 }
 
+impl FailureKind {
+    /// The stable code, as telemetry has it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Connect => "connect",
+            Self::Timeout => "timeout",
+            Self::Auth => "auth",
+            Self::RateLimited => "rate_limited",
+            Self::Overloaded => "overloaded",
+            Self::Server => "server",
+            Self::ContextFull => "context_full",
+            Self::Rejected => "rejected",
+            Self::Cut => "cut",
+            Self::Unreadable => "unreadable",
+            Self::BrokenCall => "broken_call",
+        }
+    }
+}
+
 impl ModelError {
     /// A failure of the given kind.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {

@@ -103,6 +103,11 @@ impl ToolExecutor {
         &self.tools
     }
 
+    /// How many calls wait for a slot now (EX-8).
+    pub fn waiting(&self) -> usize {
+        self.slots.waiting()
+    }
+
     /// Where calls are recorded.
     pub fn recorder(&self) -> &Arc<dyn Recorder> {
         &self.recorder

@@ -58,6 +58,7 @@ pub(crate) async fn run(
             (Some(back), Some(alive)) => Some(patient::ask_through(back, alive)),
             _ => None,
         },
+        trace: record.trace(),
         ..cx.clone()
     };
     // On every way out but the ordinary one this tells the tool; its future is dropped with `work`.
@@ -214,6 +215,11 @@ impl Slots {
             waiting: Arc::default(),
             max_queue,
         }
+    }
+
+    /// How many calls wait for a slot now.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Waits for a slot, the narrowest bound first: who waits for a busy server must not hold up others.

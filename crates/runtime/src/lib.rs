@@ -46,7 +46,8 @@ pub use call::{Builder, ToolExecutor};
 pub use config::Config;
 pub use policy::{Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
-    CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Stages,
+    CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Span,
+    Stages, Tracer, Work,
 };
 pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap};
 

@@ -2,6 +2,7 @@
 
 mod memory;
 mod stages;
+mod tracer;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -11,7 +12,7 @@ use std::{
 use serde_json::{Map, Value};
 use switchboard_toolcall::{
     BoxError, BoxFuture, CallContext, CallId, ErrorKind, Reused, ToolCall, ToolError, ToolOutput,
-    ToolResult,
+    ToolResult, ToolSpec, TraceContext,
 };
 use tokio::time::Instant;
 
@@ -20,6 +21,7 @@ use crate::{config::Config, dispatch, log, redact, tools::RegisteredTool};
 pub use memory::MemoryRecorder;
 use stages::Marks;
 pub use stages::Stages;
+pub use tracer::{Span, Tracer, Work};
 
 /// Keeps records of calls.
 pub trait Recorder: Send + Sync {
@@ -41,6 +43,11 @@ pub trait Recorder: Send + Sync {
 
     /// Gives a claim back: the call was never dispatched. Must not block.
     fn release(&self, _claim: &Claim) {}
+
+    /// Who gives calls their place in a trace; without one, tools get the caller's own.
+    fn tracer(&self) -> Option<&dyn Tracer> {
+        None
+    }
 }
 
 /// An idempotency key and what it stands for.
@@ -107,6 +114,10 @@ pub struct CallEnd<'a> {
     pub tool: Option<&'a Arc<str>>,
     /// The server that the tool belongs to.
     pub server: Option<&'a Arc<str>>,
+    /// What is known of the tool that was found.
+    pub spec: Option<&'a ToolSpec>,
+    /// The trace that the caller is part of.
+    pub trace: Option<&'a TraceContext>,
     /// The kind of failure, or none.
     pub error_kind: Option<ErrorKind>,
     /// How long it took.
@@ -134,6 +145,7 @@ pub(crate) struct CallRecord {
     config: Arc<Config>,
     tool_call_id: String,
     start: Arc<CallStart>,
+    trace: Option<Arc<TraceContext>>,
     marks: Marks,
     tool: Option<Arc<RegisteredTool>>,
     /// Why the record could not be opened, where it could not.
@@ -165,6 +177,7 @@ impl CallRecord {
             config,
             tool_call_id: call.id,
             start: start.clone(),
+            trace: cx.trace.clone(),
             marks: Marks::default(),
             tool: None,
             unwritten: None,
@@ -293,6 +306,14 @@ impl CallRecord {
         self.tool.as_ref()?.spec().server()
     }
 
+    /// What the tool's own work is part of: the call's span, or else the caller's.
+    pub(crate) fn trace(&self) -> Option<Arc<TraceContext>> {
+        match self.recorder.tracer() {
+            Some(tracer) => Some(tracer.place(self.start.id, self.trace.as_deref())),
+            None => self.trace.clone(),
+        }
+    }
+
     pub(crate) fn started(&self) -> Instant {
         self.marks.started
     }
@@ -312,6 +333,8 @@ impl CallRecord {
             start: &self.start,
             tool: self.tool.as_ref().map(|tool| tool.name()),
             server: self.server(),
+            spec: self.tool.as_ref().map(|tool| tool.spec()),
+            trace: self.trace.as_deref(),
             error_kind,
             duration,
             stages: self.marks.stages(),

@@ -80,6 +80,11 @@ pub trait Link: Send + Sync {
 
     /// How the server is, for people and models.
     fn status(&self) -> Value;
+
+    /// How often the server was started or connected to.
+    fn starts(&self) -> u64 {
+        0
+    }
 }
 
 /// How a server's tools are shown and bounded.

@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("math", &[]),
     ("runtime", &["toolcall"]),
     ("audit", &["runtime", "toolcall"]),
+    ("telemetry", &["runtime", "toolcall"]),
     ("local", &["math", "toolcall"]),
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
@@ -18,7 +19,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("testkit", &["models", "toolcall"]),
     (
         "app",
-        &["agent", "audit", "gateway", "local", "mcp", "models", "runtime", "testkit", "toolcall"],
+        &[
+            "agent",
+            "audit",
+            "gateway",
+            "local",
+            "mcp",
+            "models",
+            "runtime",
+            "telemetry",
+            "testkit",
+            "toolcall",
+        ],
     ),
 ];
 

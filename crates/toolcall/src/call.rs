@@ -54,6 +54,11 @@ impl CallId {
         Self(generator.generate_from_datetime(now).unwrap_or_else(|_| Ulid::generate()))
     }
 
+    /// The id as a number.
+    pub fn number(self) -> u128 {
+        self.0.0
+    }
+
     /// Reads an id as [`Display`](fmt::Display) writes it.
     pub fn parse(text: &str) -> Option<Self> {
         Ulid::from_string(text).ok().map(Self)

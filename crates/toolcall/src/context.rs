@@ -6,7 +6,7 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, CallId, ToolError};
+use crate::{BoxFuture, CallId, ToolError, TraceContext};
 
 /// What surrounds one call. Cheap to clone.
 ///
@@ -34,6 +34,8 @@ pub struct CallContext {
     pub idempotency_key: Option<Arc<str>>,
     /// The way back to who asks, where it can be asked something in the middle of the call.
     pub way_back: Option<Arc<dyn WayBack>>,
+    /// The trace that the call is part of; a tool passes it on to whom it asks.
+    pub trace: Option<Arc<TraceContext>>,
 }
 
 impl CallContext {

@@ -23,6 +23,7 @@ pub mod output;
 pub mod result;
 pub mod spec;
 pub mod tool;
+pub mod trace;
 
 pub use call::{CallId, ToolCall};
 pub use context::{CallContext, Progress, ProgressUpdate, WayBack};
@@ -33,6 +34,7 @@ pub use output::{Binary, Content, IntoOutput, Json, Part, ToolOutput};
 pub use result::{Answer, Artifact, Reused, ToolMessage, ToolResult};
 pub use spec::{Annotations, Normalize, Origin, Strictness, ToolSettings, ToolSpec};
 pub use tool::{BoxFuture, Tool};
+pub use trace::TraceContext;
 
 // What users of the typed tools need beside us, in the versions we were built with.
 pub use schemars;

@@ -14,6 +14,8 @@ pub(super) const PACKAGES: &[&str] = &[
     "pulseaudio",
     "pulseaudio-utils",
     "wireplumber",
+    // Scrapes /metrics.
+    "prometheus",
     // A terminal that a test can type on and look at, for `chat`.
     "tmux",
 ];

@@ -69,6 +69,11 @@ fn wrong_configs_are_told_with_file_line_and_way_out() {
         ("[policy]\ndeny = [\"a[\"]", "switchboard.toml:1: [policy]: error parsing glob 'a['"),
         ("a = \n", "switchboard.toml:1:"),
         (
+            "[telemetry]\notlp = \"127.0.0.1:4318\"",
+            "switchboard.toml:1: [telemetry]: `otlp` must be",
+        ),
+        ("[telemetry]\nsample = 2.0", "switchboard.toml:1: [telemetry]: `sample` must be a number"),
+        (
             "[builtins.search_web]\nprovider = \"gogle\"",
             "switchboard.toml:2: `builtins.search_web.provider`: expected one of",
         ),

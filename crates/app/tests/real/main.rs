@@ -1,7 +1,11 @@
-//! The binary with a real model behind it.
+//! The binary with a real model behind it, and with those who watch it: an OpenTelemetry collector, Prometheus.
 //!
 //! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod rotel;
+mod serving;
+mod prometheus;
 mod small_model;
+mod traces;

@@ -120,6 +120,8 @@ pub(crate) fn cancelled(start: &Arc<CallStart>) -> CallEnd<'_> {
         start,
         tool: None,
         server: None,
+        spec: None,
+        trace: None,
         error_kind: Some(ErrorKind::Cancelled),
         duration: Duration::from_millis(1),
         stages: Stages::default(),

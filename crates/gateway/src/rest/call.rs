@@ -77,6 +77,7 @@ fn is_hidden(executor: &ToolExecutor, caller: &Caller, name: &str) -> bool {
 fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {
     let (name, claims) = (caller.name.clone(), caller.claims.clone());
     let mut cx = CallContext { caller: name, claims, ..CallContext::default() };
+    cx.trace = switchboard_mcp::server::http::trace(headers);
     if let Some(key) = text(headers, "idempotency-key")? {
         cx.idempotency_key = Some(key.into());
     }

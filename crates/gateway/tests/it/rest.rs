@@ -1,6 +1,14 @@
 //! REST: tools, calls and the status of every ending (SPEC §13).
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use switchboard_gateway::{Feed, Metrics};
+use switchboard_runtime::{
+    CallEnd, CallStart, Link, Opening, RecordedCall, Recorder, ServerSettings, ToolExecutor,
+};
+use switchboard_testkit::Fake;
+use switchboard_toolcall::{BoxError, BoxFuture, ToolError, ToolOutput};
 
 use crate::{House, answer};
 
@@ -106,8 +114,100 @@ async fn metrics_count_by_tool_and_outcome() {
         r#"switchboard_tool_calls_total{tool="(unknown)",outcome="not_found"} 1"#,
         r#"switchboard_tool_call_duration_seconds_count{tool="echo"} 1"#,
         "switchboard_tool_calls_running 0",
+        "switchboard_tool_calls_waiting 0",
+        "switchboard_mcp_sessions 0",
+        "switchboard_connections 1",
+        "switchboard_unrecorded_calls_total 0",
+        r#"switchboard_http_requests_total{status="200"} 1"#,
+        r#"switchboard_http_requests_total{status="404"} 1"#,
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
     assert!(!text.contains("made_up_by_a_model"), "{text}");
+}
+
+/// A server that is up for the third time.
+struct ThirdTime;
+
+impl Link for ThirdTime {
+    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn status(&self) -> Value {
+        json!({"state": "ready"})
+    }
+
+    fn starts(&self) -> u64 {
+        3
+    }
+}
+
+// GW-4
+#[tokio::test]
+async fn metrics_tell_of_servers() {
+    let house = House::start().await;
+    let settings = ServerSettings { link: Some(Arc::new(ThirdTime)), ..Default::default() };
+    house.executor.tools().add_server("clock", settings).unwrap();
+    let text = house.get("/metrics").send().await.unwrap().text().await.unwrap();
+    for line in [
+        r#"switchboard_server_up{server="clock"} 1"#,
+        r#"switchboard_server_restarts_total{server="clock"} 2"#,
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
+
+#[tokio::test]
+async fn the_trace_of_a_request_reaches_the_tool() {
+    let house = House::start().await;
+    let tell = Fake::new("tell", |_, cx| async move {
+        let trace = cx.trace.as_deref();
+        let state = trace.and_then(|trace| trace.tracestate());
+        let parent = trace.map(|trace| trace.traceparent());
+        Ok(ToolOutput::Value(json!([parent, state])))
+    });
+    house.executor.tools().add(tell).unwrap();
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let call = || house.call("tell", &json!({})).header("traceparent", parent);
+    let seen = async |request| answer(request).await.1["result"].clone();
+    assert_eq!(seen(call()).await, json!([parent, null]));
+    // It may come in several headers, which are then one list.
+    let states = call().header("tracestate", "a=1").header("tracestate", "b=2");
+    assert_eq!(seen(states).await, json!([parent, "a=1,b=2"]));
+    let wrong = house.call("tell", &json!({})).header("traceparent", "00-1-2-3");
+    assert_eq!(seen(wrong).await, json!([null, null]));
+}
+
+/// Writes nothing down.
+struct Full;
+
+impl Recorder for Full {
+    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
+        let full = || Err("the disk is full".into());
+        // A store knows at once, or when it has tried to write.
+        match &*start.tool {
+            "echo" => Opening::Now(full()),
+            _ => Opening::Later(Box::pin(async move { full() })),
+        }
+    }
+
+    fn close(&self, _: CallEnd<'_>) {}
+
+    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+}
+
+// GW-4, RC-1
+#[tokio::test]
+async fn metrics_count_calls_that_were_not_recorded() {
+    let metrics = Arc::new(Metrics::default());
+    let feed = Arc::new(Feed::new(Arc::new(Full), metrics.clone()));
+    let executor = ToolExecutor::builder().recorder(feed).build();
+    for name in ["echo", "nobody"] {
+        executor.call(name, json!({})).await;
+    }
+    let text = metrics.text(&executor, 0);
+    assert!(text.contains("switchboard_unrecorded_calls_total 2"), "{text}");
 }

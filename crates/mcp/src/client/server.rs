@@ -243,6 +243,10 @@ impl Link for Server {
         Box::pin(async { self.session().await.map(|_| ()) })
     }
 
+    fn starts(&self) -> u64 {
+        Server::starts(self)
+    }
+
     fn status(&self) -> Value {
         match self.state() {
             State::Idle => json!({"state": "idle"}),

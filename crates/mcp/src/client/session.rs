@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use serde_json::{Map, Value, json, value::RawValue};
-use switchboard_toolcall::{Progress, ToolError, WayBack};
+use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
 
 use super::{
     inbox::{Answers, Desk},
@@ -47,12 +47,15 @@ pub struct Asking<'a> {
     pub progress: Progress,
     /// Who can be asked in the middle of it.
     pub way_back: Option<Arc<dyn WayBack>>,
+    /// The trace that it is part of.
+    pub trace: Option<Arc<TraceContext>>,
 }
 
 impl<'a> Asking<'a> {
     /// A request without anything beside it.
     pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
-        Self { method, params, headers: Vec::new(), progress: Progress::default(), way_back: None }
+        let progress = Progress::default();
+        Self { method, params, headers: Vec::new(), progress, way_back: None, trace: None }
     }
 }
 
@@ -64,14 +67,17 @@ impl Session {
     ///
     /// # Cancel safety
     /// Dropping the future takes the request back.
-    pub async fn ask(&self, asking: Asking<'_>) -> Result<Value, Failure> {
+    pub async fn ask(&self, mut asking: Asking<'_>) -> Result<Value, Failure> {
+        let trace = asking.trace.as_deref().map(trace_fields).unwrap_or_default();
+        asking.headers.extend(trace.iter().cloned());
         let (method, headers) = (asking.method, &asking.headers);
         let (progress, way_back) = (&asking.progress, &asking.way_back);
         let mut params = asking.params;
         for _ in 0..MOST_ROUNDS {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
             let _remembered = self.desk.under_way().begin(id, progress, way_back.as_ref());
-            let meta = self.meta(progress.is_watched().then_some(id), way_back.as_deref());
+            let mut meta = self.meta(progress.is_watched().then_some(id), way_back.as_deref());
+            meta.extend(trace.iter().map(|(key, value)| (key.clone(), value.as_str().into())));
             let sent = with_meta(&params, meta)?;
             let request = Request { id, method, params: Some(&sent), headers, cancellable: true };
             let result = read(&self.transport.request(request).await?)?;
@@ -170,6 +176,13 @@ pub(super) fn modern_meta(capabilities: Value) -> Map<String, Value> {
 /// Who we are.
 pub(super) fn client_info() -> Value {
     json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// The trace, as `_meta` and the headers of HTTP both carry it (SEP-414).
+fn trace_fields(trace: &TraceContext) -> Vec<(String, String)> {
+    let mut fields = vec![("traceparent".to_owned(), trace.traceparent())];
+    fields.extend(trace.tracestate().map(|state| ("tracestate".to_owned(), state.to_owned())));
+    fields
 }
 
 /// The parameters with their `_meta`, as they are sent.

@@ -64,6 +64,7 @@ impl RemoteTool {
                 headers::of_call(&self.name, &self.headers, arguments.unwrap_or(&Map::new()));
             asking.progress = cx.progress.clone();
             asking.way_back.clone_from(&cx.way_back);
+            asking.trace.clone_from(&cx.trace);
             return match session.ask(asking).await {
                 Ok(result) => output(result),
                 Err(Failure::SessionExpired) => {

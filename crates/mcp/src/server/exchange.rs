@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_toolcall::{
-    BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ToolError, WayBack,
+    BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ToolError, TraceContext, WayBack,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,8 @@ pub(crate) struct Exchange {
     pub(crate) questions: Questions,
     /// What the request says beside what it asks for.
     notes: Map<String, Value>,
+    /// The trace that it is part of.
+    pub(crate) trace: Option<Arc<TraceContext>>,
     line: Mutex<Line>,
 }
 
@@ -60,9 +62,10 @@ impl Exchange {
         cancel: CancellationToken,
         line: Line,
         notes: Map<String, Value>,
+        trace: Option<Arc<TraceContext>>,
     ) -> Arc<Self> {
         let questions = Questions::default();
-        Arc::new(Self { caller, client, cancel, questions, notes, line: Mutex::new(line) })
+        Arc::new(Self { caller, client, cancel, questions, notes, trace, line: Mutex::new(line) })
     }
 
     /// Whether the client lives in the modern era.
@@ -101,6 +104,7 @@ impl Exchange {
                 Progress::to(move |update| heard.progress(&update))
             }),
             way_back: Some(self.clone()),
+            trace: self.trace.clone(),
             ..CallContext::default()
         }
     }

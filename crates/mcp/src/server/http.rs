@@ -16,6 +16,7 @@ use bytes::Bytes;
 
 use super::{Caller, Server};
 pub use body::Body;
+pub use headers::trace;
 
 /// The header that carries a session's id.
 const SESSION: &str = "mcp-session-id";

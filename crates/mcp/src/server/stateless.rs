@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::TraceContext;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -40,6 +41,12 @@ impl Meta {
         serde_json::value::to_raw_value(token).ok()
     }
 
+    /// The trace that the request is part of (SEP-414); one that cannot be read is no reason to refuse it.
+    fn trace(&self) -> Option<Arc<TraceContext>> {
+        let state = self.0.get("tracestate").and_then(Value::as_str);
+        TraceContext::parse(self.0.get("traceparent")?.as_str()?, state).map(Arc::new)
+    }
+
     /// What is neither the protocol's nor this hop's.
     fn notes(mut self) -> Map<String, Value> {
         self.0.retain(|key, _| key != PROGRESS && !key.starts_with(META));
@@ -62,6 +69,9 @@ pub(crate) struct Head {
     state: Option<String>,
     #[serde(rename = "inputResponses", default)]
     responses: Option<Map<String, Value>>,
+    /// What `_meta` says of the trace, or else what the headers say.
+    #[serde(skip)]
+    pub(crate) trace: Option<Arc<TraceContext>>,
 }
 
 impl Head {
@@ -76,9 +86,11 @@ impl Head {
         if !params.get().starts_with('{') {
             return Err(RpcError::new(RpcError::INVALID_PARAMS, "`params` must be an object"));
         }
-        serde_json::from_str(params.get()).map_err(|error| {
+        let mut head: Self = serde_json::from_str(params.get()).map_err(|error| {
             RpcError::new(RpcError::INVALID_PARAMS, format!("`params` cannot be read: {error}"))
-        })
+        })?;
+        head.trace = head.meta.as_ref().and_then(Meta::trace);
+        Ok(head)
     }
 
     /// Whether the request says that it is of the modern era.
@@ -159,7 +171,8 @@ impl Inner {
                 call
             }
             None => {
-                let exchange = Exchange::new(caller, Client::Modern(sender), cancel, line, notes);
+                let exchange =
+                    Exchange::new(caller, Client::Modern(sender), cancel, line, notes, head.trace);
                 exchange.questions.give(head.responses.unwrap_or_default());
                 let method = asked.method.clone();
                 let work = self.clone().answer(exchange.clone(), id, method, params);

@@ -203,7 +203,7 @@ impl Connection {
         let (line, notes) = head.line(self.outbox.clone());
         let client = Client::Legacy(session.clone());
         let cancel = begun.cancel.clone();
-        let exchange = Exchange::new(self.caller.clone(), client, cancel, line, notes);
+        let exchange = Exchange::new(self.caller.clone(), client, cancel, line, notes, head.trace);
         let answer = self.inner.clone().answer(exchange, id.clone(), method, params);
         let outbox = self.outbox.clone();
         self.tasks.spawn(async move {

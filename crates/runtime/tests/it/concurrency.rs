@@ -11,7 +11,7 @@ use switchboard_runtime::{
     Config, ServerSettings, ToolExecutor,
     toolcall::{ErrorKind, ToolOutput},
 };
-use switchboard_testkit::Fake;
+use switchboard_testkit::{Fake, Witness};
 
 use super::recorded;
 
@@ -90,4 +90,22 @@ async fn slots_come_back() {
             tokio::task::yield_now().await;
         }
     }
+}
+
+// EX-8, GW-4
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_are_counted() {
+    let config = Config { max_concurrent: 1, ..Config::default() };
+    let executor = ToolExecutor::builder().config(config).build();
+    executor.tools().add(Fake::waits("wait", &Witness::default())).unwrap();
+    let calls = async {
+        let call = || executor.call("wait", json!({"secs": 5}));
+        tokio::join!(call(), call(), call())
+    };
+    let look = async {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        executor.waiting()
+    };
+    let (_, waiting) = tokio::join!(calls, look);
+    assert_eq!((waiting, executor.waiting()), (2, 0));
 }

@@ -92,14 +92,16 @@ impl State {
         if probe {
             outset.headers.insert(VERSION, HeaderValue::from_static(eras::MODERN));
         }
-        if probe || self.era == Some(Era::Modern) {
+        let is_modern = probe || self.era == Some(Era::Modern);
+        if is_modern {
             outset.headers.insert(METHOD, encoded(method)?);
-            for (name, value) in more {
-                let name = HeaderName::try_from(name.as_str()).map_err(|_| {
-                    Failure::Protocol(format!("`{name}` cannot be a header's name"))
-                })?;
-                outset.headers.insert(name, encoded(value)?);
-            }
+        }
+        // The protocol's own are of the modern era; a trace is known in every one.
+        let more = more.iter().filter(|(name, _)| is_modern || !name.starts_with("Mcp-"));
+        for (name, value) in more {
+            let name = HeaderName::try_from(name.as_str())
+                .map_err(|_| Failure::Protocol(format!("`{name}` cannot be a header's name")))?;
+            outset.headers.insert(name, encoded(value)?);
         }
         Ok(outset)
     }
@@ -195,5 +197,21 @@ mod tests {
         assert_eq!(versions(Era::Legacy("2025-03-26".to_owned())), None);
         assert_eq!(versions(Era::Legacy("2025-06-18".to_owned())).unwrap(), "2025-06-18");
         assert_eq!(versions(Era::Modern).unwrap(), "2026-07-28");
+    }
+
+    // MC-1
+    #[test]
+    fn a_trace_is_told_in_every_era() {
+        let pair = |name: &str| (name.to_owned(), "x".to_owned());
+        let headers = [pair("Mcp-Name"), pair("traceparent")];
+        for (era, names) in
+            [(Era::Modern, [true, true]), (Era::Legacy("2025-06-18".to_owned()), [false, true])]
+        {
+            let mut state = State::new(HeaderMap::new());
+            state.set_era(era);
+            let sent = state.outset_of("tools/call", &headers).unwrap().headers;
+            let told = ["mcp-name", "traceparent"].map(|name| sent.contains_key(name));
+            assert_eq!(told, names);
+        }
     }
 }

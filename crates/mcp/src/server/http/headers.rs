@@ -1,8 +1,11 @@
 //! What a request says in its headers, and whether that is what its body says.
 
+use std::sync::Arc;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, header};
 use serde_json::{Map, Value, value::RawValue};
+use switchboard_toolcall::TraceContext;
 
 use crate::{
     client::headers::{self, ParameterHeader},
@@ -48,6 +51,15 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 /// One header as text.
 pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+/// The trace that a request is part of, as W3C's headers say it.
+pub fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
+    let parent = text(headers, "traceparent")?;
+    // It may come in several headers, which are then one list.
+    let states = headers.get_all("tracestate").iter().filter_map(|state| state.to_str().ok());
+    let state = states.collect::<Vec<_>>().join(",");
+    TraceContext::parse(parent, Some(&state)).map(Arc::new)
 }
 
 /// Checks that the headers of a modern request repeat what its body says.

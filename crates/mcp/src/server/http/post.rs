@@ -113,10 +113,11 @@ async fn answer(
             refusal::error(StatusCode::BAD_REQUEST, None, error)
         }
         Incoming::Request { id, method, params } => {
-            let asked = match Head::of(params.as_deref()) {
+            let mut asked = match Head::of(params.as_deref()) {
                 Ok(head) => Asked { id, method, params, head },
                 Err(error) => return refusal::error(StatusCode::BAD_REQUEST, Some(&id), error),
             };
+            asked.head.trace = asked.head.trace.or_else(|| headers::trace(head));
             match era(&asked, session, version) {
                 Era::Modern => modern::answer(inner, head, asked, caller).await,
                 Era::Opening => legacy::initialize(inner, &asked, caller),

@@ -107,6 +107,7 @@ impl Inner {
             headers: vec![("Mcp-Name".to_owned(), name.to_owned())],
             progress: exchange.progress_listener(),
             way_back: Some(exchange.clone()),
+            trace: exchange.trace.clone(),
             ..Asking::new(method, params)
         };
         tokio::select! {

@@ -130,7 +130,8 @@ fn work(
     let begun = session.begin(&id);
     let (line, notes) = head.line(outbox);
     let client = Client::Legacy(session.clone());
-    let exchange = Exchange::new(caller.clone(), client, begun.cancel.clone(), line, notes);
+    let exchange =
+        Exchange::new(caller.clone(), client, begun.cancel.clone(), line, notes, head.trace);
     let answer = inner.clone().answer(exchange, id.clone(), method, params);
     async move {
         let outcome = answer.await;

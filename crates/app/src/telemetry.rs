@@ -1,0 +1,115 @@
+//! Telemetry as the settings and OpenTelemetry's own variables say.
+
+use std::sync::Arc;
+
+use switchboard_runtime::Recorder;
+use switchboard_telemetry::{Config, Error, Telemetry};
+
+use crate::environment;
+
+/// Telemetry that is sent to the last of it when the house goes.
+pub(crate) struct Sent(Arc<Telemetry>);
+
+impl Sent {
+    /// Telemetry around `recorder`, and the recorder to use in its place; none, where nobody wants to hear of calls.
+    ///
+    /// # Errors
+    /// The settings cannot work.
+    pub(crate) fn around(
+        recorder: &Arc<dyn Recorder>,
+        config: &Config,
+    ) -> Result<Option<(Self, Arc<Telemetry>)>, Error> {
+        let variable = |name: &str| environment::variable(name).ok();
+        let telemetry = Telemetry::new(recorder.clone(), &completed(config.clone(), &variable))?;
+        Ok(telemetry.map(Arc::new).map(|telemetry| (Self(telemetry.clone()), telemetry)))
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The settings with what the environment says, where they say nothing themselves.
+fn completed(mut config: Config, variable: &dyn Fn(&str) -> Option<String>) -> Config {
+    let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+    if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        config.otlp = None;
+        return config;
+    }
+    config.otlp = config.otlp.or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"));
+    config.service_name = config.service_name.or_else(|| variable("OTEL_SERVICE_NAME"));
+    if config.headers.is_empty() {
+        let headers = variable("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+        config.headers = headers.split(',').filter_map(header).collect();
+    }
+    config
+}
+
+/// One header of `name=value,name=value`, the value percent-encoded.
+fn header(pair: &str) -> Option<(String, String)> {
+    let (name, value) = pair.split_once('=')?;
+    let value = percent_decoded(value.trim())?;
+    Some((name.trim().to_owned(), value))
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                let digits = std::str::from_utf8(&digits).ok()?;
+                bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            }
+            byte => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VARIABLES: [(&str, &str); 3] = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+        ("OTEL_SERVICE_NAME", "house"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc, x-tenant=7,broken,x=%zz"),
+    ];
+
+    fn read(config: Config, more: &[(&str, &str)]) -> Config {
+        completed(config, &|name| {
+            let found = VARIABLES.iter().chain(more).find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_environment_fills_in_what_the_config_leaves_out() {
+        let config = read(Config::default(), &[]);
+        assert_eq!(config.otlp.as_deref(), Some("http://collector:4318"));
+        assert_eq!(config.service_name.as_deref(), Some("house"));
+        let headers: Vec<_> = config.headers.iter().map(|(n, v)| (&**n, &**v)).collect();
+        assert_eq!(headers, [("authorization", "Bearer abc"), ("x-tenant", "7")]);
+    }
+
+    #[test]
+    fn the_config_comes_first() {
+        let own = Config {
+            otlp: Some("http://here:4318".to_owned()),
+            service_name: Some("mine".to_owned()),
+            headers: [("x".to_owned(), "y".to_owned())].into(),
+            ..Config::default()
+        };
+        let config = read(own.clone(), &[]);
+        assert_eq!(
+            (config.otlp, config.service_name),
+            (own.otlp.clone(), own.service_name.clone())
+        );
+        assert_eq!(config.headers, own.headers);
+        assert_eq!(read(own, &[("OTEL_SDK_DISABLED", "true")]).otlp, None);
+    }
+}

@@ -1,0 +1,23 @@
+//! Why telemetry cannot be sent.
+
+use opentelemetry_otlp::ExporterBuildError;
+
+/// What is wrong with the settings.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is none.
+    #[error("`otlp` must be an address such as http://127.0.0.1:4318, not `{0}`")]
+    Address(String),
+    /// A header cannot be sent; its value may be a secret and is not shown.
+    #[error("`headers`: `{0}` cannot be sent as a header")]
+    Header(String),
+    /// There is no such share.
+    #[error("`sample` must be a number from 0 to 1, not {0}")]
+    Sample(f64),
+    /// The exporter does not take the settings.
+    #[error("failed to prepare for OTLP")]
+    Exporter(#[from] ExporterBuildError),
+    /// There is no runtime to send with.
+    #[error("failed to start what sends telemetry")]
+    Runtime(#[from] std::io::Error),
+}

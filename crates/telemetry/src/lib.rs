@@ -1,0 +1,18 @@
+//! Spans and metrics for OpenTelemetry, sent over OTLP.
+//!
+//! [`Telemetry`] is a recorder that makes a span of each call it is told of, and leaves the recording to another. What a
+//! span and a metric is called follows OpenTelemetry's conventions for generative AI and MCP. Sending happens in a
+//! thread of its own; no call waits for it.
+
+pub mod config;
+pub mod error;
+pub mod telemetry;
+mod place;
+mod span;
+mod metrics;
+mod export;
+mod sender;
+
+pub use config::Config;
+pub use error::Error;
+pub use telemetry::Telemetry;
