@@ -113,8 +113,8 @@ impl ToolExecutor {
     }
 
     /// How calls are run.
-    pub fn config(&self) -> &Config {
-        &self.config
+    pub fn config(&self) -> Arc<Config> {
+        self.config.clone()
     }
 
     /// Starts an executor that differs from the default.

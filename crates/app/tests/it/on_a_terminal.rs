@@ -146,8 +146,7 @@ fn calls_fit_the_terminal() {
         assert!(plain.stdout.lines().all(fits), "{plain:?}");
     }
     let list = run("NO_COLOR", "calls").stdout;
-    assert!(list.contains("ago  echo       ok") || list.contains("now  echo       ok"), "{list}");
-    assert!(list.contains('…'), "{list}");
+    assert!(list.contains("  echo       ok  "), "{list}");
     let coloured = run("COLOUR", "calls").stdout;
     assert!(coloured.contains("\x1b[31minvalid_parameters"), "{coloured}");
 }
