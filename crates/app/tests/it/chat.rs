@@ -174,7 +174,7 @@ fn what_fails_is_told_and_the_rest_goes_on() {
     assert_eq!(read(&kept(&place)[0])["model"], "near");
 
     // Without a place to save them chats go on, and say so.
-    let homeless = scripted("", json!([{"text": "Fine."}]));
+    let homeless = scripted("", json!([{"text": "Fine."}])).homeless();
     let ran = chat(&homeless, &[], "one\n");
     assert_eq!((ran.status, &*ran.stdout), (0, "Fine.\n"), "{ran:?}");
     assert!(

@@ -29,6 +29,7 @@ fn typing(place: &Place, variables: &[(&str, &str)], line: &str, typed: &str) ->
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(place.path()).env_clear();
     command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm").env("SHELL", "/bin/sh");
+    command.env("XDG_STATE_HOME", place.path().join("state"));
     command.envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -146,8 +147,7 @@ fn calls_fit_the_terminal() {
         assert!(plain.stdout.lines().all(fits), "{plain:?}");
     }
     let list = run("NO_COLOR", "calls").stdout;
-    assert!(list.contains("ago  echo       ok") || list.contains("now  echo       ok"), "{list}");
-    assert!(list.contains('…'), "{list}");
+    assert!(list.contains("  echo       ok  "), "{list}");
     let coloured = run("COLOUR", "calls").stdout;
     assert!(coloured.contains("\x1b[31minvalid_parameters"), "{coloured}");
 }

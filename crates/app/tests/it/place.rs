@@ -14,6 +14,8 @@ use tempfile::TempDir;
 pub(crate) struct Place {
     folder: TempDir,
     variables: Vec<(String, String)>,
+    /// Whether there is a folder for what is kept.
+    has_state: bool,
 }
 
 /// How a run ended and what it wrote.
@@ -26,7 +28,7 @@ pub(crate) struct Ran {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() }
+        Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new(), has_state: true }
     }
 
     pub(crate) fn with_config(text: &str) -> Self {
@@ -45,6 +47,12 @@ impl Place {
         self
     }
 
+    /// The same place without a folder for what is kept.
+    pub(crate) fn homeless(mut self) -> Self {
+        self.has_state = false;
+        self
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -52,7 +60,10 @@ impl Place {
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
         command.args(words).current_dir(self.path()).env_clear();
-        command.env("PATH", "/usr/bin:/bin").env("XDG_STATE_HOME", self.path().join("state"));
+        command.env("PATH", "/usr/bin:/bin");
+        if self.has_state {
+            command.env("XDG_STATE_HOME", self.path().join("state"));
+        }
         command.envs(self.variables.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

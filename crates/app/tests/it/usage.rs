@@ -47,13 +47,3 @@ fn every_shell_gets_its_completions() {
         assert!(ran.stdout.contains("switchboard") && ran.stdout.contains("doctor"), "{shell}");
     }
 }
-
-#[test]
-fn serve_says_what_is_coming() {
-    let ran = Place::new().run(&["serve"]);
-    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");
-    assert!(
-        ran.stderr.contains("later version") && ran.stderr.contains("switchboard call"),
-        "{ran:?}"
-    );
-}

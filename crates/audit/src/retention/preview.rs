@@ -29,7 +29,7 @@ pub fn preview(path: &Path, config: &Config) -> Result<Collected, Error> {
     store.begin()?;
     for entry in manifest.kept() {
         let Some(end) = &entry.end else { continue };
-        if end.until >= oldest_wanted && store.bytes()? <= config.max_size.0 {
+        if end.at >= oldest_wanted && store.bytes()? <= config.max_size.0 {
             continue;
         }
         let size = length(&store.layout.segment(entry.number));

@@ -21,6 +21,8 @@ use crate::{
 const FOR_PEOPLE: usize = 50;
 /// How many are given to programs unless they say otherwise.
 const FOR_PROGRAMS: usize = 1000;
+/// How many columns of arguments are worth showing.
+const LEAST_ARGUMENTS: usize = 8;
 /// Ids begin with the time; shorter beginnings are seldom one call's.
 const SHORTEST_ID: usize = 10;
 
@@ -83,19 +85,20 @@ fn table(records: &[Record], paint: Paint) -> String {
         .collect();
     let width = |column: usize| cells.iter().map(|row| row[column].width()).max().unwrap_or(0);
     let widths: [usize; 5] = std::array::from_fn(width);
-    let room = terminal::width().saturating_sub(widths.iter().sum::<usize>() + 10).max(8);
+    let taken = widths.iter().sum::<usize>() + 8;
+    // Where there is little room, the arguments go first, then the time.
+    let has_time = taken <= terminal::width();
+    let room = terminal::width().checked_sub(taken + 2).filter(|room| *room >= LEAST_ARGUMENTS);
     let lines = records.iter().zip(&cells).map(|(record, [id, when, tool, outcome, took])| {
         let [id, when, tool, outcome] = [(id, 0), (when, 1), (tool, 2), (outcome, 3)]
             .map(|(cell, column)| text::pad(cell, widths[column]));
         let took = format!("{}{took}", " ".repeat(widths[4].saturating_sub(took.width())));
         let outcome = words::coloured(&outcome, record.outcome, paint);
-        let arguments = text::shorten(&record.arguments, room);
-        format!(
-            "{}  {}  {}  {outcome}  {took}  {arguments}",
-            paint.dim(&id),
-            paint.dim(&when),
-            paint.bold(&tool)
-        )
+        let when = if has_time { format!("  {}", paint.dim(&when)) } else { String::new() };
+        let arguments = room.map(|room| format!("  {}", text::shorten(&record.arguments, room)));
+        let arguments = arguments.unwrap_or_default();
+        let (id, tool) = (paint.dim(&id), paint.bold(&tool));
+        format!("{id}{when}  {tool}  {outcome}  {took}{arguments}")
     });
     lines.collect::<Vec<_>>().join("\n")
 }

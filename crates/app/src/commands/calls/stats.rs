@@ -16,6 +16,8 @@ use crate::{
     terminal::{self, Paint, text},
 };
 
+/// How many columns the figures take, beside the tool's name.
+const FIGURES: usize = 56;
 /// How many bars the chart has.
 const PARTS: usize = 24;
 
@@ -47,7 +49,7 @@ fn table(figures: &[ToolStats], activity: Option<&Activity>, paint: Paint) -> St
     let head = ["tool", "calls", "failures", "p50", "p95", "p99", "bytes"].map(str::to_owned);
     let rows = figures.iter().map(|tool| {
         [
-            text::shorten(&tool.tool, 40),
+            text::shorten(&tool.tool, terminal::width().saturating_sub(FIGURES).clamp(8, 40)),
             tool.calls.to_string(),
             tool.failures.to_string(),
             took(tool.p50_ms),
