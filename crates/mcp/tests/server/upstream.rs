@@ -108,6 +108,12 @@ async fn answer(State(asked): State<Asked>, _: HeaderMap, body: Bytes) -> Respon
     if message["id"].is_null() || method == "response" {
         return StatusCode::ACCEPTED.into_response();
     }
+    if let Some(uri) = params["notifications"]["resourceSubscriptions"][0].as_str() {
+        // Whoever watches a resource hears of it at once.
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
+        let body = Body::from(format!("data: {told}\n\n"));
+        return ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response();
+    }
     let outcome = match result(&asked, &method, &params) {
         Ok(mut result) => {
             if asked.modern && result["resultType"].is_null() {

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use http::Method;
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use switchboard_mcp::{
     client::{ServerConfig, config::Protocol},
-    server::Config,
+    server::{Caller, Config, http::Body},
 };
 
 use crate::{
-    house::{Answer, House, sees},
+    house::{Answer, House, events, in_session, sees},
     upstream::{Upstream, at, configured, house},
 };
 
@@ -222,4 +224,31 @@ async fn notes_beside_a_call_are_passed_on() {
     }
     let old = one.last("tools/call")["_meta"].as_object().unwrap().len();
     assert_eq!(old, 3);
+}
+
+// GW-1: who watches a resource, in either era, hears that it has changed, and nobody else does.
+#[tokio::test]
+async fn a_change_of_a_resource_is_told_to_who_watches_it() {
+    let two = Upstream::start("two", true).await;
+    let (house, _servers) = house([("a", &two)]).await;
+    let sessions = [house.session().await, house.session().await];
+    let caller = Caller::default();
+    let wanted = json!({"notifications": {"resourceSubscriptions": ["two://t/1"]}});
+    let listening = house.begin_alone("subscriptions/listen", wanted, &caller).await;
+    house.ask(&sessions[0], "resources/subscribe", json!({"uri": "two://one"})).await;
+    let heard = async |body: &mut Body| loop {
+        let frame = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        let messages = events(str::from_utf8(&frame).unwrap()).into_iter();
+        let updated = |message: &Value| message["method"] == "notifications/resources/updated";
+        if let Some(message) = messages.map(|(_, message)| message).find(updated) {
+            break message["params"]["uri"].clone();
+        }
+    };
+    assert_eq!(heard(&mut listening.into_body()).await, "two://t/1");
+    let headers = in_session(&sessions[0]);
+    let stream = house.send(Method::GET, &headers, "", &caller).await;
+    assert_eq!(heard(&mut stream.into_body()).await, "two://one");
+    house.server.close();
+    let headers = in_session(&sessions[1]);
+    assert_eq!(house.send(Method::GET, &headers, "", &caller).await.status(), 404);
 }
