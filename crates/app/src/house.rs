@@ -9,7 +9,6 @@ use switchboard_gateway::RuleSet;
 use switchboard_local::{HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
 use switchboard_runtime::{Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services};
-use switchboard_telemetry::Telemetry;
 use switchboard_toolcall::Tool;
 
 use crate::{connections::Connections, records::Records, settings::Loaded, telemetry::Sent};
@@ -93,15 +92,21 @@ impl House {
             executor = executor.wrap_tools(Arc::new(move |name, tool| faults.wrap(name, tool)));
         }
         let Records { recorder, artifacts, .. } = &around.records;
-        let (recorder, telemetry) = told(recorder.clone(), loaded, &mut problems);
+        let telemetry = telemetry(recorder, loaded, &mut problems);
+        let recorder = telemetry.as_ref().map_or_else(|| recorder.clone(), Sent::recorder);
         let executor = executor.recorder(recorder).artifacts(artifacts.clone()).build();
-        let _telemetry = telemetry.map(|(sent, telemetry)| {
+        if let Some(telemetry) = &telemetry {
             telemetry.know(executor.tools());
-            sent
-        });
+        }
         let Around { answers, is_open, .. } = around;
-        let house =
-            Self { executor, handlers: Handlers::new(), answers, policy, is_open, _telemetry };
+        let house = Self {
+            executor,
+            handlers: Handlers::new(),
+            answers,
+            policy,
+            is_open,
+            _telemetry: telemetry,
+        };
         match &loaded.replay {
             Some(replay) => house.add_replayed_tools(replay, loaded, &mut problems),
             None => house.add_local_tools(loaded, &mut problems),
@@ -170,21 +175,17 @@ fn local_tools(
     tools
 }
 
-/// The recorder that tells OpenTelemetry of calls too, where somebody wants to hear of them.
-fn told(
-    recorder: Arc<dyn Recorder>,
+/// What tells OpenTelemetry of calls too, where somebody wants to hear of them.
+fn telemetry(
+    recorder: &Arc<dyn Recorder>,
     loaded: &Loaded,
     problems: &mut Vec<String>,
-) -> (Arc<dyn Recorder>, Option<(Sent, Arc<Telemetry>)>) {
-    match Sent::around(&recorder, &loaded.settings.telemetry) {
-        Ok(Some((sent, telemetry))) => (telemetry.clone(), Some((sent, telemetry))),
-        Ok(None) => (recorder, None),
-        Err(error) => {
-            let place = loaded.place_of_section("telemetry");
-            problems.push(format!("{place}: [telemetry]: {error}"));
-            (recorder, None)
-        }
-    }
+) -> Option<Sent> {
+    Sent::around(recorder, &loaded.settings.telemetry).unwrap_or_else(|error| {
+        let place = loaded.place_of_section("telemetry");
+        problems.push(format!("{place}: [telemetry]: {error}"));
+        None
+    })
 }
 
 /// What is wrong with the settings of `[mcp]` and the servers.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_runtime::Recorder;
+use switchboard_runtime::{Recorder, ToolManager};
 use switchboard_telemetry::{Config, Error, Telemetry};
 
 use crate::environment;
@@ -11,17 +11,27 @@ use crate::environment;
 pub(crate) struct Sent(Arc<Telemetry>);
 
 impl Sent {
-    /// Telemetry around `recorder`, and the recorder to use in its place; none, where nobody wants to hear of calls.
+    /// Telemetry around `recorder`; none, where nobody wants to hear of calls.
     ///
     /// # Errors
     /// The settings cannot work.
     pub(crate) fn around(
         recorder: &Arc<dyn Recorder>,
         config: &Config,
-    ) -> Result<Option<(Self, Arc<Telemetry>)>, Error> {
+    ) -> Result<Option<Self>, Error> {
         let variable = |name: &str| environment::variable(name).ok();
         let telemetry = Telemetry::new(recorder.clone(), &completed(config.clone(), &variable))?;
-        Ok(telemetry.map(Arc::new).map(|telemetry| (Self(telemetry.clone()), telemetry)))
+        Ok(telemetry.map(|telemetry| Self(Arc::new(telemetry))))
+    }
+
+    /// What takes the place of the recorder.
+    pub(crate) fn recorder(&self) -> Arc<dyn Recorder> {
+        self.0.clone()
+    }
+
+    /// Learns of the servers.
+    pub(crate) fn know(&self, tools: &Arc<ToolManager>) {
+        self.0.know(tools);
     }
 }
 
