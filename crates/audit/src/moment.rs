@@ -46,7 +46,8 @@ mod tests {
         assert_eq!(read("1970-01-02T00:00:00Z"), at(86400));
         assert_eq!(read("1970-01-02T01:00:00+01:00"), at(86400));
         assert!(read("2026-07-28").is_ok());
-        let ago = SystemTime::now().duration_since(read("1h").unwrap()).unwrap();
+        let then = read("1h").unwrap();
+        let ago = SystemTime::now().duration_since(then).unwrap();
         assert!(ago >= Duration::from_secs(3600) && ago < Duration::from_secs(4000));
         assert_eq!(read("1960-01-01T00:00:00Z"), at(0));
         for wrong in ["yesterday", "", "1", "2026-13-01"] {

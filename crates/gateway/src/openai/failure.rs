@@ -113,7 +113,7 @@ impl From<BytesRejection> for Failure {
 impl From<&Refusal> for Failure {
     fn from(refusal: &Refusal) -> Self {
         let code = match refusal {
-            Refusal::Unauthorized(_) => Some("invalid_api_key"),
+            Refusal::Unauthorized(_) | Refusal::InvalidToken(_) => Some("invalid_api_key"),
             Refusal::TooMany { .. } => Some("rate_limit_exceeded"),
             _ => None,
         };

@@ -311,6 +311,7 @@ async fn every_failure_has_the_wires_shape() {
     let post = |body: &'static str| house.client.post(house.url("/v1/chat/completions")).body(body);
     let wrong = "invalid_request_error";
     let nothing = Value::Null;
+    house.token("somebody", &["*"]);
     let stranger = house.chat("hi", &json!({})).bearer_auth("sk-none");
     assert_eq!(failure(stranger).await, failed(401, "authentication_error", "invalid_api_key"));
     let foreign = house.get("/v1/models").header("Origin", "https://evil.example");

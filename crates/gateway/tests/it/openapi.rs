@@ -31,6 +31,7 @@ async fn every_route_is_documented() {
         "/api/tools/{name}",
         "/api/tools/{name}/call",
         "/api/calls",
+        "/api/calls/{id}",
         "/api/events",
         "/healthz",
         "/readyz",
@@ -41,8 +42,11 @@ async fn every_route_is_documented() {
         "/v1/models/{model}",
     ];
     assert_eq!(paths(&document)[..expected.len()], expected);
+    let (_, called) = answer(house.call("echo", &json!({}))).await;
+    let id = called["call_id"].as_str().unwrap();
     for (path, operations) in document["paths"].as_object().unwrap() {
         let path = path.replace("{name}", "echo").replace("{model}", "parrot");
+        let path = path.replace("{id}", id);
         for (method, operation) in operations.as_object().unwrap() {
             let method = method.to_uppercase().parse().unwrap();
             let response = house.client.request(method, house.url(&path)).send().await.unwrap();

@@ -24,6 +24,8 @@ async fn converses(client: RunningService<rmcp::RoleClient, ()>) {
 // GW-1
 #[tokio::test]
 async fn the_rust_sdk() {
+    // Its reqwest is ours, which is built without a provider of its own.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     for upstream in ["legacy", "modern"] {
         let gateway = Listening::before(upstream);
         let transport = StreamableHttpClientTransport::from_uri(gateway.url.clone());

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Asked {
     /// A glob of the tool's name.
-    #[param(nullable = false)]
+    #[param(nullable = false, pattern = "^[A-Za-z0-9_.*-]*$")]
     tool: Option<String>,
     /// The server that the tool belongs to.
     #[param(nullable = false)]
@@ -31,21 +31,21 @@ pub(crate) struct Asked {
     unknown: bool,
     /// Only calls that took longer: a duration, or `true` for what the executor warns about.
     #[serde(default, deserialize_with = "slow")]
-    #[param(value_type = Option<String>, nullable = false)]
+    #[param(value_type = Option<String>, nullable = false, pattern = "^(true|[0-9]{1,6}(ms|s|m|h|d))$")]
     slow: Option<Slow>,
     /// Only calls since then: a time, or a duration such as `1h` before now.
     #[serde(default, deserialize_with = "read")]
-    #[param(value_type = Option<String>, nullable = false)]
+    #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,6}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
     since: Option<Moment>,
     /// Only calls until then.
     #[serde(default, deserialize_with = "read")]
-    #[param(value_type = Option<String>, nullable = false)]
+    #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,6}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
     until: Option<Moment>,
     /// How many calls are shown; 100 where it is not said.
     #[param(minimum = 0, maximum = 10_000, nullable = false)]
     pub(super) limit: Option<usize>,
     /// The last call of the page before.
-    #[param(value_type = Option<String>, nullable = false)]
+    #[param(value_type = Option<String>, nullable = false, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
     after: Option<CallId>,
 }
 
