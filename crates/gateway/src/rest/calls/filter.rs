@@ -31,20 +31,21 @@ pub(crate) struct Asked {
     unknown: bool,
     /// Only calls that took longer: a duration, or `true` for what the executor warns about.
     #[serde(default, deserialize_with = "slow")]
-    #[param(value_type = Option<String>, nullable = false, pattern = "^(true|[0-9]{1,6}(ms|s|m|h|d))$")]
+    #[param(value_type = Option<String>, nullable = false, pattern = "^(true|[0-9]{1,4}(ms|s|m|h|d))$")]
     slow: Option<Slow>,
     /// Only calls since then: a time, or a duration such as `1h` before now.
     #[serde(default, deserialize_with = "read")]
-    #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,6}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
+    #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,4}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
     since: Option<Moment>,
     /// Only calls until then.
     #[serde(default, deserialize_with = "read")]
-    #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,6}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
+    #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,4}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
     until: Option<Moment>,
     /// How many calls are shown; 100 where it is not said.
     #[param(minimum = 0, maximum = 10_000, nullable = false)]
     pub(super) limit: Option<usize>,
     /// The last call of the page before.
+    #[serde(default, deserialize_with = "call")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
     after: Option<CallId>,
 }
@@ -80,7 +81,7 @@ impl Asked {
 
 /// `failed`, `failed=true` or `failed=1`.
 fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    match String::deserialize(deserializer)?.as_str() {
+    match String::deserialize(deserializer)?.trim() {
         "" | "1" | "true" => Ok(true),
         "0" | "false" => Ok(false),
         other => Err(D::Error::custom(format_args!("`{other}` is neither true nor false"))),
@@ -89,7 +90,7 @@ fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
 
 /// `slow`, or `slow=5s`.
 fn slow<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Slow>, D::Error> {
-    match String::deserialize(deserializer)?.as_str() {
+    match String::deserialize(deserializer)?.trim() {
         "" | "true" => Ok(Some(Slow::AsSet)),
         limit => limit.parse().map(|limit| Some(Slow::Over(limit))).map_err(D::Error::custom),
     }
@@ -98,5 +99,11 @@ fn slow<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Slow>, D::E
 fn read<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+    String::deserialize(deserializer)?.trim().parse().map(Some).map_err(D::Error::custom)
+}
+
+fn call<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CallId>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = || D::Error::custom(format_args!("after: `{text}` is not the id of a call"));
+    CallId::parse(text.trim()).map(Some).ok_or_else(wrong)
 }
