@@ -6,6 +6,7 @@ mod ci;
 mod test;
 mod parts;
 mod spec;
+mod conformance;
 mod shell;
 
 use std::process::ExitCode;
@@ -44,6 +45,12 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// Run the MCP conformance suite and write the tables of docs/conformance.md
+    Conformance {
+        /// Write nothing, and fail where the tables would change
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -53,6 +60,7 @@ fn main() -> ExitCode {
         Task::Test { filters, .. } => test::run(&filters),
         Task::Parts => parts::install().map(drop),
         Task::Spec { json } => spec::run(json),
+        Task::Conformance { check } => conformance::run(check),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

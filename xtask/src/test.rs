@@ -10,7 +10,7 @@ use crate::parts;
 use crate::shell::{self, Run};
 
 /// Where tests find what `parts` installed.
-const PARTS_VARIABLE: &str = "SWITCHBOARD_PARTS";
+pub(crate) const PARTS_VARIABLE: &str = "SWITCHBOARD_PARTS";
 
 /// Runs the tests whose names contain one of `filters`, or all.
 pub(crate) fn run(filters: &[String]) -> Result<()> {

@@ -1,4 +1,5 @@
-//! The binary with a real model behind it, and with those who watch it: an OpenTelemetry collector, Prometheus.
+//! The binary with a real model behind it, with real MCP clients before it, and with those who watch it: an OpenTelemetry
+//! collector, Prometheus.
 //!
 //! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
 
@@ -6,6 +7,7 @@
 
 mod rotel;
 mod serving;
+mod clients;
 mod prometheus;
 mod small_model;
 mod traces;

@@ -1,6 +1,7 @@
 //! `switchboard serve`, and what the tests around it share.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
@@ -64,8 +65,15 @@ impl Serving {
 
 /// The binary, in a folder of its own.
 pub(crate) fn switchboard(folder: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
-    command.args(words).current_dir(folder).env_clear().env("PATH", "/usr/bin:/bin");
+    let mut command = program(env!("CARGO_BIN_EXE_switchboard"), folder);
+    command.args(words);
+    command
+}
+
+/// A program that finds nothing of ours around it but the folder.
+pub(crate) fn program(path: impl AsRef<OsStr>, folder: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.current_dir(folder).env_clear().env("PATH", "/usr/bin:/bin");
     command.env("XDG_STATE_HOME", folder.join("state")).stdin(Stdio::null());
     command
 }

@@ -3,12 +3,14 @@
 //!
 //! The suite starts `examples/conformance_client.rs` once per scenario. What is known to fail is in
 //! `expected-failures.yml`; a failure that is not there fails the run, and so does one there that passes.
+//! `cargo xtask conformance` runs these tests and makes the tables of docs/conformance.md from what the suite said.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod server;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -65,12 +67,20 @@ fn passes(revision: &str, scenarios: &[&str]) {
         .unwrap();
     let (told, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{told}\n{errors}");
+    keep(&format!("client-{revision}"), &told);
     for scenario in scenarios {
         assert!(told.contains(&format!("✓ {scenario}: ")), "{scenario}: {told}\n{errors}");
     }
     let failed = told.lines().filter_map(|line| line.trim_start().strip_prefix("✗ "));
     let unexpected: Vec<_> = failed.filter(|scenario| !scenario.starts_with("auth/")).collect();
     assert!(unexpected.is_empty(), "{unexpected:?}\n{errors}");
+}
+
+/// Leaves what the suite said to `cargo xtask conformance`, where that has asked for it.
+fn keep(run: &str, told: &str) {
+    if let Some(folder) = std::env::var_os("SWITCHBOARD_CONFORMANCE") {
+        fs::write(Path::new(&folder).join(format!("{run}.txt")), told).unwrap();
+    }
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{PACKAGE, example, one_at_a_time, part, text};
+use crate::{PACKAGE, example, keep, one_at_a_time, part, text};
 
 // GW-1
 #[test]
@@ -50,6 +50,7 @@ fn passes(revision: &str, upstream: &str, scored: usize) {
         .unwrap();
     let (told, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{told}\n{errors}");
+    keep(&format!("server-{revision}-{upstream}"), &told);
     let summary = told.split("=== SUMMARY ===").nth(1).expect("no summary");
     let lines = summary.lines().take_while(|line| !line.starts_with("Total"));
     let ran = lines.filter(|line| line.starts_with(['✓', '✗'])).count();
