@@ -38,6 +38,7 @@ impl Upkeep {
         };
         let stopped = stop.clone();
         let run = move || {
+            give_way();
             let mut rounds = 0;
             while !waits(&stopped) {
                 work.round(rounds);
@@ -54,6 +55,14 @@ impl Drop for Upkeep {
     fn drop(&mut self) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.1.notify_one();
+    }
+}
+
+/// Lets calls go first: the index can wait, and whoever asks feeds it.
+fn give_way() {
+    let thread = rustix::thread::gettid();
+    if let Err(error) = rustix::process::setpriority_process(Some(thread), 19) {
+        tracing::debug!(%error, "the index is fed with the priority of calls");
     }
 }
 

@@ -32,7 +32,7 @@ use crate::client::transport::Failure;
 const LONGEST_IDLE: Duration = Duration::from_secs(4);
 
 /// How many connections wait for a next request.
-const MOST_IDLE: usize = 32;
+const MOST_IDLE: usize = 128;
 
 /// The connections to one server.
 pub(super) struct Pool {
