@@ -93,7 +93,7 @@ pub(crate) enum Command {
     Token(Token),
     /// Show what was called and what came of it
     Calls(Calls),
-    /// Try the rules of [policy] on what was called
+    /// Try the rules of the config on what was called
     Policy(Policy),
 }
 

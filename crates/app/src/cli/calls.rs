@@ -73,7 +73,7 @@ pub(crate) struct Filters {
     #[arg(long)]
     pub(crate) unknown: bool,
 
-    /// Only calls that took longer [default: [executor] slow_call]
+    /// Only calls that took longer [default: `slow_call` of the executor]
     #[arg(long, value_name = "DURATION", num_args = 0..=1)]
     pub(crate) slow: Option<Option<HumanDuration>>,
 
@@ -118,7 +118,7 @@ pub(crate) enum CallsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Drop what is too old or too much, as [audit] max_age and max_size say
+    /// Drop what is too old or too much, as `max_age` and `max_size` of the config say
     Gc(Gc),
 }
 
@@ -210,7 +210,7 @@ pub(crate) struct Policy {
 /// What to do with the rules.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyAction {
-    /// Say which recorded calls the rules of [policy] would deny, and which they would now allow
+    /// Say which recorded calls the rules of the config would deny, and which they would now allow
     Test(PolicyTest),
 }
 
