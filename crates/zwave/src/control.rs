@@ -104,6 +104,14 @@ impl Wanted {
     }
 }
 
+/// How this household does it.
+pub(crate) struct Habits {
+    /// How long it may take to be confirmed.
+    pub(crate) within: Duration,
+    /// The level that a dimmer was last seen at when it was on.
+    pub(crate) last_level: Option<u64>,
+}
+
 /// Does it, within the time, and tells what is known of it.
 ///
 /// # Errors
@@ -112,7 +120,7 @@ pub(crate) async fn run(
     network: &dyn Network,
     device: Device<'_>,
     order: Order,
-    within: Duration,
+    Habits { within, last_level }: Habits,
 ) -> Result<Listed, Failure> {
     let telling = order.for_device(device).map_err(Failure::Refused)?;
     let (Some(state), Some(target)) = (device.control(), device.target()) else {
@@ -133,8 +141,9 @@ pub(crate) async fn run(
     let mut outcome = write.carry_out(&telling, first_end).await?;
     let is_dark = write.seen.as_ref().and_then(Value::as_f64) == Some(0.0);
     if restores && is_dark && matches!(outcome, Outcome::Unseen(_)) {
-        // It remembers no level.
-        outcome = write.carry_out(&Telling { value: FULL.into(), ..telling }, end).await?;
+        // It remembers no level; perhaps we do.
+        let value = last_level.unwrap_or(FULL).into();
+        outcome = write.carry_out(&Telling { value, ..telling }, end).await?;
     }
     Ok(told(device, order, outcome, write.seen.as_ref(), within))
 }
@@ -157,10 +166,10 @@ impl Failure {
             Self::Network(error) => error.of_tool(tool),
             Self::Unknown(error) => {
                 let text = format!(
-                    "Tool '{tool}' is unavailable: {error}. The command was sent, not confirmed: it may or may not \
-                     have happened"
+                    "Tool '{tool}' is unavailable: {error} The command was sent, not confirmed: it may or may not \
+                     have happened."
                 );
-                ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
+                ToolError::new(ErrorKind::Unavailable, text)
             }
         }
     }

@@ -260,11 +260,11 @@ impl Error {
     /// The error of a tool that met this one.
     pub(crate) fn of_tool(self, tool: &str) -> ToolError {
         match &self {
-            Self::Unreachable { .. } | Self::Lost { .. } => {
-                let text = format!("Tool '{tool}' is unavailable: {self}");
-                ToolError::new(ErrorKind::Unavailable, text).caused_by(self)
-            }
-            _ => ToolError::failed(&self).caused_by(self),
+            Self::Unreachable { .. } | Self::Lost { .. } => ToolError::new(
+                ErrorKind::Unavailable,
+                format!("Tool '{tool}' is unavailable: {self}"),
+            ),
+            _ => ToolError::failed(&self),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The six tools (SPEC HM-1).
 
 use std::{
+    collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -13,7 +14,8 @@ use switchboard_toolcall::{
 
 use crate::{
     config::Config,
-    control::{self, Action, Order},
+    control::{self, Action, Habits, Order},
+    device::Device,
     find,
     health::Health,
     list::{self, Listed},
@@ -28,6 +30,7 @@ pub fn tools(network: Arc<dyn Network>, config: &Config) -> Vec<Arc<dyn Tool>> {
         confirm_within: config.confirm_within.0,
         health: Health::default(),
         remembered: Mutex::default(),
+        levels: Mutex::default(),
     });
     let tool = |what: What| -> Arc<dyn Tool> {
         Arc::new(ZwaveTool { spec: what.spec(), what, home: home.clone() })
@@ -200,6 +203,8 @@ struct Home {
     health: Health,
     /// The nodes as they were last seen.
     remembered: Mutex<Vec<Node>>,
+    /// The levels at which dimmers were last seen when they were on, by node.
+    levels: Mutex<HashMap<u64, u64>>,
 }
 
 impl Home {
@@ -217,7 +222,9 @@ impl Home {
                 let order = Order::of(args.action, args.level)?;
                 let nodes = nodes().await?;
                 let device = find::device(&nodes, &args.device_name)?;
-                let done = control::run(network, device, order, self.confirm_within).await;
+                let last_level = self.level_of(device.node().id);
+                let habits = Habits { within: self.confirm_within, last_level };
+                let done = control::run(network, device, order, habits).await;
                 done.map_err(|failure| failure.of_tool(tool))
             }
             What::Sensors => {
@@ -231,7 +238,19 @@ impl Home {
     async fn nodes(&self) -> Result<Vec<Node>, Error> {
         let nodes = self.network.nodes().await?;
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&nodes);
+        let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
+        for device in nodes.iter().filter_map(Device::of) {
+            let level = device.control().and_then(|control| control.value.as_ref()?.as_u64());
+            if let Some(level) = level.filter(|level| *level > 0) {
+                levels.insert(device.node().id, level);
+            }
+        }
+        drop(levels);
         Ok(nodes)
+    }
+
+    fn level_of(&self, node: u64) -> Option<u64> {
+        self.levels.lock().unwrap_or_else(PoisonError::into_inner).get(&node).copied()
     }
 
     /// The error, and for who asked for values what they last were.

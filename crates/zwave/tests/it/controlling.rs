@@ -54,6 +54,17 @@ async fn a_dimmer_without_a_remembered_level_gets_full_light() {
     assert_eq!(written, [json!(255), json!(99)]);
     assert_eq!(envelope["result"]["structuredContent"]["confirmed"], true);
     assert_eq!(envelope["result"]["structuredContent"]["value"], 99);
+
+    // One that was seen at a level gets that.
+    let home = household().behaves(Behaviour::Forget);
+    let executor = home.executor();
+    let orders = [("dim", Some(30), 30), ("off", None, 0), ("on", None, 30)];
+    for (action, level, value) in orders {
+        let args = order("3", action, level);
+        let envelope = executor.call("control_zwave_device", args).await;
+        let envelope = serde_json::to_value(&envelope).unwrap();
+        assert_eq!(envelope["result"]["structuredContent"]["value"], value, "{envelope}");
+    }
 }
 
 // HM-1
