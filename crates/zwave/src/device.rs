@@ -163,6 +163,8 @@ pub(crate) fn shown(value: &Value) -> String {
         (Some(true), _) => "on".to_owned(),
         (Some(false), _) => "off".to_owned(),
         (_, Some(0.0)) => "off".to_owned(),
+        // What some report that have only that.
+        (_, Some(255.0)) => "on".to_owned(),
         (_, Some(level)) if (1.0..=99.0).contains(&level) => format!("on at {}%", percent(level)),
         _ => value.to_string(),
     }
@@ -196,7 +198,8 @@ mod tests {
         for (level, word) in back {
             assert_eq!(shown(&json!(level)), word);
         }
-        let words = [(json!(true), "on"), (json!(false), "off"), (json!(0), "off")];
+        let words =
+            [(json!(true), "on"), (json!(false), "off"), (json!(0), "off"), (json!(255), "on")];
         for (value, word) in words {
             assert_eq!(shown(&value), word);
         }

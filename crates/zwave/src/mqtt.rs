@@ -19,10 +19,12 @@ use connection::{Broker, Connection};
 
 /// How long a call waits for a connection that is being made.
 const CONNECT: Duration = Duration::from_secs(3);
+/// How long a call waits for one more attempt where the broker was down.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long a call waits to hear of a gateway, once the broker is there.
 const DISCOVER: Duration = Duration::from_secs(1);
 /// How long the gateway may take to answer.
-const ANSWER: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_secs(4);
 
 const CHECK_BROKER: &str =
     "is the MQTT broker running, and are its address, user and password right?";
@@ -80,6 +82,12 @@ impl Mqtt {
         let is_settled = |state: &connection::State| !matches!(state.broker, Broker::Connecting);
         // Whether it is settled or not is looked at below.
         let _ = timeout(CONNECT, state.wait_for(is_settled)).await;
+        let is_down = matches!(state.borrow_and_update().broker, Broker::Down(_));
+        if is_down {
+            // It may be back: one more attempt, whatever comes of it.
+            self.connection.wanted.notify_one();
+            let _ = timeout(AGAIN, state.changed()).await;
+        }
         let client = match &state.borrow().broker {
             Broker::Up(client) => client.clone(),
             Broker::Connecting => return Err(self.no_broker("it has not answered yet")),
@@ -90,7 +98,10 @@ impl Mqtt {
         let chosen = self.choose(&state.borrow());
         let nobody = || {
             let prefix = &self.connection.prefix;
-            Err(format!("nothing was heard of a gateway under `{prefix}/_CLIENTS`"))
+            Err(format!(
+                "nothing was heard of one under `{prefix}/_CLIENTS` (where it does not retain its messages, name it \
+                 with --gateway)"
+            ))
         };
         let unreachable = |reason| Error::Unreachable {
             service: "the Z-Wave gateway".to_owned(),
@@ -211,5 +222,38 @@ impl Network for Mqtt {
         };
         let hop = |name, (state, detail)| Hop { name, state, detail };
         vec![hop("broker", broker), hop("gateway", gateway), hop("driver", driver)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // HM-1: the only gateway is found by itself.
+    #[tokio::test]
+    async fn a_gateway_is_chosen_or_it_is_said_why_not() {
+        let cases: [(Option<&str>, &[(&str, bool)], &str); 7] = [
+            (None, &[], "none"),
+            (None, &[("a", true)], "ZWAVE_GATEWAY-a"),
+            (None, &[("a", true), ("b", false)], "ZWAVE_GATEWAY-a"),
+            (None, &[("a", false)], "'ZWAVE_GATEWAY-a' says that it is offline"),
+            (
+                None,
+                &[("a", true), ("b", true)],
+                "there are several (ZWAVE_GATEWAY-a, ZWAVE_GATEWAY-b); name one with --gateway",
+            ),
+            (Some("b"), &[("a", true)], "ZWAVE_GATEWAY-b"),
+            (Some("b"), &[("a", true), ("b", false)], "'ZWAVE_GATEWAY-b' says that it is offline"),
+        ];
+        for (set, heard, expected) in cases {
+            let mqtt = Mqtt::connect("mqtt://127.0.0.1:1", "zwave", set).unwrap();
+            let heard = heard.iter().map(|(name, is_up)| (topics::gateway(name), *is_up));
+            let state = connection::State { gateways: heard.collect(), ..Default::default() };
+            let chosen = match mqtt.choose(&state) {
+                None => "none".to_owned(),
+                Some(Ok(text) | Err(text)) => text,
+            };
+            assert_eq!(chosen, expected);
+        }
     }
 }

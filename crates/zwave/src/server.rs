@@ -21,8 +21,10 @@ use connection::{Changed, Connection, Link};
 
 /// How long a call waits for a connection that is being made.
 const CONNECT: Duration = Duration::from_secs(3);
+/// How long a call waits for one more attempt where the server was down.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long the server may take to answer.
-const ANSWER: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_secs(4);
 
 const CHECK: &str = "is zwave-js-server running (in zwave-js-ui: Settings, Home Assistant, WS Server), and are host and port right?";
 
@@ -76,6 +78,12 @@ impl Server {
         let is_settled = |link: &Link| !matches!(link, Link::Connecting);
         // Whether it is settled or not is looked at below.
         let _ = timeout(CONNECT, link.wait_for(is_settled)).await;
+        let is_down = matches!(&*link.borrow_and_update(), Link::Down(_));
+        if is_down {
+            // It may be back: one more attempt, whatever comes of it.
+            self.connection.wanted.notify_one();
+            let _ = timeout(AGAIN, link.changed()).await;
+        }
         match &*link.borrow() {
             Link::Up(requests, _) => Ok(requests.clone()),
             Link::Connecting => Err(self.unreachable("it has not answered yet".to_owned())),

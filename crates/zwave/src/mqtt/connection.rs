@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use rumqttc::{AsyncClient, Event, Packet, Publish, QoS, SubscribeReasonCode};
 use serde_json::Value;
 use tokio::{
-    sync::{broadcast, watch},
+    sync::{Notify, broadcast, watch},
     time::sleep,
 };
 
@@ -13,7 +13,7 @@ use super::{address::Address, topics};
 use crate::replies::Replies;
 
 /// The first and the longest time between two attempts.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// How many requests may wait to be sent.
 const REQUESTS: usize = 64;
 /// How many reported values wait for who watches.
@@ -26,6 +26,8 @@ pub(super) struct Connection {
     /// The gateway of the settings, as topics have it.
     pub(super) gateway: Option<String>,
     pub(super) state: watch::Sender<State>,
+    /// Told when somebody needs the connection, so that the next attempt does not wait.
+    pub(super) wanted: Notify,
     pub(super) replies: Replies,
     /// What is reported on value topics.
     pub(super) values: broadcast::Sender<Arc<Message>>,
@@ -62,6 +64,7 @@ impl Connection {
             prefix: prefix.to_owned(),
             gateway,
             state: watch::Sender::default(),
+            wanted: Notify::new(),
             replies: Replies::default(),
             values: broadcast::Sender::new(VALUES),
         }
@@ -77,7 +80,10 @@ impl Connection {
             let reason = self.session().await;
             let was_up = self.lost(reason);
             pause = if was_up { PAUSES.0 } else { (pause * 2).min(PAUSES.1) };
-            sleep(pause).await;
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.wanted.notified() => {}
+            }
         }
     }
 
@@ -210,4 +216,83 @@ fn json(payload: &[u8]) -> Option<Value> {
 /// Whether it was another value before.
 fn replace<T: PartialEq>(place: &mut T, value: T) -> bool {
     std::mem::replace(place, value) != *place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn connection() -> Connection {
+        Connection::new(Address::parse("mqtt://broker").unwrap(), "home/zwave", None)
+    }
+
+    fn hear(connection: &Connection, topic: &str, payload: &str, retain: bool) {
+        let mut message = Publish::new(topic, QoS::AtLeastOnce, payload);
+        message.retain = retain;
+        connection.heard(&message);
+    }
+
+    // HM-1
+    #[tokio::test]
+    async fn gateways_and_their_driver_are_heard_of() {
+        let connection = connection();
+        let gateway = "home/zwave/_CLIENTS/ZWAVE_GATEWAY-a";
+        let known = || connection.state.borrow().gateways.clone();
+        hear(&connection, "home/zwave/_CLIENTS/other/status", r#"{"value":true}"#, true);
+        hear(&connection, "zwave/_CLIENTS/ZWAVE_GATEWAY-b/status", r#"{"value":true}"#, true);
+        hear(&connection, &format!("{gateway}/status"), "nonsense", true);
+        assert_eq!(known(), BTreeMap::new());
+        hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, true);
+        assert_eq!(known(), BTreeMap::from([("ZWAVE_GATEWAY-a".to_owned(), true)]));
+        hear(&connection, &format!("{gateway}/status"), r#"{"value":false}"#, false);
+        // What it said before it went does not bring it back.
+        hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, true);
+        assert_eq!(known(), BTreeMap::from([("ZWAVE_GATEWAY-a".to_owned(), false)]));
+        hear(&connection, "home/zwave/driver/status", "true", true);
+        assert_eq!(connection.state.borrow().driver, Some(true));
+    }
+
+    // HM-1
+    #[tokio::test]
+    async fn answers_find_who_asked_and_end_with_the_gateway() {
+        let connection = connection();
+        let api = "home/zwave/_CLIENTS/ZWAVE_GATEWAY-a/api/getNodes";
+        let (mine, lost) = (connection.replies.expect("1"), connection.replies.expect("2"));
+        for reply in
+            ["nonsense", r#"{"origin":{}}"#, r#"{"origin":{"id":"3"}}"#, r#"{"origin":{"id":"1"}}"#]
+        {
+            hear(&connection, api, reply, false);
+        }
+        assert_eq!(mine.answer().await, Some(json!({"origin": {"id": "1"}})));
+        hear(
+            &connection,
+            "home/zwave/_CLIENTS/ZWAVE_GATEWAY-a/status",
+            r#"{"value":false}"#,
+            false,
+        );
+        assert_eq!(lost.answer().await, None);
+    }
+
+    // HM-1
+    #[tokio::test]
+    async fn only_news_of_values_are_passed_on() {
+        let connection = connection();
+        let mut values = connection.values.subscribe();
+        hear(&connection, "home/zwave/Lamp/switch_binary/endpoint_0/currentValue", "true", true);
+        hear(
+            &connection,
+            "home/zwave/Lamp/switch_binary/endpoint_0/targetValue/set",
+            "true",
+            false,
+        );
+        hear(&connection, "elsewhere/Lamp", "true", false);
+        hear(&connection, "home/zwave/Lamp/switch_binary/endpoint_0/currentValue", "false", false);
+        let heard = values.try_recv().unwrap();
+        assert_eq!(
+            (heard.topic.as_str(), heard.payload.as_slice()),
+            ("Lamp/switch_binary/endpoint_0/currentValue", b"false".as_slice())
+        );
+        assert!(values.try_recv().is_err());
+    }
 }

@@ -106,6 +106,58 @@ mod tests {
         }
     }
 
+    // HM-1: what a live zwave-js-ui answered, shortened.
+    #[test]
+    fn nodes_are_read_as_the_gateway_tells_them() {
+        let reply = serde_json::from_str(include_str!("../../tests/getNodes.json")).unwrap();
+        let nodes = result("getNodes", reply).unwrap();
+        let nodes: Vec<_> = nodes.as_array().unwrap().iter().filter_map(node).collect();
+        let seen: Vec<_> = nodes
+            .iter()
+            .map(|node| (node.id, node.location.as_str(), node.name.as_str(), node.is_device))
+            .collect();
+        let expected = [
+            (255, "", "Broadcast", false),
+            (1, "", "", false),
+            (2, "Demo", "Switch One", true),
+            (3, "Bed Room", "Bedroom Lamp", true),
+            (4, "", "Temp Sensor 1", true),
+        ];
+        assert_eq!(seen, expected);
+        assert_eq!(
+            (nodes[2].status, nodes[2].failed, nodes[2].ready),
+            (Status::Alive, false, true)
+        );
+        let temperature =
+            nodes[4].values.iter().find(|value| value.label == "Air temperature").unwrap();
+        assert_eq!(temperature.value, Some(json!(21.5)));
+        assert_eq!(temperature.unit.as_deref(), Some("°C"));
+        assert_eq!(temperature.updated, Some(1_794_726_122_308));
+        let current =
+            nodes[2].values.iter().find(|value| value.id.property == "currentValue").unwrap();
+        assert_eq!(
+            value_id(&nodes[2], &current.id.sibling("targetValue")),
+            json!({"commandClass": 37, "endpoint": 0, "property": "targetValue", "nodeId": 2})
+        );
+    }
+
+    // HM-1
+    #[test]
+    fn refusals_of_the_api_are_told_apart() {
+        let cases = [
+            (json!({"success": false, "message": "Unknown API"}), "refused `x`: Unknown API"),
+            (
+                json!({"success": false, "message": "Z-Wave client not connected"}),
+                "the Z-Wave stick could not be reached",
+            ),
+            (json!({}), "it does not say why"),
+        ];
+        for (reply, words) in cases {
+            let error = result("x", reply).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
     #[test]
     fn a_write_without_a_status_failed() {
         let cases = [

@@ -6,7 +6,7 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::{
     net::TcpStream,
-    sync::{broadcast, mpsc, watch},
+    sync::{Notify, broadcast, mpsc, watch},
     time::{sleep, timeout},
 };
 use tokio_tungstenite::{
@@ -18,7 +18,7 @@ use super::wire;
 use crate::{network::ValueId, replies::Replies};
 
 /// The first and the longest time between two attempts.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// How long the server may take to let us in.
 const GREETING: Duration = Duration::from_secs(5);
 /// How often a silent server is asked for a sign of life, and how long it may stay silent.
@@ -36,6 +36,8 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 pub(super) struct Connection {
     pub(super) address: String,
     pub(super) link: watch::Sender<Link>,
+    /// Told when somebody needs the connection, so that the next attempt does not wait.
+    pub(super) wanted: Notify,
     pub(super) replies: Replies,
     pub(super) changes: broadcast::Sender<Arc<Changed>>,
 }
@@ -62,6 +64,7 @@ impl Connection {
         Self {
             address,
             link: watch::Sender::default(),
+            wanted: Notify::new(),
             replies: Replies::default(),
             changes: broadcast::Sender::new(WAITING.1),
         }
@@ -78,7 +81,10 @@ impl Connection {
             };
             let was_up = self.lost(reason);
             pause = if was_up { PAUSES.0 } else { (pause * 2).min(PAUSES.1) };
-            sleep(pause).await;
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.wanted.notified() => {}
+            }
         }
     }
 
