@@ -25,6 +25,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const DISCOVER: Duration = Duration::from_secs(1);
 /// How long the gateway may take to answer.
 const ANSWER: Duration = Duration::from_secs(4);
+/// The same for a write, which waits for its device; who asked gives up long before.
+const WRITTEN: Duration = Duration::from_secs(60);
 
 const CHECK_BROKER: &str =
     "is the MQTT broker running, and are its address, user and password right?";
@@ -56,7 +58,7 @@ impl Mqtt {
     }
 
     /// Asks the gateway's API.
-    async fn ask(&self, api: &str, args: Value) -> Result<Value, Error> {
+    async fn ask(&self, api: &str, args: Value, within: Duration) -> Result<Value, Error> {
         let (client, gateway) = self.ready().await?;
         let id = Ulid::generate().to_string();
         let awaited = self.connection.replies.expect(&id);
@@ -69,10 +71,10 @@ impl Mqtt {
             .await
             .map_err(unsent)?;
         let lost = |reason: String| Error::Lost { service, reason, check: CHECK_GATEWAY };
-        match timeout(ANSWER, awaited.answer()).await {
+        match timeout(within, awaited.answer()).await {
             Ok(Some(reply)) => wire::result(api, reply),
             Ok(None) => Err(lost("it went away before it answered".to_owned())),
-            Err(_) => Err(lost(format!("it did not answer within {}s", ANSWER.as_secs()))),
+            Err(_) => Err(lost(format!("it did not answer within {}s", within.as_secs()))),
         }
     }
 
@@ -150,7 +152,7 @@ impl Drop for Mqtt {
 impl Network for Mqtt {
     fn nodes(&self) -> BoxFuture<'_, Result<Vec<Node>, Error>> {
         Box::pin(async {
-            let nodes = self.ask("getNodes", json!([])).await?;
+            let nodes = self.ask("getNodes", json!([]), ANSWER).await?;
             Ok(nodes.as_array().into_iter().flatten().filter_map(wire::node).collect())
         })
     }
@@ -162,13 +164,13 @@ impl Network for Mqtt {
         value: Value,
     ) -> BoxFuture<'a, Result<Written, Error>> {
         Box::pin(async move {
-            let written = self.ask("writeValue", json!([wire::value_id(node, id), value])).await?;
-            Ok(wire::written(&written))
+            let args = json!([wire::value_id(node, id), value]);
+            Ok(wire::written(&self.ask("writeValue", args, WRITTEN).await?))
         })
     }
 
     fn poll<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Result<Value, Error>> {
-        Box::pin(self.ask("pollValue", json!([wire::value_id(node, id)])))
+        Box::pin(self.ask("pollValue", json!([wire::value_id(node, id)]), ANSWER))
     }
 
     fn updated<'a>(&'a self, _: &'a Node, _: &'a ValueId) -> BoxFuture<'a, Option<u64>> {
@@ -229,10 +231,13 @@ impl Network for Mqtt {
 mod tests {
     use super::*;
 
+    /// Gateways that were heard of, and whether they are online.
+    type Heard = &'static [(&'static str, bool)];
+
     // HM-1: the only gateway is found by itself.
     #[tokio::test]
     async fn a_gateway_is_chosen_or_it_is_said_why_not() {
-        let cases: [(Option<&str>, &[(&str, bool)], &str); 7] = [
+        let cases: [(Option<&str>, Heard, &str); 7] = [
             (None, &[], "none"),
             (None, &[("a", true)], "ZWAVE_GATEWAY-a"),
             (None, &[("a", true), ("b", false)], "ZWAVE_GATEWAY-a"),

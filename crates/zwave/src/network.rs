@@ -9,7 +9,7 @@ pub trait Network: Send + Sync {
     /// Every node with its values, as the gateway has them now.
     fn nodes(&self) -> BoxFuture<'_, Result<Vec<Node>, Error>>;
 
-    /// Writes a value and returns what the gateway says of it.
+    /// Writes a value and returns what the gateway says of it, which may take long: the caller sets the limit.
     fn write<'a>(
         &'a self,
         node: &'a Node,

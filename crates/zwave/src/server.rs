@@ -25,6 +25,8 @@ const CONNECT: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long the server may take to answer.
 const ANSWER: Duration = Duration::from_secs(4);
+/// The same for a write, which waits for its device; who asked gives up long before.
+const WRITTEN: Duration = Duration::from_secs(60);
 
 const CHECK: &str = "is zwave-js-server running (in zwave-js-ui: Settings, Home Assistant, WS Server), and are host and port right?";
 
@@ -55,7 +57,12 @@ impl Server {
     }
 
     /// Sends a command and returns its result.
-    async fn ask(&self, command: &str, mut message: Value) -> Result<Value, Error> {
+    async fn ask(
+        &self,
+        command: &str,
+        mut message: Value,
+        within: Duration,
+    ) -> Result<Value, Error> {
         let requests = self.ready().await?;
         let id = Ulid::generate().to_string();
         let awaited = self.connection.replies.expect(&id);
@@ -65,10 +72,10 @@ impl Server {
             return Err(self.unreachable("the connection was lost".to_owned()));
         }
         let lost = |reason: String| Error::Lost { service: self.service(), reason, check: CHECK };
-        match timeout(ANSWER, awaited.answer()).await {
+        match timeout(within, awaited.answer()).await {
             Ok(Some(reply)) => wire::result(command, reply),
             Ok(None) => Err(lost("it went away before it answered".to_owned())),
-            Err(_) => Err(lost(format!("it did not answer within {}s", ANSWER.as_secs()))),
+            Err(_) => Err(lost(format!("it did not answer within {}s", within.as_secs()))),
         }
     }
 
@@ -110,7 +117,7 @@ impl Network for Server {
     fn nodes(&self) -> BoxFuture<'_, Result<Vec<Node>, Error>> {
         Box::pin(async {
             // Asked again, it tells the whole state again; events go on.
-            let state = self.ask("start_listening", json!({})).await?;
+            let state = self.ask("start_listening", json!({}), ANSWER).await?;
             let nodes = state["state"]["nodes"].as_array();
             Ok(nodes.into_iter().flatten().filter_map(wire::node).collect())
         })
@@ -124,14 +131,14 @@ impl Network for Server {
     ) -> BoxFuture<'a, Result<Written, Error>> {
         Box::pin(async move {
             let message = json!({"nodeId": node.id, "valueId": id.to_json(), "value": value});
-            Ok(wire::written(&self.ask("node.set_value", message).await?))
+            Ok(wire::written(&self.ask("node.set_value", message, WRITTEN).await?))
         })
     }
 
     fn poll<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Result<Value, Error>> {
         Box::pin(async move {
             let message = json!({"nodeId": node.id, "valueId": id.to_json()});
-            Ok(self.ask("node.poll_value", message).await?["value"].take())
+            Ok(self.ask("node.poll_value", message, ANSWER).await?["value"].take())
         })
     }
 
@@ -139,7 +146,7 @@ impl Network for Server {
         Box::pin(async move {
             let message = json!({"nodeId": node.id, "valueId": id.to_json()});
             // Older servers do not know; then nobody does.
-            self.ask("node.get_value_timestamp", message).await.ok()?["timestamp"].as_u64()
+            self.ask("node.get_value_timestamp", message, ANSWER).await.ok()?["timestamp"].as_u64()
         })
     }
 

@@ -7,11 +7,35 @@ use switchboard_runtime::ToolExecutor;
 
 use crate::parts::{House, Way, call, call_until_it_works, order};
 
-/// A call that is under way while `disaster` happens; it must end, and not as a success.
+/// A read that is under way while `disaster` happens.
 async fn in_mid_call(executor: &ToolExecutor, disaster: impl FnOnce()) -> Value {
+    during(executor, ("list_devices", json!({})), disaster).await
+}
+
+/// A write that is under way while the network is killed. The stick stands still: the gateway knows the devices, but
+/// none of them answers.
+async fn in_mid_write(executor: &ToolExecutor, house: &mut House) {
+    house.stick.pause();
+    let slow = call(executor, "control_zwave_device", order("2", "off")).await;
+    let text = slow["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{slow}"));
+    assert!(text.contains("sent, not confirmed: the gateway has not answered"), "{text}");
+    let write = ("control_zwave_device", order("2", "off"));
+    let envelope = during(executor, write, || house.network.kill()).await;
+    assert!(envelope["error"].as_str().unwrap().contains("sent, not confirmed"), "{envelope}");
+    house.stick.kill();
+    house.restart_stick();
+    house.restart_network();
+}
+
+/// A call that is under way while `disaster` happens; it must end, and not as a success.
+async fn during(
+    executor: &ToolExecutor,
+    (tool, args): (&'static str, Value),
+    disaster: impl FnOnce(),
+) -> Value {
     let running = tokio::spawn({
         let executor = executor.clone();
-        async move { call(&executor, "list_devices", json!({})).await }
+        async move { call(&executor, tool, args).await }
     });
     // Long enough to be asked, and far less than an answer may take.
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -53,9 +77,9 @@ async fn broker_gateway_and_stick_are_killed_and_come_back() {
     let error = old["error"].as_str().unwrap();
     assert!(error.contains("21.5 °C") && error.contains("stale"), "{error}");
 
-    house.stick.kill();
-    house.restart_stick();
     house.restart_network();
+    call_until_it_works(&executor, "control_zwave_device", order("2", "on")).await;
+    in_mid_write(&executor, &mut house).await;
     call_until_it_works(&executor, "control_zwave_device", order("2", "on")).await;
 }
 
@@ -71,4 +95,6 @@ async fn the_server_is_killed_and_comes_back() {
     assert!(down["error"].as_str().unwrap().contains("the zwave-js-server"), "{down}");
     house.restart_network();
     call_until_it_works(&executor, "control_zwave_device", order("2", "off")).await;
+    in_mid_write(&executor, &mut house).await;
+    call_until_it_works(&executor, "control_zwave_device", order("2", "on")).await;
 }
