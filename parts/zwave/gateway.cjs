@@ -1,6 +1,6 @@
 // zwave-js-ui's MQTT side over a driver, as far as the tests need it: named topics, payloads `{time, value}`, the API.
 //
-// It follows what was seen of a live zwave-js-ui 11.22.2; see also docs/home.md.
+// Topics, payloads and answers are those of a live zwave-js-ui 11.22.2. What the tests do not use is left out.
 
 const CLASSES = { 32: "basic", 37: "switch_binary", 38: "switch_multilevel", 49: "sensor_multilevel" }
 const STATUS = ["Unknown", "Asleep", "Awake", "Dead", "Alive"]

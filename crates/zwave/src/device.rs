@@ -42,6 +42,12 @@ impl Kind {
 
 const SWITCH: u64 = 37;
 const DIMMER: u64 = 38;
+/// Which command classes tell what else a device is; the first that it has decides.
+const TELLING: [(Kind, &[u64]); 3] = [
+    (Kind::Lock, &[98, 118]),
+    (Kind::Thermostat, &[64, 67]),
+    (Kind::Sensor, &[48, 49, 50, 113, 128]),
+];
 
 /// A node that is neither the controller nor virtual.
 #[derive(Clone, Copy)]
@@ -77,13 +83,13 @@ impl<'a> Device<'a> {
         let has = |classes: &[u64]| {
             self.0.values.iter().any(|value| classes.contains(&value.id.command_class))
         };
-        match () {
-            () if self.state(DIMMER).is_some() => Kind::Dimmer,
-            () if self.state(SWITCH).is_some() => Kind::Switch,
-            () if has(&[98, 118]) => Kind::Lock,
-            () if has(&[64, 67]) => Kind::Thermostat,
-            () if has(&[48, 49, 50, 113, 128]) => Kind::Sensor,
-            () => Kind::Other,
+        match self.control().map(|control| control.id.command_class) {
+            Some(DIMMER) => Kind::Dimmer,
+            Some(_) => Kind::Switch,
+            None => TELLING
+                .iter()
+                .find(|(_, classes)| has(classes))
+                .map_or(Kind::Other, |(kind, _)| *kind),
         }
     }
 

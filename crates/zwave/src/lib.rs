@@ -8,6 +8,7 @@ pub mod network;
 pub mod mqtt;
 pub mod server;
 mod replies;
+mod reports;
 mod find;
 mod device;
 mod time;

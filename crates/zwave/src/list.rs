@@ -39,12 +39,10 @@ pub(crate) fn matching(nodes: &[Node], filter: &str, include_inactive: bool) -> 
     let now = time::now();
     let filter = filter.trim().to_lowercase();
     let is_meant = |device: &Device<'_>| device.path().to_lowercase().contains(&filter);
-    let devices = nodes.iter().filter_map(Device::of).filter(is_meant);
-    let (inactive, active): (Vec<_>, Vec<_>) = devices.partition(Device::is_inactive);
-    let hidden = if include_inactive { 0 } else { inactive.len() };
-    let shown = |device: &Device<'_>| include_inactive || !device.is_inactive();
-    let mut devices: Vec<_> = active.into_iter().chain(inactive).filter(shown).collect();
-    devices.sort_by_key(|device| device.node().id);
+    let is_shown = |device: &Device<'_>| include_inactive || !device.is_inactive();
+    let meant = nodes.iter().filter_map(Device::of).filter(is_meant);
+    let (devices, hidden): (Vec<_>, Vec<_>) = meant.partition(is_shown);
+    let hidden = hidden.len();
     let mut text = match devices.len() {
         0 => "No Z-Wave device is like that.".to_owned(),
         1 => "1 Z-Wave device:".to_owned(),

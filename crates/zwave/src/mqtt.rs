@@ -7,14 +7,17 @@ mod wire;
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use futures_util::{StreamExt, stream::BoxStream};
 use rumqttc::{AsyncClient, PublishOptions, QoS};
 use serde_json::{Value, json};
 use switchboard_toolcall::BoxFuture;
-use tokio::{sync::broadcast::error::RecvError, task::JoinHandle, time::timeout};
+use tokio::{task::JoinHandle, time::timeout};
 use ulid::Ulid;
 
-use crate::network::{Error, Hop, Network, Node, State, ValueId, Written};
+use crate::{
+    network::{Error, Hop, Network, Node, State, ValueId, Written},
+    reports,
+};
 use connection::{Broker, Connection};
 
 /// How long a call waits for a connection that is being made.
@@ -180,24 +183,13 @@ impl Network for Mqtt {
 
     fn watch(&self, node: &Node, id: &ValueId) -> BoxStream<'static, Value> {
         let topics = topics::of_value(node, id);
-        let messages = self.connection.values.subscribe();
         let node = node.id;
-        let next = |mut messages: tokio::sync::broadcast::Receiver<_>| async {
-            loop {
-                match messages.recv().await {
-                    Ok(message) => return Some((message, messages)),
-                    // What was missed is asked for later.
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return None,
-                }
-            }
-        };
         let matching = move |message: Arc<connection::Message>| {
             let value =
                 topics.contains(&message.topic).then(|| wire::value(&message.payload, node));
             std::future::ready(value.flatten())
         };
-        stream::unfold(messages, next).filter_map(matching).boxed()
+        reports::stream(self.connection.values.subscribe()).filter_map(matching).boxed()
     }
 
     fn hops(&self) -> Vec<Hop> {

@@ -5,18 +5,17 @@ mod wire;
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use futures_util::{StreamExt, stream::BoxStream};
 use serde_json::{Value, json};
 use switchboard_toolcall::BoxFuture;
-use tokio::{
-    sync::broadcast::{self, error::RecvError},
-    task::JoinHandle,
-    time::timeout,
-};
+use tokio::{task::JoinHandle, time::timeout};
 use ulid::Ulid;
 use url::Url;
 
-use crate::network::{Error, Hop, Network, Node, State, ValueId, Written};
+use crate::{
+    network::{Error, Hop, Network, Node, State, ValueId, Written},
+    reports,
+};
 use connection::{Changed, Connection, Link};
 
 /// How long a call waits for a connection that is being made.
@@ -151,23 +150,12 @@ impl Network for Server {
     }
 
     fn watch(&self, node: &Node, id: &ValueId) -> BoxStream<'static, Value> {
-        let changes = self.connection.changes.subscribe();
         let (node, id) = (node.id, id.clone());
-        let next = |mut changes: broadcast::Receiver<Arc<Changed>>| async {
-            loop {
-                match changes.recv().await {
-                    Ok(change) => return Some((change, changes)),
-                    // What was missed is asked for later.
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return None,
-                }
-            }
-        };
         let matching = move |change: Arc<Changed>| {
             let is_it = change.node == node && change.id == id;
             std::future::ready(is_it.then(|| change.value.clone()))
         };
-        stream::unfold(changes, next).filter_map(matching).boxed()
+        reports::stream(self.connection.changes.subscribe()).filter_map(matching).boxed()
     }
 
     fn hops(&self) -> Vec<Hop> {
