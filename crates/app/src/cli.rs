@@ -2,6 +2,7 @@
 
 mod asking;
 mod calls;
+mod zwave;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ pub(crate) use asking::{Ask, Asked, Chat};
 pub(crate) use calls::{
     Calls, CallsAction, Export, Form, Format, Gc, Policy, PolicyAction, PolicyTest, ShowCall, Stats,
 };
+pub(crate) use zwave::Zwave;
 
 /// Runs the tools that AI models call, through one safe executor.
 #[derive(Debug, Parser)]
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     Calls(Calls),
     /// Try the rules of the config on what was called
     Policy(Policy),
+    /// Serve Z-Wave devices to an MCP client that starts us
+    Zwave(Zwave),
 }
 
 #[derive(Debug, Args)]

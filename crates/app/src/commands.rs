@@ -14,6 +14,7 @@ mod serve;
 mod token;
 mod calls;
 mod policy;
+mod zwave;
 mod known;
 
 use std::process::ExitCode;
@@ -39,5 +40,6 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Token(token) => token::run(token),
         Command::Calls(calls) => calls::run(calls, cli),
         Command::Policy(policy) => policy::run(policy, cli),
+        Command::Zwave(zwave) => zwave::run(zwave, cli),
     }
 }

@@ -32,6 +32,7 @@ use switchboard_mcp::client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;
+use switchboard_zwave::Config as ZwaveConfig;
 
 use crate::{environment, rehearsal::Replay};
 use foreign::Workspace;
@@ -65,6 +66,8 @@ pub(crate) struct Settings {
     pub(crate) models: IndexMap<String, ModelConfig>,
     /// `[agent]`
     pub(crate) agent: AgentConfig,
+    /// `[zwave]`
+    pub(crate) zwave: ZwaveConfig,
 }
 
 /// Settings, and where they came from.
@@ -126,12 +129,37 @@ impl Loaded {
 /// # Errors
 /// The file cannot be read, or something in it is wrong: the text says what, and on which line.
 pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<Loaded> {
+    load_with(flag, Ok)
+}
+
+/// As [`load`], for a command that needs only these sections. The others are not read: a server that is one of the
+/// config's own children does not see the variables that they name.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_sections(flag: Option<&Path>, sections: &[&str]) -> anyhow::Result<Loaded> {
+    load_with(flag, |config| {
+        let Parsed::Ours(mut root) = config else {
+            return Ok(Parsed::Ours(Node::new(1, Content::Table(Vec::new()))));
+        };
+        if let Content::Table(entries) = &mut root.content {
+            entries.retain(|(key, _)| sections.contains(&key.name.as_str()));
+        }
+        Ok(Parsed::Ours(root))
+    })
+}
+
+fn load_with(
+    flag: Option<&Path>,
+    choose: impl FnOnce(Parsed) -> Result<Parsed, Problem>,
+) -> anyhow::Result<Loaded> {
     let Some(file) = find::config_file(flag)? else {
         return Ok(Loaded::default());
     };
     let shown = file.display();
     let text = text_of(&file)?;
-    let loaded = parse(&text, &file).and_then(|root| read(root, &file, &environment::variable));
+    let parsed = parse(&text, &file).and_then(choose);
+    let loaded = parsed.and_then(|root| read(root, &file, &environment::variable));
     let loaded = loaded.map_err(|problem| anyhow!("{shown}{problem}"))?;
     Ok(Loaded { file: Some(file), ..loaded })
 }

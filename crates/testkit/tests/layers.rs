@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("local", &["math", "toolcall"]),
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
+    ("zwave", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
     ("gateway", &["agent", "audit", "mcp", "models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
@@ -30,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "telemetry",
             "testkit",
             "toolcall",
+            "zwave",
         ],
     ),
 ];

@@ -14,6 +14,8 @@ pub(super) const PACKAGES: &[&str] = &[
     "pulseaudio",
     "pulseaudio-utils",
     "wireplumber",
+    // A broker for Z-Wave.
+    "mosquitto",
     // Scrapes /metrics.
     "prometheus",
     // A terminal that a test can type on and look at, for `chat`.

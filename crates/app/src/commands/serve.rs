@@ -126,7 +126,7 @@ async fn listen(config: &Config) -> anyhow::Result<(TcpListener, SocketAddr)> {
 }
 
 /// Fires on SIGTERM and Ctrl-C.
-fn told_to_stop() -> anyhow::Result<CancellationToken> {
+pub(super) fn told_to_stop() -> anyhow::Result<CancellationToken> {
     let failed = "failed to listen for signals";
     let mut terminate = signal(SignalKind::terminate()).context(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).context(failed)?;

@@ -20,6 +20,7 @@ mod serve;
 mod calls;
 mod replay;
 mod policy;
+mod zwave;
 mod doctor;
 mod streams;
 mod usage;

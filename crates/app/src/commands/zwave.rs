@@ -1,0 +1,46 @@
+//! `switchboard zwave`: Z-Wave devices for one MCP client on stdin and stdout (SPEC HM-1).
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use switchboard_mcp::server::{self, Caller};
+use switchboard_runtime::ToolExecutor;
+
+use crate::{
+    cli::{Cli, Zwave},
+    commands::serve::told_to_stop,
+    connections::on_runtime,
+    settings,
+};
+
+/// What models are told of us.
+const INSTRUCTIONS: &str = "Z-Wave devices of a household. A device is named by its name, by Location/Name or by its id; list_devices names all.";
+
+pub(super) fn run(zwave: &Zwave, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = settings::load_sections(cli.config.as_deref(), &["executor", "zwave"])?;
+    let config = zwave.over(loaded.settings.zwave.clone());
+    on_runtime(async {
+        let network = switchboard_zwave::connect(&config).context("cannot serve Z-Wave devices")?;
+        // Records and policy are left to who calls us: it is Switchboard, too, or has its own.
+        let executor = ToolExecutor::builder().config(loaded.settings.executor.clone()).build();
+        for tool in switchboard_zwave::tools(network, &config) {
+            executor.tools().add_shared(tool)?;
+        }
+        let presented = server::Config {
+            name: "switchboard-zwave".to_owned(),
+            title: "Switchboard Z-Wave".to_owned(),
+            instructions: Some(INSTRUCTIONS.to_owned()),
+            ..server::Config::default()
+        };
+        let server = server::Server::new(executor, None, presented);
+        let stop = told_to_stop()?;
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        tokio::select! {
+            served = server.serve_stdio(input, output, Caller::default()) => {
+                served.context("failed to serve over stdio")?;
+            }
+            () = stop.cancelled() => {}
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}

@@ -1,0 +1,37 @@
+//! The settings of Z-Wave.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use switchboard_toolcall::HumanDuration;
+
+/// The broker that is asked where neither a broker nor a server is set.
+pub(crate) const DEFAULT_BROKER: &str = "mqtt://127.0.0.1:1883";
+
+/// The settings of `[zwave]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The broker of zwave-js-ui, `mqtt://[USER:PASSWORD@]HOST[:PORT]` or `mqtts://…`; `mqtt://127.0.0.1:1883` without any.
+    pub mqtt: Option<String>,
+    /// What topics of the gateway begin with.
+    pub prefix: String,
+    /// The gateway's name, as in its MQTT settings; found by itself where there is only one.
+    pub gateway: Option<String>,
+    /// The address of a zwave-js-server, `ws://HOST:PORT`, in place of a broker.
+    pub server: Option<String>,
+    /// How long a write may take to be confirmed by the device.
+    pub confirm_within: HumanDuration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mqtt: None,
+            prefix: "zwave".to_owned(),
+            gateway: None,
+            server: None,
+            confirm_within: HumanDuration(Duration::from_secs(4)),
+        }
+    }
+}

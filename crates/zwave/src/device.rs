@@ -1,0 +1,213 @@
+//! A node that people use, and what it can do.
+
+use serde_json::{Value, json};
+
+use crate::{
+    network::{Node, Reading, Status, ValueId},
+    time,
+};
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Switch,
+    Dimmer,
+    Lock,
+    Thermostat,
+    Sensor,
+    Other,
+}
+
+impl Kind {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Switch => "switch",
+            Self::Dimmer => "dimmer",
+            Self::Lock => "lock",
+            Self::Thermostat => "thermostat",
+            Self::Sensor => "sensor",
+            Self::Other => "other",
+        }
+    }
+
+    /// The actions of `control_zwave_device` that it takes.
+    pub(crate) fn actions(self) -> &'static [&'static str] {
+        match self {
+            Self::Switch => &["on", "off"],
+            Self::Dimmer => &["on", "off", "dim"],
+            _ => &[],
+        }
+    }
+}
+
+const SWITCH: u64 = 37;
+const DIMMER: u64 = 38;
+/// Which command classes tell what else a device is; the first that it has decides.
+const TELLING: [(Kind, &[u64]); 3] = [
+    (Kind::Lock, &[98, 118]),
+    (Kind::Thermostat, &[64, 67]),
+    (Kind::Sensor, &[48, 49, 50, 113, 128]),
+];
+
+/// A node that is neither the controller nor virtual.
+#[derive(Clone, Copy)]
+pub(crate) struct Device<'a>(&'a Node);
+
+impl<'a> Device<'a> {
+    /// The node as a device, where it is one.
+    pub(crate) fn of(node: &'a Node) -> Option<Self> {
+        node.is_device.then_some(Self(node))
+    }
+
+    pub(crate) fn node(&self) -> &'a Node {
+        self.0
+    }
+
+    /// Its name, or what gateways call a node without one.
+    pub(crate) fn name(&self) -> String {
+        match self.0.name.trim() {
+            "" => format!("nodeID_{}", self.0.id),
+            name => name.to_owned(),
+        }
+    }
+
+    /// `Location/Name`.
+    pub(crate) fn path(&self) -> String {
+        match self.0.location.trim() {
+            "" => self.name(),
+            location => format!("{location}/{}", self.name()),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        let has = |classes: &[u64]| {
+            self.0.values.iter().any(|value| classes.contains(&value.id.command_class))
+        };
+        match self.control().map(|control| control.id.command_class) {
+            Some(DIMMER) => Kind::Dimmer,
+            Some(_) => Kind::Switch,
+            None => TELLING
+                .iter()
+                .find(|(_, classes)| has(classes))
+                .map_or(Kind::Other, |(kind, _)| *kind),
+        }
+    }
+
+    /// Dead or failed.
+    pub(crate) fn is_inactive(&self) -> bool {
+        self.0.failed || self.0.status == Status::Dead
+    }
+
+    /// What it is and how it is doing, in words.
+    pub(crate) fn line(&self, now: u64) -> String {
+        let node = self.0;
+        let mut line = format!("{} (id {}): {}", self.path(), node.id, self.kind().word());
+        if let Some(state) = self.shown_state() {
+            line += &format!(", {state}");
+        }
+        line += &format!(", {}", self.shown_status());
+        if let Some(active) = node.last_active {
+            line += &format!(", last heard {}", time::ago(time::age(active, now)));
+        }
+        line
+    }
+
+    /// The same for programs.
+    pub(crate) fn to_json(self, now: u64) -> Value {
+        let node = self.0;
+        let mut device = json!({
+            "id": node.id, "name": self.name(), "location": node.location, "type": self.kind().word(),
+            "status": node.status.word(), "active": !self.is_inactive(), "ready": node.ready,
+            "actions": self.kind().actions(),
+        });
+        if let Some(active) = node.last_active {
+            device["lastActiveSecondsAgo"] = time::age(active, now).into();
+        }
+        if let Some(product) = &node.product {
+            device["product"] = product.as_str().into();
+        }
+        if let Some(value) = self.control().and_then(|control| control.value.clone()) {
+            device["value"] = value;
+        }
+        device
+    }
+
+    /// The value that shows whether a switch or a dimmer is on.
+    pub(crate) fn control(&self) -> Option<&'a Reading> {
+        self.state(DIMMER).or_else(|| self.state(SWITCH))
+    }
+
+    /// The value that is written to switch it.
+    pub(crate) fn target(&self) -> Option<ValueId> {
+        self.control().map(|control| control.id.sibling("targetValue"))
+    }
+
+    fn shown_status(&self) -> String {
+        match (self.0.failed, self.0.ready) {
+            (true, _) => format!("{}, failed", self.0.status.word()),
+            (false, false) => format!("{}, not fully interviewed", self.0.status.word()),
+            (false, true) => self.0.status.word().to_owned(),
+        }
+    }
+
+    fn shown_state(&self) -> Option<String> {
+        self.control()?.value.as_ref().map(shown)
+    }
+
+    /// The current value of a command class; of several parts of a device, the first one's.
+    fn state(&self, command_class: u64) -> Option<&'a Reading> {
+        let is_it = |reading: &&Reading| {
+            reading.id.command_class == command_class && reading.id.property == "currentValue"
+        };
+        self.0.values.iter().filter(is_it).min_by_key(|reading| reading.id.endpoint)
+    }
+}
+
+/// A switch's or a dimmer's value in words.
+pub(crate) fn shown(value: &Value) -> String {
+    match (value.as_bool(), value.as_f64()) {
+        (Some(true), _) => "on".to_owned(),
+        (Some(false), _) => "off".to_owned(),
+        (_, Some(0.0)) => "off".to_owned(),
+        // What some report that have only that.
+        (_, Some(255.0)) => "on".to_owned(),
+        (_, Some(level)) if (1.0..=99.0).contains(&level) => format!("on at {}%", percent(level)),
+        _ => value.to_string(),
+    }
+}
+
+/// What people say (0 to 100) as a dimmer takes it (0 to 99).
+pub(crate) fn level(percent: u8) -> u64 {
+    (u64::from(percent) * 99 + 50) / 100
+}
+
+/// A dimmer's level as people say it.
+fn percent(level: f64) -> u64 {
+    // Levels are small whole numbers.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]
+    let percent = (level * 100.0 / 99.0).round() as u64;
+    percent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // HM-1
+    #[test]
+    fn percents_are_levels_and_back() {
+        let cases = [(0, 0), (1, 1), (25, 25), (50, 50), (75, 74), (99, 98), (100, 99)];
+        for (said, sent) in cases {
+            assert_eq!(level(said), sent, "{said}");
+        }
+        let back = [(1, "on at 1%"), (74, "on at 75%"), (98, "on at 99%"), (99, "on at 100%")];
+        for (level, word) in back {
+            assert_eq!(shown(&json!(level)), word);
+        }
+        let words =
+            [(json!(true), "on"), (json!(false), "off"), (json!(0), "off"), (json!(255), "on")];
+        for (value, word) in words {
+            assert_eq!(shown(&value), word);
+        }
+    }
+}

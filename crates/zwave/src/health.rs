@@ -1,0 +1,119 @@
+//! How the way to the devices is, and how the devices are.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::{sync::Mutex, time::Instant};
+
+use crate::{
+    device::Device,
+    list::Listed,
+    network::{Error, Hop, Network, Node, Status},
+};
+
+/// How long a report is good for.
+const KEPT: Duration = Duration::from_secs(60);
+
+/// The last report.
+#[derive(Default)]
+pub(crate) struct Health(Mutex<Option<Report>>);
+
+struct Report {
+    made: Instant,
+    /// The way to the devices, as it was then.
+    hops: Vec<Hop>,
+    latency: Duration,
+    outcome: Result<Vec<(Status, usize)>, Error>,
+}
+
+impl Health {
+    /// The report of the last minute, or a new one; a way that has changed since makes a new one, too.
+    pub(crate) async fn check(&self, network: &dyn Network) -> Listed {
+        let mut last = self.0.lock().await;
+        if let Some(report) = &*last
+            && report.made.elapsed() < KEPT
+            && report.hops == network.hops()
+        {
+            return report.told();
+        }
+        let began = Instant::now();
+        let outcome = network.nodes().await.map(|nodes| counts(&nodes));
+        let report = Report {
+            made: Instant::now(),
+            latency: began.elapsed(),
+            hops: network.hops(),
+            outcome,
+        };
+        last.insert(report).told()
+    }
+}
+
+fn counts(nodes: &[Node]) -> Vec<(Status, usize)> {
+    let devices: Vec<_> = nodes.iter().filter_map(Device::of).collect();
+    let count =
+        |status: Status| devices.iter().filter(|device| device.node().status == status).count();
+    Status::ALL.map(|status| (status, count(status))).to_vec()
+}
+
+impl Report {
+    fn told(&self) -> Listed {
+        let age = self.made.elapsed().as_secs();
+        let milliseconds = (self.latency.as_secs_f64() * 10_000.0).round() / 10.0;
+        let mut way = Map::new();
+        let mut lines = Vec::new();
+        for Hop { name, state, detail } in &self.hops {
+            lines.push(format!("- {name}: {} ({detail})", state.word()));
+            way.insert((*name).to_owned(), json!({"state": state.word(), "detail": detail}));
+        }
+        let status = self.status();
+        let mut structured = json!({"status": status, "healthy": status == "healthy"});
+        for (name, hop) in way {
+            structured[name] = hop;
+        }
+        let first = match &self.outcome {
+            Ok(counts) => {
+                lines.push(format!("- nodes: {}", words(counts)));
+                lines.push(format!("- latency: {milliseconds} ms"));
+                let named = counts
+                    .iter()
+                    .map(|(status, count)| (status.word().to_owned(), (*count).into()));
+                structured["nodes"] = Value::Object(named.collect());
+                structured["nodes"]["total"] = total(counts).into();
+                structured["latencyMs"] = json!(milliseconds);
+                format!("Z-Wave is {status}.")
+            }
+            Err(error) => {
+                structured["error"] = error.to_string().into();
+                format!("Z-Wave is unavailable: {error}")
+            }
+        };
+        structured["ageSeconds"] = age.into();
+        lines.insert(0, first);
+        if age > 0 {
+            lines.push(format!("(checked {age} s ago)"));
+        }
+        Listed { text: lines.join("\n"), structured }
+    }
+
+    fn status(&self) -> &'static str {
+        match &self.outcome {
+            Err(_) => "unavailable",
+            Ok(counts) if counts.contains(&(Status::Dead, 0)) => "healthy",
+            Ok(_) => "degraded",
+        }
+    }
+}
+
+fn total(counts: &[(Status, usize)]) -> usize {
+    counts.iter().map(|(_, count)| count).sum()
+}
+
+/// `3 (2 alive, 1 dead)`.
+fn words(counts: &[(Status, usize)]) -> String {
+    let some = counts.iter().filter(|(_, count)| *count > 0);
+    let some: Vec<_> = some.map(|(status, count)| format!("{count} {}", status.word())).collect();
+    match &some[..] {
+        [] => "none".to_owned(),
+        some => format!("{} ({})", total(counts), some.join(", ")),
+    }
+}

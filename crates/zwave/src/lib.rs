@@ -1,0 +1,45 @@
+//! Z-Wave devices as tools (SPEC HM-1).
+//!
+//! [`connect`] makes a [`Network`] of the settings: zwave-js-ui's MQTT gateway (`mqtt/`) or zwave-js-server's WebSocket
+//! (`server/`). [`tools`] makes the six tools over any network. Who runs and serves the tools is left to others.
+
+pub mod config;
+pub mod network;
+pub mod mqtt;
+pub mod server;
+mod replies;
+mod reports;
+mod find;
+mod device;
+mod time;
+mod list;
+mod control;
+mod sensors;
+mod health;
+mod tools;
+
+use std::sync::Arc;
+
+pub use config::Config;
+pub use network::{Error, Hop, Network, Node, Reading, State, Status, ValueId, Written};
+pub use tools::tools;
+
+use mqtt::Mqtt;
+use server::Server;
+
+/// Connects to the network of the settings, in the background: what is not there yet may come later.
+///
+/// Must be called within a tokio runtime.
+///
+/// # Errors
+/// The settings make no sense.
+pub fn connect(config: &Config) -> Result<Arc<dyn Network>, Error> {
+    match (&config.mqtt, &config.server) {
+        (Some(_), Some(_)) => Err(Error::TwoWays),
+        (None, Some(address)) => Ok(Arc::new(Server::connect(address)?)),
+        (address, None) => {
+            let address = address.as_deref().unwrap_or(config::DEFAULT_BROKER);
+            Ok(Arc::new(Mqtt::connect(address, &config.prefix, config.gateway.as_deref())?))
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Which devices there are.
+
+use serde_json::{Value, json};
+
+use crate::{device::Device, network::Node, time};
+
+/// A list for people and for programs.
+pub(crate) struct Listed {
+    pub(crate) text: String,
+    pub(crate) structured: Value,
+}
+
+/// A page of all devices.
+pub(crate) fn page(nodes: &[Node], limit: usize, offset: usize) -> Listed {
+    let now = time::now();
+    let devices: Vec<_> = nodes.iter().filter_map(Device::of).collect();
+    let total = devices.len();
+    let page: Vec<_> = devices.into_iter().skip(offset).take(limit).collect();
+    let end = offset + page.len();
+    let mut text = match (page.is_empty(), total) {
+        (_, 0) => "There are no Z-Wave devices.".to_owned(),
+        (true, _) => format!("There are {total} Z-Wave devices, none from {offset} on."),
+        (false, _) => format!("Z-Wave devices {} to {end} of {total}:", offset + 1),
+    };
+    text += &lines(&page, now);
+    let mut structured = json!({
+        "devices": page.into_iter().map(|device| device.to_json(now)).collect::<Vec<_>>(),
+        "total": total, "limit": limit, "offset": offset,
+    });
+    if end < total && end > offset {
+        text += &format!("\nThe next ones: offset {end}.");
+        structured["nextOffset"] = end.into();
+    }
+    Listed { text, structured }
+}
+
+/// The devices whose name or location has `filter` in it; dead and failed ones only where they are wanted.
+pub(crate) fn matching(nodes: &[Node], filter: &str, include_inactive: bool) -> Listed {
+    let now = time::now();
+    let filter = filter.trim().to_lowercase();
+    let is_meant = |device: &Device<'_>| device.path().to_lowercase().contains(&filter);
+    let is_shown = |device: &Device<'_>| include_inactive || !device.is_inactive();
+    let meant = nodes.iter().filter_map(Device::of).filter(is_meant);
+    let (devices, hidden): (Vec<_>, Vec<_>) = meant.partition(is_shown);
+    let hidden = hidden.len();
+    let mut text = match devices.len() {
+        0 => "No Z-Wave device is like that.".to_owned(),
+        1 => "1 Z-Wave device:".to_owned(),
+        count => format!("{count} Z-Wave devices:"),
+    };
+    text += &lines(&devices, now);
+    if hidden > 0 {
+        text += &format!("\nDead or failed and not shown: {hidden} (includeInactive shows them).");
+    }
+    let count = devices.len();
+    let devices: Vec<_> = devices.into_iter().map(|device| device.to_json(now)).collect();
+    Listed {
+        text,
+        structured: json!({"devices": devices, "count": count, "inactiveHidden": hidden}),
+    }
+}
+
+/// One device, for who wants to be sure of it.
+pub(crate) fn verified(device: Device<'_>) -> Listed {
+    let now = time::now();
+    let actions = match device.kind().actions() {
+        [] => "It takes no actions.".to_owned(),
+        actions => format!("It takes: {}.", actions.join(", ")),
+    };
+    let mut structured = device.to_json(now);
+    structured["exists"] = true.into();
+    Listed { text: format!("{}. {actions}", device.line(now)), structured }
+}
+
+fn lines(devices: &[Device<'_>], now: u64) -> String {
+    devices.iter().map(|device| format!("\n- {}", device.line(now))).collect()
+}

@@ -1,0 +1,129 @@
+//! Where the broker is, and how to get in.
+
+use std::fmt;
+
+use rumqttc::{MqttOptions, Transport};
+use ulid::Ulid;
+use url::Url;
+
+use crate::network::Error;
+
+/// The largest message that is read: all nodes of a big network with all their values.
+const LARGEST: usize = 64 << 20;
+/// How soon a broker that has gone silent is missed, in seconds.
+const KEEP_ALIVE: u16 = 10;
+
+/// The address of a broker. Shown without its password.
+pub(super) struct Address {
+    host: String,
+    port: u16,
+    is_secure: bool,
+    user: String,
+    password: String,
+}
+
+impl Address {
+    /// # Errors
+    /// It is none.
+    pub(super) fn parse(address: &str) -> Result<Self, Error> {
+        let wrong = |shown: String, reason: String| Error::Address {
+            what: "an MQTT broker (such as mqtt://127.0.0.1:1883)",
+            address: shown,
+            reason,
+        };
+        // What cannot be read may hold a password anywhere.
+        let url = Url::parse(address).map_err(|error| wrong("…".to_owned(), error.to_string()))?;
+        let shown = || {
+            let mut url = url.clone();
+            let _ = url.set_password(None);
+            url.to_string()
+        };
+        let is_secure = match url.scheme() {
+            "mqtt" | "tcp" => false,
+            "mqtts" | "ssl" => true,
+            other => {
+                let reason = format!("`{other}` is not `mqtt` or `mqtts`");
+                return Err(wrong(shown(), reason));
+            }
+        };
+        let Some(host) = url.host_str().filter(|host| !host.is_empty()) else {
+            return Err(wrong(shown(), "it names no host".to_owned()));
+        };
+        Ok(Self {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: url.port().unwrap_or(if is_secure { 8883 } else { 1883 }),
+            is_secure,
+            user: decoded(url.username()),
+            password: decoded(url.password().unwrap_or_default()),
+        })
+    }
+
+    /// What a new connection needs.
+    ///
+    /// # Errors
+    /// This machine trusts no certificates.
+    pub(super) fn options(&self) -> Result<MqttOptions, String> {
+        let id = format!("switchboard-{}", Ulid::generate());
+        let mut options = MqttOptions::new(id, (self.host.clone(), self.port));
+        options.set_keep_alive(KEEP_ALIVE).set_max_packet_size(LARGEST, LARGEST);
+        options.set_clean_session(true);
+        if !self.user.is_empty() {
+            options.set_credentials(self.user.clone(), self.password.clone());
+        }
+        if self.is_secure {
+            // Whoever came first has chosen the same one.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let tls = Transport::try_tls_with_default_config();
+            options.set_transport(tls.map_err(|error| error.to_string())?);
+        }
+        Ok(options)
+    }
+}
+
+/// What `%40` and the like stand for.
+fn decoded(text: &str) -> String {
+    // A pair of a form is encoded in the same way, apart from `+`.
+    let pair = text.replace('+', "%2B");
+    url::form_urlencoded::parse(pair.as_bytes())
+        .next()
+        .map(|(key, _)| key.into_owned())
+        .unwrap_or_default()
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_secure { "mqtts" } else { "mqtt" };
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        write!(f, "{scheme}://{host}:{}", self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // HM-1
+    #[test]
+    fn addresses_are_read_and_shown_without_their_password() {
+        let cases = [
+            ("mqtt://127.0.0.1:1899", "mqtt://127.0.0.1:1899", ("", "")),
+            ("mqtt://broker", "mqtt://broker:1883", ("", "")),
+            ("mqtts://me:s%40cret@broker", "mqtts://broker:8883", ("me", "s@cret")),
+            ("tcp://a+b:c%26d=e@[::1]:2", "mqtt://[::1]:2", ("a+b", "c&d=e")),
+        ];
+        for (given, shown, (user, password)) in cases {
+            let address = Address::parse(given).unwrap();
+            assert_eq!(address.to_string(), shown);
+            assert_eq!(
+                (address.user.as_str(), address.password.as_str()),
+                (user, password),
+                "{given}"
+            );
+        }
+        for wrong in ["broker:1883", "http://broker", "mqtt://", "nonsense", "ws://me:secret@x"] {
+            let error = Address::parse(wrong).err().unwrap().to_string();
+            assert!(error.contains("an MQTT broker") && !error.contains("secret"), "{error}");
+        }
+    }
+}

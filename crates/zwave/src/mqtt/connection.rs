@@ -1,0 +1,298 @@
+//! The connection to the broker, and what is heard over it.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use rumqttc::{AsyncClient, Event, Packet, Publish, QoS, SubscribeReasonCode};
+use serde_json::Value;
+use tokio::{
+    sync::{Notify, broadcast, watch},
+    time::sleep,
+};
+
+use super::{address::Address, topics};
+use crate::replies::Replies;
+
+/// The first and the longest time between two attempts.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// How many requests may wait to be sent.
+const REQUESTS: usize = 64;
+/// How many reported values wait for who watches.
+const VALUES: usize = 1024;
+
+/// What all who use the connection share.
+pub(super) struct Connection {
+    pub(super) address: Address,
+    pub(super) prefix: String,
+    /// The gateway of the settings, as topics have it.
+    pub(super) gateway: Option<String>,
+    pub(super) state: watch::Sender<State>,
+    /// Told when somebody needs the connection, so that the next attempt does not wait.
+    pub(super) wanted: Notify,
+    pub(super) replies: Replies,
+    /// What is reported on value topics.
+    pub(super) values: broadcast::Sender<Arc<Message>>,
+}
+
+/// What is known of the way to the devices.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) broker: Broker,
+    /// Whether each gateway that was heard of is online.
+    pub(super) gateways: BTreeMap<String, bool>,
+    /// Whether the stick works, where the gateway has said so.
+    pub(super) driver: Option<bool>,
+}
+
+#[derive(Default)]
+pub(super) enum Broker {
+    #[default]
+    Connecting,
+    Up(AsyncClient),
+    Down(String),
+}
+
+/// What was reported on a topic below the prefix.
+pub(super) struct Message {
+    pub(super) topic: String,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Connection {
+    pub(super) fn new(address: Address, prefix: &str, gateway: Option<String>) -> Self {
+        Self {
+            address,
+            prefix: prefix.to_owned(),
+            gateway,
+            state: watch::Sender::default(),
+            wanted: Notify::new(),
+            replies: Replies::default(),
+            values: broadcast::Sender::new(VALUES),
+        }
+    }
+
+    /// Connects, listens, and begins anew when the connection is lost.
+    ///
+    /// Each connection has a client of its own: what an old one has not sent is dropped, so that no light is switched on
+    /// minutes after somebody asked for it.
+    pub(super) async fn run(self: Arc<Self>) {
+        let mut pause = PAUSES.0;
+        loop {
+            let reason = self.session().await;
+            let was_up = self.lost(reason);
+            pause = if was_up { PAUSES.0 } else { (pause * 2).min(PAUSES.1) };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.wanted.notified() => {}
+            }
+        }
+    }
+
+    /// One connection, from its beginning to its end; returns why it ended.
+    async fn session(&self) -> String {
+        let options = match self.address.options() {
+            Ok(options) => options,
+            Err(reason) => return reason,
+        };
+        let (client, mut events) =
+            match AsyncClient::builder(options).capacity(REQUESTS).try_build() {
+                Ok(parts) => parts,
+                Err(error) => return error.to_string(),
+            };
+        loop {
+            match events.poll().await {
+                Ok(Event::Incoming(Packet::ConnAck(_))) => {
+                    let all = format!("{}/#", self.prefix);
+                    if let Err(error) = client.try_subscribe(all, QoS::AtLeastOnce) {
+                        return error.to_string();
+                    }
+                }
+                Ok(Event::Incoming(Packet::SubAck(ack))) => {
+                    if ack.return_codes.contains(&SubscribeReasonCode::Failure) {
+                        return format!("it does not let us read `{}/#`", self.prefix);
+                    }
+                    tracing::info!(broker = %self.address, "connected to the MQTT broker");
+                    self.state.send_modify(|state| state.broker = Broker::Up(client.clone()));
+                }
+                Ok(Event::Incoming(Packet::Publish(message))) => self.heard(&message),
+                Ok(_) => {}
+                Err(error) => return error.to_string(),
+            }
+        }
+    }
+
+    /// Tells all that the connection is gone; returns whether there was one.
+    fn lost(&self, reason: String) -> bool {
+        let mut was_up = false;
+        self.state.send_modify(|state| {
+            was_up = matches!(state.broker, Broker::Up(_));
+            let is_news = !matches!(&state.broker, Broker::Down(known) if *known == reason);
+            if is_news {
+                tracing::warn!(broker = %self.address, reason, "no connection to the MQTT broker; trying again");
+            }
+            // The broker will tell anew what it knows of gateways.
+            *state = State { broker: Broker::Down(reason), ..State::default() };
+        });
+        self.replies.give_up();
+        was_up
+    }
+
+    fn heard(&self, message: &Publish) {
+        let topic = String::from_utf8_lossy(&message.topic);
+        let Some(topic) = topic.strip_prefix(&*self.prefix).and_then(|rest| rest.strip_prefix('/'))
+        else {
+            return;
+        };
+        let parts: Vec<_> = topic.split('/').collect();
+        match &parts[..] {
+            ["_CLIENTS", gateway, "status"] => self.gateway_is(gateway, &message.payload),
+            ["_CLIENTS", gateway, "api", _] => {
+                self.gateway_lives(gateway);
+                self.answered(&message.payload);
+            }
+            ["_CLIENTS", gateway, "version"] => self.gateway_lives(gateway),
+            ["driver", "status"] => {
+                let driver = json(&message.payload).and_then(|status| status.as_bool());
+                self.state.send_if_modified(|state| replace(&mut state.driver, driver));
+            }
+            // Somebody's request, ours included.
+            [.., "set"] => {}
+            // What is retained was so before anybody asked.
+            _ if message.retain => {}
+            _ => {
+                let message =
+                    Message { topic: topic.to_owned(), payload: message.payload.to_vec() };
+                // Nobody may be watching.
+                let _ = self.values.send(Arc::new(message));
+            }
+        }
+    }
+
+    fn gateway_is(&self, gateway: &str, payload: &[u8]) {
+        let status = json(payload).and_then(|status| status["value"].as_bool());
+        let (Some(is_up), true) = (status, gateway.starts_with(topics::GATEWAY)) else { return };
+        let changed = self.state.send_if_modified(|state| {
+            state.gateways.insert(gateway.to_owned(), is_up) != Some(is_up)
+        });
+        if changed {
+            let word = if is_up { "online" } else { "offline" };
+            tracing::info!(gateway, "the Z-Wave gateway is {word}");
+        }
+        let is_ours = match &self.gateway {
+            Some(ours) => ours == gateway,
+            None => self.state.borrow().gateways.len() == 1,
+        };
+        if !is_up && is_ours {
+            self.replies.give_up();
+        }
+    }
+
+    /// A sign of life, where statuses are not retained.
+    fn gateway_lives(&self, gateway: &str) {
+        if gateway.starts_with(topics::GATEWAY) {
+            self.state.send_if_modified(|state| {
+                let is_new = !state.gateways.contains_key(gateway);
+                state.gateways.entry(gateway.to_owned()).or_insert(true);
+                is_new
+            });
+        }
+    }
+
+    fn answered(&self, payload: &[u8]) {
+        let Some(reply) = json(payload) else {
+            tracing::debug!("an answer of the gateway is not JSON");
+            return;
+        };
+        // Answers to others carry other ids, or none.
+        if let Some(id) = reply["origin"]["id"].as_str().map(str::to_owned) {
+            self.replies.answer(&id, reply);
+        }
+    }
+}
+
+fn json(payload: &[u8]) -> Option<Value> {
+    serde_json::from_slice(payload).ok()
+}
+
+/// Whether it was another value before.
+fn replace<T: PartialEq>(place: &mut T, value: T) -> bool {
+    std::mem::replace(place, value) != *place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn connection() -> Connection {
+        Connection::new(Address::parse("mqtt://broker").unwrap(), "home/zwave", None)
+    }
+
+    fn hear(connection: &Connection, topic: &str, payload: &str, retain: bool) {
+        let mut message = Publish::new(topic, QoS::AtLeastOnce, payload);
+        message.retain = retain;
+        connection.heard(&message);
+    }
+
+    // HM-1
+    #[tokio::test]
+    async fn gateways_and_their_driver_are_heard_of() {
+        let connection = connection();
+        let gateway = "home/zwave/_CLIENTS/ZWAVE_GATEWAY-a";
+        let known = || connection.state.borrow().gateways.clone();
+        hear(&connection, "home/zwave/_CLIENTS/other/status", r#"{"value":true}"#, true);
+        hear(&connection, "zwave/_CLIENTS/ZWAVE_GATEWAY-b/status", r#"{"value":true}"#, true);
+        hear(&connection, &format!("{gateway}/status"), "nonsense", true);
+        assert_eq!(known(), BTreeMap::new());
+        hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, true);
+        assert_eq!(known(), BTreeMap::from([("ZWAVE_GATEWAY-a".to_owned(), true)]));
+        hear(&connection, &format!("{gateway}/status"), r#"{"value":false}"#, false);
+        // What it said before it went does not bring it back.
+        hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, true);
+        assert_eq!(known(), BTreeMap::from([("ZWAVE_GATEWAY-a".to_owned(), false)]));
+        hear(&connection, "home/zwave/driver/status", "true", true);
+        assert_eq!(connection.state.borrow().driver, Some(true));
+    }
+
+    // HM-1
+    #[tokio::test]
+    async fn answers_find_who_asked_and_end_with_the_gateway() {
+        let connection = connection();
+        let api = "home/zwave/_CLIENTS/ZWAVE_GATEWAY-a/api/getNodes";
+        let (mine, lost) = (connection.replies.expect("1"), connection.replies.expect("2"));
+        for reply in
+            ["nonsense", r#"{"origin":{}}"#, r#"{"origin":{"id":"3"}}"#, r#"{"origin":{"id":"1"}}"#]
+        {
+            hear(&connection, api, reply, false);
+        }
+        assert_eq!(mine.answer().await, Some(json!({"origin": {"id": "1"}})));
+        hear(
+            &connection,
+            "home/zwave/_CLIENTS/ZWAVE_GATEWAY-a/status",
+            r#"{"value":false}"#,
+            false,
+        );
+        assert_eq!(lost.answer().await, None);
+    }
+
+    // HM-1
+    #[tokio::test]
+    async fn only_news_of_values_are_passed_on() {
+        let connection = connection();
+        let mut values = connection.values.subscribe();
+        hear(&connection, "home/zwave/Lamp/switch_binary/endpoint_0/currentValue", "true", true);
+        hear(
+            &connection,
+            "home/zwave/Lamp/switch_binary/endpoint_0/targetValue/set",
+            "true",
+            false,
+        );
+        hear(&connection, "elsewhere/Lamp", "true", false);
+        hear(&connection, "home/zwave/Lamp/switch_binary/endpoint_0/currentValue", "false", false);
+        let heard = values.try_recv().unwrap();
+        assert_eq!(
+            (heard.topic.as_str(), heard.payload.as_slice()),
+            ("Lamp/switch_binary/endpoint_0/currentValue", b"false".as_slice())
+        );
+        assert!(values.try_recv().is_err());
+    }
+}

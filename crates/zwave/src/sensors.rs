@@ -1,0 +1,113 @@
+//! What a device measures.
+
+use serde_json::{Value, json};
+
+use crate::{
+    device::Device,
+    list::Listed,
+    network::{Network, Reading},
+    time,
+};
+
+/// Command classes that tell of the device and not of the world: association, firmware, configuration and the like.
+const HOUSEKEEPING: &[u64] = &[
+    32, 34, 85, 86, 89, 90, 91, 94, 96, 108, 112, 114, 115, 122, 132, 133, 134, 135, 142, 152, 159,
+];
+
+/// All that the device measures, with units and age.
+pub(crate) async fn read(network: &dyn Network, device: Device<'_>) -> Listed {
+    let mut readings: Vec<_> =
+        device.node().values.iter().filter(|reading| is_measured(reading)).cloned().collect();
+    for reading in &mut readings {
+        if reading.updated.is_none() {
+            reading.updated = network.updated(device.node(), &reading.id).await;
+        }
+    }
+    told(device, &readings, stale_because(&device), time::now())
+}
+
+/// The values as they were when they were last read, for when they cannot be read now.
+pub(crate) fn remembered(device: Device<'_>, reason: &str) -> Listed {
+    let readings: Vec<_> =
+        device.node().values.iter().filter(|reading| is_measured(reading)).cloned().collect();
+    told(device, &readings, Some(reason.to_owned()), time::now())
+}
+
+fn told(device: Device<'_>, readings: &[Reading], stale: Option<String>, now: u64) -> Listed {
+    let mut text = match readings {
+        [] => format!("{} reports no values.", device.path()),
+        _ => format!("{}:", device.path()),
+    };
+    for reading in readings {
+        text += &format!("\n- {}", line(reading, now));
+    }
+    if let Some(reason) = &stale {
+        text += &format!("\nThese values are stale: {reason}.");
+    }
+    let mut structured = json!({
+        "device": device.path(), "id": device.node().id, "status": device.node().status.word(),
+        "stale": stale.is_some(),
+        "values": readings.iter().map(|reading| to_json(reading, now)).collect::<Vec<_>>(),
+    });
+    if let Some(reason) = stale {
+        structured["staleBecause"] = reason.into();
+    }
+    Listed { text, structured }
+}
+
+/// Why what is known of a device may no longer be so.
+fn stale_because(device: &Device<'_>) -> Option<String> {
+    let node = device.node();
+    let heard = node.last_active.map(|then| time::ago(time::age(then, time::now())));
+    let heard = heard.map(|ago| format!(", it was last heard {ago}")).unwrap_or_default();
+    device.is_inactive().then(|| format!("the device is dead or failed{heard}"))
+}
+
+fn is_measured(reading: &Reading) -> bool {
+    let is_target = matches!(reading.id.property.as_str(), Some("targetValue" | "duration"));
+    let is_housekeeping = HOUSEKEEPING.contains(&reading.id.command_class);
+    reading.readable && reading.value.is_some() && !is_target && !is_housekeeping
+}
+
+fn line(reading: &Reading, now: u64) -> String {
+    let value = match (&reading.value, word(reading)) {
+        (_, Some(word)) => word.to_owned(),
+        (Some(Value::String(text)), None) => text.clone(),
+        (Some(value), None) => value.to_string(),
+        (None, None) => "unknown".to_owned(),
+    };
+    let unit = reading.unit.as_ref().map(|unit| format!(" {unit}")).unwrap_or_default();
+    let part = match reading.id.endpoint {
+        0 => String::new(),
+        endpoint => format!(" [endpoint {endpoint}]"),
+    };
+    let age = match reading.updated {
+        Some(then) => time::ago(time::age(then, now)),
+        None => "age unknown".to_owned(),
+    };
+    format!("{}{part}: {value}{unit} ({age})", reading.label)
+}
+
+fn to_json(reading: &Reading, now: u64) -> Value {
+    let mut value = json!({
+        "label": reading.label, "value": reading.value, "commandClass": reading.id.command_class,
+        "endpoint": reading.id.endpoint, "property": reading.id.property,
+    });
+    if let Some(unit) = &reading.unit {
+        value["unit"] = unit.as_str().into();
+    }
+    if let Some(word) = word(reading) {
+        value["meaning"] = word.into();
+    }
+    if let Some(then) = reading.updated {
+        value["ageSeconds"] = time::age(then, now).into();
+    }
+    value
+}
+
+/// What the value stands for, where it stands for something.
+fn word(reading: &Reading) -> Option<&str> {
+    let value = reading.value.as_ref()?;
+    let state = reading.states.iter().find(|(state, _)| state == value);
+    state.map(|(_, word)| word.as_str())
+}

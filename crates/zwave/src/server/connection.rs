@@ -1,0 +1,202 @@
+//! The connection to the server, and what is heard over it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::{
+    net::TcpStream,
+    sync::{Notify, broadcast, mpsc, watch},
+    time::{sleep, timeout},
+};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    tungstenite::{Message, protocol::WebSocketConfig},
+};
+
+use super::wire;
+use crate::{network::ValueId, replies::Replies};
+
+/// The first and the longest time between two attempts.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// How long the server may take to let us in.
+const GREETING: Duration = Duration::from_secs(5);
+/// How often a silent server is asked for a sign of life, and how long it may stay silent.
+const SILENCE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(20));
+/// The largest message that is read: all nodes of a big network with all their values.
+const LARGEST: usize = 64 << 20;
+/// How many commands may wait to be sent, and changes for who watches.
+const WAITING: (usize, usize) = (64, 1024);
+
+/// Takes commands.
+pub(super) type Requests = mpsc::Sender<String>;
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// What all who use the connection share.
+pub(super) struct Connection {
+    pub(super) address: String,
+    pub(super) link: watch::Sender<Link>,
+    /// Told when somebody needs the connection, so that the next attempt does not wait.
+    pub(super) wanted: Notify,
+    pub(super) replies: Replies,
+    pub(super) changes: broadcast::Sender<Arc<Changed>>,
+}
+
+/// Whether the server is there.
+#[derive(Default)]
+pub(super) enum Link {
+    #[default]
+    Connecting,
+    /// With where commands are taken, and what drives the stick.
+    Up(Requests, String),
+    Down(String),
+}
+
+/// A value that was reported.
+pub(super) struct Changed {
+    pub(super) node: u64,
+    pub(super) id: ValueId,
+    pub(super) value: Value,
+}
+
+impl Connection {
+    pub(super) fn new(address: String) -> Self {
+        Self {
+            address,
+            link: watch::Sender::default(),
+            wanted: Notify::new(),
+            replies: Replies::default(),
+            changes: broadcast::Sender::new(WAITING.1),
+        }
+    }
+
+    /// Connects, listens, and begins anew when the connection is lost.
+    pub(super) async fn run(self: Arc<Self>) {
+        let mut pause = PAUSES.0;
+        loop {
+            let reason = match timeout(GREETING, self.greet()).await {
+                Ok(Ok((socket, version))) => self.listen(socket, version).await,
+                Ok(Err(reason)) => reason,
+                Err(_) => format!("it did not greet us within {}s", GREETING.as_secs()),
+            };
+            let was_up = self.lost(reason);
+            pause = if was_up { PAUSES.0 } else { (pause * 2).min(PAUSES.1) };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.wanted.notified() => {}
+            }
+        }
+    }
+
+    /// Connects, and agrees on how to speak.
+    async fn greet(&self) -> Result<(Socket, String), String> {
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(LARGEST))
+            .max_frame_size(Some(LARGEST));
+        let connected = connect_async_with_config(&self.address, Some(config), true).await;
+        let (mut socket, _) = connected.map_err(|error| error.to_string())?;
+        let hello = next(&mut socket).await?;
+        let schema = wire::schema(&hello).ok_or("it does not greet as a zwave-js-server does")?;
+        let initialize = [
+            json!({"messageId": "initialize", "command": "initialize", "schemaVersion": schema}),
+            json!({"messageId": "listen", "command": "start_listening"}),
+        ];
+        for message in initialize {
+            let sent = socket.send(Message::text(message.to_string())).await;
+            sent.map_err(|error| error.to_string())?;
+            let reply = next(&mut socket).await?;
+            if reply["success"] != true {
+                return Err(format!("it refuses {}: {}", message["command"], wire::reason(&reply)));
+            }
+        }
+        let version = hello["driverVersion"].as_str().unwrap_or("of an unknown version");
+        Ok((socket, format!("zwave-js {version}")))
+    }
+
+    /// Sends commands and hears answers until the connection ends; returns why it ended.
+    async fn listen(&self, socket: Socket, version: String) -> String {
+        let (requests, mut commands) = mpsc::channel::<String>(WAITING.0);
+        tracing::info!(server = self.address, version, "connected to the zwave-js-server");
+        self.link.send_replace(Link::Up(requests, version));
+        let (mut sink, mut messages) = socket.split();
+        let mut heard = tokio::time::Instant::now();
+        loop {
+            let sent = tokio::select! {
+                message = messages.next() => match message {
+                    Some(Ok(message)) => {
+                        heard = tokio::time::Instant::now();
+                        self.heard(&message);
+                        Ok(())
+                    }
+                    Some(Err(error)) => return error.to_string(),
+                    None => return "it closed the connection".to_owned(),
+                },
+                Some(command) = commands.recv() => sink.send(Message::text(command)).await,
+                () = sleep(SILENCE.0) => match heard.elapsed() < SILENCE.1 {
+                    true => sink.send(Message::Ping(Vec::new().into())).await,
+                    false => return "it has gone silent".to_owned(),
+                },
+            };
+            if let Err(error) = sent {
+                return error.to_string();
+            }
+        }
+    }
+
+    /// Tells all that the connection is gone; returns whether there was one.
+    fn lost(&self, reason: String) -> bool {
+        let mut was_up = false;
+        self.link.send_modify(|link| {
+            was_up = matches!(link, Link::Up(..));
+            let is_news = !matches!(link, Link::Down(known) if *known == reason);
+            if is_news {
+                let server = &self.address;
+                tracing::warn!(
+                    server,
+                    reason,
+                    "no connection to the zwave-js-server; trying again"
+                );
+            }
+            *link = Link::Down(reason);
+        });
+        self.replies.give_up();
+        was_up
+    }
+
+    fn heard(&self, message: &Message) {
+        let Some(message) = message.to_text().ok().and_then(|text| serde_json::from_str(text).ok())
+        else {
+            return;
+        };
+        let message: Value = message;
+        match (message["type"].as_str(), message["messageId"].as_str().map(str::to_owned)) {
+            (Some("result"), Some(id)) => self.replies.answer(&id, message),
+            (Some("event"), _) => {
+                if let Some(changed) = wire::changed(&message["event"]) {
+                    // Nobody may be watching.
+                    let _ = self.changes.send(Arc::new(changed));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The next message, which must be JSON.
+async fn next(socket: &mut Socket) -> Result<Value, String> {
+    loop {
+        match socket.next().await {
+            Some(Ok(Message::Text(text))) => {
+                let message: Result<Value, _> = serde_json::from_str(&text);
+                let message = message.map_err(|error| error.to_string())?;
+                // Events may come before the answer that is waited for.
+                if message["type"] != "event" {
+                    return Ok(message);
+                }
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(error.to_string()),
+            None => return Err("it closed the connection".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A network made of code.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream::BoxStream};
+use serde_json::{Value, json};
+use switchboard_runtime::{
+    ToolExecutor,
+    toolcall::{BoxFuture, ToolResult},
+};
+use switchboard_zwave::{
+    Config, Error, Hop, Network, Node, Reading, State, Status, ValueId, Written, tools,
+};
+use tokio::sync::mpsc;
+
+/// What the devices do when they are written to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Behaviour {
+    /// They do it, and say so.
+    #[default]
+    Obey,
+    /// They do it, and only say so when they are asked.
+    ObeySilently,
+    /// The gateway takes it, and nothing happens.
+    Ignore,
+    /// The gateway says this status.
+    Status(u64),
+    /// The gateway does not answer.
+    Hang,
+    /// The connection breaks.
+    Break,
+    /// As dimmers that remember no level: 255 is dark.
+    Forget,
+}
+
+/// The network, and what was done to it.
+#[derive(Default)]
+pub(crate) struct Fake {
+    pub(crate) nodes: Mutex<Vec<Node>>,
+    pub(crate) behaviour: Mutex<Behaviour>,
+    pub(crate) is_down: Mutex<bool>,
+    /// Node, value and what was written.
+    pub(crate) writes: Mutex<Vec<(u64, Value)>>,
+    /// How often the nodes were asked for.
+    pub(crate) asked: Mutex<usize>,
+    /// Where reported values go.
+    reports: Mutex<Vec<mpsc::UnboundedSender<Value>>>,
+}
+
+impl Fake {
+    pub(crate) fn with(nodes: Vec<Node>) -> Arc<Self> {
+        Arc::new(Self { nodes: Mutex::new(nodes), ..Self::default() })
+    }
+
+    pub(crate) fn behaves(self: Arc<Self>, behaviour: Behaviour) -> Arc<Self> {
+        *self.behaviour.lock().unwrap() = behaviour;
+        self
+    }
+
+    /// Calls a tool as every call is made.
+    pub(crate) async fn call(self: &Arc<Self>, tool: &str, args: Value) -> ToolResult {
+        self.executor().call(tool, args).await
+    }
+
+    /// An executor with the tools.
+    pub(crate) fn executor(self: &Arc<Self>) -> ToolExecutor {
+        let executor = ToolExecutor::default();
+        for tool in tools(self.clone(), &Config::default()) {
+            executor.tools().add_shared(tool).unwrap();
+        }
+        executor
+    }
+
+    fn reach(&self) -> Result<(), Error> {
+        let down = Error::Unreachable {
+            service: "the fake".to_owned(),
+            reason: "it is down".to_owned(),
+            check: "is it on?",
+        };
+        if *self.is_down.lock().unwrap() { Err(down) } else { Ok(()) }
+    }
+
+    fn set(&self, node: u64, value: &Value) {
+        for node in self.nodes.lock().unwrap().iter_mut().filter(|own| own.id == node) {
+            let is_state = |reading: &&mut Reading| reading.id.property == "currentValue";
+            for reading in node.values.iter_mut().filter(is_state) {
+                reading.value = Some(value.clone());
+            }
+        }
+    }
+
+    fn report(&self, value: &Value) {
+        for listener in self.reports.lock().unwrap().iter() {
+            // Who watched once may be gone.
+            let _ = listener.send(value.clone());
+        }
+    }
+}
+
+impl Network for Fake {
+    fn nodes(&self) -> BoxFuture<'_, Result<Vec<Node>, Error>> {
+        *self.asked.lock().unwrap() += 1;
+        Box::pin(async { self.reach().map(|()| self.nodes.lock().unwrap().clone()) })
+    }
+
+    fn write<'a>(
+        &'a self,
+        node: &'a Node,
+        id: &'a ValueId,
+        value: Value,
+    ) -> BoxFuture<'a, Result<Written, Error>> {
+        Box::pin(async move {
+            assert_eq!(id.property, "targetValue");
+            self.reach()?;
+            self.writes.lock().unwrap().push((node.id, value.clone()));
+            let behaviour = self.behaviour.lock().unwrap().clone();
+            let level = match value.as_u64() {
+                Some(255) if behaviour == Behaviour::Forget => json!(0),
+                Some(255) => json!(40),
+                _ => value,
+            };
+            let mut status = 255;
+            match behaviour {
+                Behaviour::Obey | Behaviour::Forget => {
+                    self.set(node.id, &level);
+                    self.report(&level);
+                }
+                Behaviour::ObeySilently => self.set(node.id, &level),
+                Behaviour::Ignore => {}
+                Behaviour::Status(said) => status = said,
+                Behaviour::Hang => std::future::pending().await,
+                Behaviour::Break => {
+                    return Err(Error::Lost {
+                        service: "the fake".to_owned(),
+                        reason: "it went away".to_owned(),
+                        check: "is it on?",
+                    });
+                }
+            }
+            Ok(Written { status, message: (status == 5).then(|| "out of range".to_owned()) })
+        })
+    }
+
+    fn poll<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Result<Value, Error>> {
+        Box::pin(async move {
+            self.reach()?;
+            let nodes = self.nodes.lock().unwrap();
+            let values = nodes.iter().filter(|own| own.id == node.id).flat_map(|own| &own.values);
+            let value =
+                values.filter(|reading| reading.id == *id).find_map(|own| own.value.clone());
+            Ok(value.unwrap_or_default())
+        })
+    }
+
+    fn updated<'a>(&'a self, _: &'a Node, _: &'a ValueId) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn watch(&self, _: &Node, _: &ValueId) -> BoxStream<'static, Value> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.reports.lock().unwrap().push(sender);
+        let next = |mut receiver: mpsc::UnboundedReceiver<Value>| async {
+            receiver.recv().await.map(|value| (value, receiver))
+        };
+        futures_util::stream::unfold(receiver, next).boxed()
+    }
+
+    fn hops(&self) -> Vec<Hop> {
+        let state = if *self.is_down.lock().unwrap() { State::Down } else { State::Up };
+        vec![Hop { name: "broker", state, detail: "the fake".to_owned() }]
+    }
+}
+
+/// A device with these values.
+pub(crate) fn device(id: u64, location: &str, name: &str, values: Vec<Reading>) -> Node {
+    Node {
+        id,
+        name: name.to_owned(),
+        location: location.to_owned(),
+        is_device: true,
+        status: Status::Alive,
+        ready: true,
+        values,
+        ..Node::default()
+    }
+}
+
+pub(crate) fn reading(class: u64, property: &str, value: Value) -> Reading {
+    let id = ValueId { command_class: class, property: property.into(), ..ValueId::default() };
+    let label = property.to_owned();
+    Reading { id, label, readable: true, value: Some(value), ..Reading::default() }
+}
+
+pub(crate) fn switch(id: u64, location: &str, name: &str) -> Node {
+    device(id, location, name, vec![reading(37, "currentValue", json!(false))])
+}
+
+pub(crate) fn dimmer(id: u64, location: &str, name: &str) -> Node {
+    device(id, location, name, vec![reading(38, "currentValue", json!(0))])
+}
+
+/// A household: a controller, a virtual node, a switch, a dimmer, a sensor and a dead switch.
+pub(crate) fn household() -> Arc<Fake> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let minutes_ago = u64::try_from((now - Duration::from_secs(300)).as_millis()).unwrap();
+    let temperature = Reading {
+        unit: Some("°C".to_owned()),
+        updated: Some(minutes_ago),
+        ..reading(49, "Air temperature", json!(21.5))
+    };
+    let motion = Reading {
+        states: vec![(json!(0), "idle".to_owned()), (json!(8), "motion".to_owned())],
+        ..reading(113, "Motion", json!(8))
+    };
+    let version = reading(134, "firmwareVersions", json!(["1.0"]));
+    let controller = Node { is_device: false, ..device(1, "", "Stick", Vec::new()) };
+    let dead = Node { status: Status::Dead, ..switch(5, "Attic", "Fan") };
+    Fake::with(vec![
+        controller,
+        switch(2, "Demo", "Switch One"),
+        dimmer(3, "Bed Room", "Bedroom Lamp"),
+        device(4, "", "Temp Sensor 1", vec![temperature, motion, version]),
+        dead,
+        Node { is_device: false, ..switch(255, "", "Broadcast") },
+    ])
+}
