@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 use switchboard_models::{Arguments, ModelCall};
-use switchboard_toolcall::numbers::whole_numbers;
+use switchboard_toolcall::numbers;
 
 /// From this time on the result says that the call was made before.
 const NUDGE_AT: u32 = 3;
@@ -49,11 +49,7 @@ impl Repeats {
 /// The same text for the same arguments, however they are written.
 fn canonical(args: &Arguments) -> String {
     match args {
-        Arguments::Object(object) => {
-            let mut value = whole_numbers(&Value::Object(object.clone()));
-            value.sort_all_objects();
-            value.to_string()
-        }
+        Arguments::Object(object) => numbers::canonical(&Value::Object(object.clone())).to_string(),
         Arguments::Unparsable(text) => text.raw.clone(),
     }
 }

@@ -226,12 +226,7 @@ pub(crate) async fn while_connected<T>(
 /// As `work`; or there is no runtime to be had.
 pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     // A worker beside the tool's, so that one that blocks cannot hold up its deadline.
-    let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.context("failed to start the runtime")?;
-    let outcome = runtime.block_on(work);
-    // A tool that goes on after its deadline must not keep us.
-    runtime.shutdown_background();
-    outcome
+    run_on(runtime::Builder::new_multi_thread().worker_threads(2), work)
 }
 
 /// As [`on_runtime`], for what serves many at once.
@@ -239,9 +234,16 @@ pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> an
 /// # Errors
 /// As [`on_runtime`].
 pub(crate) fn on_every_core<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("failed to start the runtime")?;
+    run_on(&mut runtime::Builder::new_multi_thread(), work)
+}
+
+fn run_on<T>(
+    builder: &mut runtime::Builder,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let runtime = builder.enable_all().build().context("failed to start the runtime")?;
     let outcome = runtime.block_on(work);
+    // A tool that goes on after its deadline must not keep us.
     runtime.shutdown_background();
     outcome
 }

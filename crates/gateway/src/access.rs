@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, Uri, header, request};
 use serde_json::Value;
 use switchboard_agent::Globs;
 use switchboard_mcp as mcp;
+use switchboard_runtime::{RegisteredTool, ToolManager};
 
 use crate::{
     Config,
@@ -73,9 +74,18 @@ impl Caller {
         &self.mcp
     }
 
-    /// Whether the tool exists for the caller.
-    pub fn may_see(&self, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.matches(tool))
+    /// Whether what this name finds exists for the caller, under any name that it has.
+    pub fn may_see(&self, name: &str, tools: &ToolManager) -> bool {
+        match tools.get(name) {
+            Some(tool) => self.sees(&tool),
+            // It may be the tool of a server that still connects, or one that is gone.
+            None => self.mcp.sees_name(name),
+        }
+    }
+
+    /// Whether the tool exists for the caller: the rule is the MCP server's, so that a token sees the same everywhere.
+    pub fn sees(&self, tool: &RegisteredTool) -> bool {
+        self.mcp.sees(tool)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use switchboard_toolcall::numbers::whole_numbers;
+use switchboard_toolcall::numbers;
 
 use crate::definition::{MockError, MockResponse};
 
@@ -75,9 +75,7 @@ impl Series {
 
 /// Arguments in which neither the order of keys nor `3.0` for `3` makes a difference.
 pub(crate) fn canonical(args: &Map<String, Value>) -> Value {
-    let mut args = whole_numbers(&Value::Object(args.clone()));
-    args.sort_all_objects();
-    args
+    numbers::canonical(&Value::Object(args.clone()))
 }
 
 /// Whether arguments are those of a record, wherever a secret was taken out.

@@ -26,6 +26,11 @@ impl ToolManager {
         Some(named.tool.clone())
     }
 
+    /// Returns the tool that `name` finds, if there is one, for who only wants to look: says nothing and suggests nothing.
+    pub fn get(&self, name: &str) -> Option<Arc<RegisteredTool>> {
+        self.read().names.get(name).map(|named| named.tool.clone())
+    }
+
     /// Returns the tool that `name` finds: by its full name `server__tool`, or bare.
     ///
     /// # Errors

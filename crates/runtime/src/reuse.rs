@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use switchboard_toolcall::{
-    CallContext, ErrorKind, Reused, ToolError, ToolOutput, numbers::whole_numbers,
+    CallContext, ErrorKind, Reused, ToolError, ToolOutput, numbers::canonical,
 };
 
 use crate::{
@@ -216,11 +216,9 @@ fn other_arguments(key: Option<&Arc<str>>) -> ToolError {
 
 /// The same for the same tool and arguments, however they are written.
 fn fingerprint(tool: &str, args: &Value) -> [u8; 32] {
-    let mut args = whole_numbers(args);
-    args.sort_all_objects();
     let mut hasher = Sha256::new();
     hasher.update(tool.as_bytes());
     hasher.update([0]);
-    hasher.update(args.to_string().as_bytes());
+    hasher.update(canonical(args).to_string().as_bytes());
     hasher.finalize().into()
 }

@@ -17,3 +17,10 @@ pub fn whole_numbers(value: &Value) -> Value {
         other => other.clone(),
     }
 }
+
+/// The same value for the same meaning, however it is written: whole numbers as such, keys in order.
+pub fn canonical(value: &Value) -> Value {
+    let mut value = whole_numbers(value);
+    value.sort_all_objects();
+    value
+}

@@ -61,11 +61,10 @@ async fn over_stdio(
         let server =
             server::Server::new(house.executor.clone(), servers, server::Config::default());
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let served = server.serve_stdio(input, output, Caller::default());
+        let served = server.serve_stdio_until(input, output, Caller::default(), &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
             failed = reload::follow(house, connections, cli, loaded) => failed?,
-            () = stop.cancelled() => {}
         }
         Ok(ExitCode::SUCCESS)
     })

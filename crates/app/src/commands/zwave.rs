@@ -35,12 +35,8 @@ pub(super) fn run(zwave: &Zwave, cli: &Cli) -> anyhow::Result<ExitCode> {
         let server = server::Server::new(executor, None, presented);
         let stop = told_to_stop()?;
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        tokio::select! {
-            served = server.serve_stdio(input, output, Caller::default()) => {
-                served.context("failed to serve over stdio")?;
-            }
-            () = stop.cancelled() => {}
-        }
+        let served = server.serve_stdio_until(input, output, Caller::default(), &stop).await;
+        served.context("failed to serve over stdio")?;
         Ok(ExitCode::SUCCESS)
     })
 }

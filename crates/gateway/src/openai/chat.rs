@@ -52,8 +52,8 @@ impl Chat {
         request: &ChatRequest,
     ) -> Result<Self, Failure> {
         let agent = parts.models.agent(&request.model, &parts.executor)?;
-        let visible = caller.clone();
-        let agent = agent.offering_where(move |tool| visible.may_see(tool));
+        let (visible, tools) = (caller.clone(), parts.executor.tools().clone());
+        let agent = agent.offering_where(move |tool| visible.may_see(tool, &tools));
         let foreign = convert::tools(request)?;
         let wishes = convert::wishes(request, |name| {
             foreign.iter().any(|tool| tool.name == name) || agent.offers_tool(name)

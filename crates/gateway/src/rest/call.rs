@@ -13,7 +13,6 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
-use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{CallContext, ErrorKind, HumanDuration, Reused, ToolCall, ToolError};
 
 use crate::{
@@ -50,28 +49,19 @@ pub(crate) async fn call(
     let args = arguments(&body?)?;
     let call = ToolCall::new(name, args);
     let executor = &parts.executor;
-    let result = match is_hidden(executor, &caller, &call.name) {
-        true => {
+    let result = match caller.may_see(&call.name, executor.tools()) {
+        true => executor.execute(call, &cx).await,
+        false => {
             let text = format!("Tool '{}' not found", call.name);
             let error = ToolError::new(ErrorKind::NotFound, text);
             executor.refuse(call, error, &cx).await
         }
-        false => executor.execute(call, &cx).await,
     };
     let mut response = (status(result.error_kind()), Json(&result)).into_response();
     if result.reused == Some(Reused::Replayed) {
         response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
     }
     Ok(response)
-}
-
-/// Whether the tool that the name finds does not exist for this caller.
-fn is_hidden(executor: &ToolExecutor, caller: &Caller, name: &str) -> bool {
-    match executor.tools().lookup(name) {
-        Ok(tool) => !caller.may_see(tool.name()),
-        // It may be the tool of a server that still connects.
-        Err(_) => !caller.may_see(name),
-    }
 }
 
 fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Json,
-    extract::{Path, Query, State, rejection::QueryRejection},
+    extract::{
+        Path, Query, State,
+        rejection::{PathRejection, QueryRejection},
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
@@ -94,7 +97,8 @@ pub(crate) async fn list(
         return Err(Refusal::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
     }
     let filter = asked.filter(parts.executor.config().slow_call);
-    let visible = move |record: &Record| caller.may_see(&record.tool);
+    let tools = parts.executor.tools().clone();
+    let visible = move |record: &Record| caller.may_see(&record.tool, &tools);
     let records = match &parts.store {
         Some(store) => {
             let store = store.clone();
@@ -113,6 +117,7 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The id of the call")),
     responses(
         (status = 200, description = "The call, its result and how long each stage took", body = Value),
+        (status = 400, description = "The id is no text", body = Failed),
         (status = 404, description = "There is no such call", body = Failed),
         (status = 503, description = "The records cannot be read", body = Failed),
         Refused,
@@ -121,8 +126,9 @@ pub(crate) async fn list(
 pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Value>, Refusal> {
+    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
     let unknown = || Refusal::NotFound(format!("Call '{id}' not found"));
     let call = CallId::parse(&id).ok_or_else(unknown)?;
     let (tool, shown) = match &parts.store {
@@ -140,7 +146,7 @@ pub(crate) async fn show(
             (record.tool.clone(), serde_json::to_value(&record))
         }
     };
-    match caller.may_see(&tool) {
+    match caller.may_see(&tool, parts.executor.tools()) {
         true => Ok(Json(shown.unwrap_or_default())),
         false => Err(unknown()),
     }

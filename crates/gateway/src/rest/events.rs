@@ -26,9 +26,12 @@ pub(crate) async fn stream(
     Extension(caller): Extension<Caller>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let events = BroadcastStream::new(parts.feed.watch());
+    let tools = parts.executor.tools().clone();
     let events = events.filter_map(move |event| {
         let event = match event {
-            Ok(event) if caller.may_see(&event.tool) => Some(Event::default().data(&event.json)),
+            Ok(event) if caller.may_see(&event.tool, &tools) => {
+                Some(Event::default().data(&event.json))
+            }
             Ok(_) => None,
             // Whoever reads too slowly is told how much it missed.
             Err(BroadcastStreamRecvError::Lagged(missed)) => Some(

@@ -89,7 +89,7 @@ pub(crate) async fn document(
         model["enum"] = json!(models);
     }
     let mut all = parts.executor.tools().all();
-    all.retain(|tool| caller.may_see(tool.name()));
+    all.retain(|tool| caller.sees(tool));
     tools::add(&mut document, &all);
     Json(document)
 }

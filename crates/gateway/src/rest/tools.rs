@@ -64,7 +64,7 @@ pub(crate) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Json<Vec<Tool>> {
     let tools = parts.executor.tools().all();
-    let visible = tools.iter().filter(|tool| caller.may_see(tool.name()));
+    let visible = tools.iter().filter(|tool| caller.sees(tool));
     Json(visible.map(|tool| Tool::from(&**tool)).collect())
 }
 
@@ -85,8 +85,8 @@ pub(crate) async fn show(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Tool>, Refusal> {
     let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
-    let tool = parts.executor.tools().lookup(&name).ok();
-    let tool = tool.filter(|tool| caller.may_see(tool.name()));
+    let tool = parts.executor.tools().get(&name);
+    let tool = tool.filter(|tool| caller.sees(tool));
     match tool {
         Some(tool) => Ok(Json(Tool::from(&*tool))),
         None => Err(Refusal::NotFound(format!("Tool '{name}' not found"))),

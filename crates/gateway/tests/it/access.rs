@@ -10,6 +10,9 @@ use switchboard_gateway::{
 use switchboard_testkit::Logs;
 use tracing::Level;
 
+use switchboard_runtime::ServerSettings;
+use switchboard_testkit::Fake;
+
 use crate::{House, answer};
 
 #[tokio::test]
@@ -75,6 +78,32 @@ async fn what_a_token_may_not_see_is_not_there() {
     let seen: Vec<_> = calls.as_array().unwrap().iter().map(|call| &call["tool"]).collect();
     assert_eq!(seen, ["echo"]);
     assert_eq!(calls[0]["caller"], "agent-7");
+}
+
+// A tool has several names; a token sees it, or does not, whichever of them is used.
+#[tokio::test]
+async fn names_make_no_difference_to_what_is_hidden() {
+    let house = House::start().await;
+    let tools = house.executor.tools();
+    let prefix = Some("clock".to_owned());
+    tools.add_server("time", ServerSettings { prefix, ..Default::default() }).unwrap();
+    tools.set_server_tools("time", vec![Fake::echoes("now").of_server("time").shared()]);
+    for glob in ["clock__*", "time__*"] {
+        let token = house.token(glob, &[glob]);
+        let (_, listed) = answer(house.get("/api/tools").bearer_auth(&token)).await;
+        assert_eq!(listed[0]["name"], "clock__now", "{glob}");
+        for name in ["clock__now", "time__now", "now"] {
+            let called = house.call(name, &json!({})).bearer_auth(&token);
+            assert_eq!(answer(called).await.0, 200, "{glob}: {name}");
+        }
+        let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
+        assert!(calls.as_array().unwrap().len() >= 3, "{glob}: {calls}");
+    }
+    // The bare name would fit, but the tool behind it does not.
+    let token = house.token("narrow", &["no*"]);
+    assert_eq!(answer(house.call("now", &json!({})).bearer_auth(&token)).await.0, 404);
+    let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
+    assert_eq!(calls, json!([]));
 }
 
 #[tokio::test]

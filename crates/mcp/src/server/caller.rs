@@ -27,14 +27,14 @@ impl Caller {
     }
 
     /// Whether the tool may be seen, under any name that it has.
-    pub(crate) fn sees(&self, tool: &RegisteredTool) -> bool {
+    pub fn sees(&self, tool: &RegisteredTool) -> bool {
         self.may_see
             .as_ref()
             .is_none_or(|may_see| may_see(tool.name()) || may_see(&tool.spec().name))
     }
 
     /// Whether something called so may be seen.
-    pub(crate) fn sees_name(&self, name: &str) -> bool {
+    pub fn sees_name(&self, name: &str) -> bool {
         self.may_see.as_ref().is_none_or(|may_see| may_see(name))
     }
 

@@ -32,7 +32,25 @@ impl Server {
     ///
     /// # Errors
     /// The pipes broke.
-    pub async fn serve_stdio<R, W>(&self, mut input: R, output: W, caller: Caller) -> io::Result<()>
+    pub async fn serve_stdio<R, W>(&self, input: R, output: W, caller: Caller) -> io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        self.serve_stdio_until(input, output, caller, &CancellationToken::new()).await
+    }
+
+    /// As [`serve_stdio`](Self::serve_stdio); but when `stop` fires, the client's last word counts as said.
+    ///
+    /// # Errors
+    /// The pipes broke.
+    pub async fn serve_stdio_until<R, W>(
+        &self,
+        mut input: R,
+        output: W,
+        caller: Caller,
+        stop: &CancellationToken,
+    ) -> io::Result<()>
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin + Send + 'static,
@@ -50,6 +68,7 @@ impl Server {
         };
         let read = tokio::select! {
             read = connection.read_all(&mut input) => read,
+            () = stop.cancelled() => Ok(()),
             // Nobody hears us any more.
             _ = &mut writer => Ok(()),
         };

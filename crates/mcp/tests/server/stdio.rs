@@ -9,6 +9,7 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
     task::JoinHandle,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::house::{House, request, with_meta};
 
@@ -18,6 +19,7 @@ struct Pipe {
     write: Option<WriteHalf<DuplexStream>>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     served: JoinHandle<std::io::Result<()>>,
+    stop: CancellationToken,
 }
 
 impl Pipe {
@@ -25,12 +27,13 @@ impl Pipe {
         let house = House::with(config);
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(ours);
-        let server = house.server.clone();
+        let (server, stop) = (house.server.clone(), CancellationToken::new());
+        let told = stop.clone();
         let served = tokio::spawn(async move {
             let (input, output) = tokio::io::split(theirs);
-            server.serve_stdio(input, output, Caller::default()).await
+            server.serve_stdio_until(input, output, Caller::default(), &told).await
         });
-        Self { house, write: Some(write), lines: BufReader::new(read).lines(), served }
+        Self { house, write: Some(write), lines: BufReader::new(read).lines(), served, stop }
     }
 
     async fn write(&mut self, line: &str) {
@@ -129,6 +132,26 @@ async fn a_client_cancels() {
         pipe.write(&note.to_string()).await;
         pipe.house.witness.saw("dropped and told").await;
         assert_eq!(pipe.ask(6, "ping", json!({})).await["id"], 6);
+    }
+}
+
+// GW-4: told to stop, it lets what runs finish within the limit, and cancels the rest.
+#[tokio::test(start_paused = true)]
+async fn what_runs_may_finish_when_we_are_told_to_stop() {
+    for (secs, answers, seen) in [(5, 1, "finished"), (50, 0, "dropped and told")] {
+        let mut pipe = Pipe::new(Config::default());
+        pipe.open().await;
+        let params = json!({"name": "wait", "arguments": {"secs": secs}});
+        pipe.write(&request(5, "tools/call", params)).await;
+        pipe.house.witness.saw("begun").await;
+        pipe.stop.cancel();
+        let mut rest = Vec::new();
+        while let Some(message) = pipe.read().await {
+            rest.push(message);
+        }
+        pipe.served.await.unwrap().unwrap();
+        assert_eq!(rest.len(), answers, "{rest:?}");
+        pipe.house.witness.saw(seen).await;
     }
 }
 

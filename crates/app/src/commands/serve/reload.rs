@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, SystemTime},
 };
 
@@ -32,14 +32,14 @@ pub(super) async fn follow(
         return std::future::pending().await;
     }
     let mut hang_up = signal(SignalKind::hangup()).context("failed to listen for signals")?;
-    let file = loaded.file.clone();
-    let mut seen = stamp(file.as_deref());
+    let file = loaded.file.as_deref();
+    let mut seen = stamp(file);
     loop {
         tokio::select! {
             _ = hang_up.recv() => {}
-            () = changed(file.as_deref(), &mut seen) => {}
+            () = changed(file, seen) => {}
         }
-        seen = stamp(file.as_deref());
+        seen = stamp(file);
         match apply(house, connections, cli) {
             Ok(applied) => tracing::info!("the config applies as it is now: {applied}"),
             Err(error) => tracing::error!("the config stays as it was: {error:#}"),
@@ -64,15 +64,13 @@ fn stamp(file: Option<&Path>) -> Stamp {
 }
 
 /// Waits until the file is another one, and has stayed so for a moment: an editor may still be writing.
-async fn changed(file: Option<&Path>, seen: &mut Stamp) {
-    let file: Option<PathBuf> = file.map(Path::to_owned);
+async fn changed(file: Option<&Path>, seen: Stamp) {
     loop {
         sleep(OFTEN).await;
-        let now = stamp(file.as_deref());
-        if now.is_some() && now != *seen {
-            *seen = now;
+        let now = stamp(file);
+        if now.is_some() && now != seen {
             sleep(OFTEN / 10).await;
-            if stamp(file.as_deref()) == now {
+            if stamp(file) == now {
                 return;
             }
         }

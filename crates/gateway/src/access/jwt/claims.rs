@@ -134,7 +134,7 @@ mod tests {
         let sees = |claims: Value| {
             let caller = bearer(claims).unwrap().caller;
             assert_eq!(caller.name.as_deref(), Some("jwt:ada"));
-            ["time__now", "echo", "other"].map(|tool| caller.may_see(tool))
+            ["time__now", "echo", "other"].map(|tool| caller.mcp().sees_name(tool))
         };
         assert_eq!(sees(json!({"tools": ["time__*", "echo"]})), [true, true, false]);
         assert_eq!(sees(json!({"tools": "time__* other"})), [true, false, true]);
