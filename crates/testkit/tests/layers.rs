@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("models", &["toolcall"]),
     ("zwave", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
+    ("voice", &["agent", "models", "runtime", "toolcall"]),
     ("gateway", &["agent", "audit", "mcp", "models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
     (
@@ -31,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "telemetry",
             "testkit",
             "toolcall",
+            "voice",
             "zwave",
         ],
     ),
