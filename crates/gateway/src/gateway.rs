@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Router, extract::Request, middleware, response::Response};
+use axum::{Extension, Router, extract::Request, middleware, response::Response};
 use switchboard_audit::Store;
 use switchboard_runtime::ToolExecutor;
 use tokio::net::TcpListener;
@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Access, Config, Feed, Models, access_log::Line, admission, cors::Page, listen, metadata,
-    openai, rest,
+    Access, Config, Feed, Models, access_log::Line, admission, cors::Page, draining::Draining,
+    listen, metadata, openai, rest,
 };
 
 /// What a gateway is made of.
@@ -37,6 +37,8 @@ pub struct Parts {
 pub struct Gateway {
     parts: Arc<Parts>,
     router: Router,
+    /// Fires when nothing new is begun any more.
+    draining: Draining,
 }
 
 impl Gateway {
@@ -48,7 +50,9 @@ impl Gateway {
         let guarded = rest::routes().route_layer(admit).merge(chat);
         let open = rest::open_routes().merge(metadata::routes());
         let router = guarded.merge(open).fallback(rest::nothing_here);
-        Self { router: router.with_state(parts.clone()), parts }
+        let draining = Draining::default();
+        let router = router.layer(Extension(draining.clone())).with_state(parts.clone());
+        Self { router, parts, draining }
     }
 
     /// Serves until `stop` fires, then lets calls finish within the limit.
@@ -84,6 +88,16 @@ impl Gateway {
         };
         self.parts.feed.metrics().answered(response.status().as_u16());
         response
+    }
+
+    /// Ends what only watches, and lets connections end when they have been answered.
+    pub(crate) fn drain(&self) {
+        self.draining.begin();
+        self.parts.mcp.drain();
+    }
+
+    pub(crate) fn draining(&self) -> &Draining {
+        &self.draining
     }
 
     pub(crate) fn parts(&self) -> &Arc<Parts> {

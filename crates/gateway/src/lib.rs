@@ -3,7 +3,8 @@
 //! [`Gateway::run`] serves; who may do what is settled in [`access`]; every call goes through the one executor.
 
 pub mod config;
-pub mod gateway;
+pub mod draining;
+mod gateway;
 mod listen;
 mod tls;
 mod cors;

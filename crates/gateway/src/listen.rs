@@ -24,8 +24,8 @@ pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: Cancellat
     let config = &gateway.parts().config;
     let places = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
     let drain = config.drain.0;
-    // Connections finish what they are at when this fires, and end when the next one does.
-    let (draining, ending) = (CancellationToken::new(), CancellationToken::new());
+    // Connections finish what they are at when the gateway drains, and end when this fires.
+    let ending = CancellationToken::new();
     let connections = TaskTracker::new();
     loop {
         let place = tokio::select! {
@@ -38,10 +38,10 @@ pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: Cancellat
         };
         let Ok(place) = place else { break };
         let connection = Connection { gateway: gateway.clone(), place };
-        connections.spawn(connection.serve(stream, draining.clone(), ending.clone()));
+        connections.spawn(connection.serve(stream, ending.clone()));
     }
     drop(listener);
-    draining.cancel();
+    gateway.drain();
     connections.close();
     if timeout(drain, connections.wait()).await.is_err() {
         tracing::warn!("calls still run after {}s; they are cancelled", drain.as_secs_f64());
@@ -71,31 +71,27 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(
-        self,
-        stream: TcpStream,
-        draining: CancellationToken,
-        ending: CancellationToken,
-    ) {
+    async fn serve(self, stream: TcpStream, ending: CancellationToken) {
         let Self { gateway, place: _place } = self;
         let parts = gateway.parts().clone();
+        let draining = gateway.draining().clone();
         let connections = &parts.feed.metrics().connections;
         connections.inc();
         // An answer is one write; waiting for more to send with it would only make it late.
         let _ = stream.set_nodelay(true);
         match parts.access.tls() {
-            None => talk(gateway, stream, draining, ending).await,
+            None => talk(gateway, stream, ending).await,
             Some(tls) => {
                 // Boxed, both of them: a connection without TLS need not have room for one with it.
                 let agreed = Box::pin(tls.acceptor().accept(stream));
                 let agreed = timeout(parts.config.header_timeout.0, agreed);
                 tokio::select! {
                     agreed = agreed => match agreed {
-                        Ok(Ok(stream)) => Box::pin(talk(gateway, stream, draining, ending)).await,
+                        Ok(Ok(stream)) => Box::pin(talk(gateway, stream, ending)).await,
                         Ok(Err(error)) => tracing::debug!(%error, "a client did not agree on TLS"),
                         Err(_) => tracing::debug!("a client took too long to agree on TLS"),
                     },
-                    () = draining.cancelled() => {}
+                    () = draining.begun() => {}
                 }
             }
         }
@@ -104,16 +100,13 @@ impl Connection {
 }
 
 /// Answers what comes over a connection, until it ends.
-async fn talk<S>(
-    gateway: Gateway,
-    stream: S,
-    draining: CancellationToken,
-    ending: CancellationToken,
-) where
+async fn talk<S>(gateway: Gateway, stream: S, ending: CancellationToken)
+where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let parts = gateway.parts().clone();
     let config = &parts.config;
+    let draining = gateway.draining().clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let gateway = gateway.clone();
         async move { Ok::<_, std::convert::Infallible>(gateway.answer(request.map(Body::new)).await) }
@@ -141,7 +134,7 @@ async fn talk<S>(
                 }
                 break;
             }
-            () = draining.cancelled(), if !is_draining => {
+            () = draining.begun(), if !is_draining => {
                 is_draining = true;
                 connection.as_mut().graceful_shutdown();
             }

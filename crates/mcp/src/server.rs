@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     news: broadcast::Sender<Changed>,
     config: Config,
     info: Value,
+    /// Fires when no stream should stay open for changes alone.
+    draining: CancellationToken,
     /// Ends the tasks beside us.
     _end: DropGuard,
 }
@@ -85,6 +87,7 @@ impl Server {
             news: broadcast::Sender::new(256),
             info: json!({"name": config.name, "title": config.title, "version": config.version}),
             config,
+            draining: CancellationToken::new(),
             _end: end.clone().drop_guard(),
         });
         news::follow(&inner, upstreams.as_deref(), &end);
@@ -94,6 +97,12 @@ impl Server {
     /// How many sessions are open.
     pub fn sessions(&self) -> usize {
         self.inner.sessions.count()
+    }
+
+    /// Ends the streams that only wait for changes, so that nobody who drains waits for them. Calls go on.
+    pub fn drain(&self) {
+        self.inner.draining.cancel();
+        self.inner.sessions.interrupt();
     }
 
     /// Ends all sessions; their streams end, and what they asked for is cancelled.

@@ -10,7 +10,7 @@ use axum::{
 use futures_util::{Stream, StreamExt};
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
 
-use crate::{Caller, gateway::Parts, rest::openapi::words::Refused};
+use crate::{Caller, draining::Draining, gateway::Parts, rest::openapi::words::Refused};
 
 /// The beginning and end of every call whose tool the caller may see, as they happen.
 #[utoipa::path(
@@ -24,6 +24,7 @@ use crate::{Caller, gateway::Parts, rest::openapi::words::Refused};
 pub(crate) async fn stream(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
+    Extension(draining): Extension<Draining>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let events = BroadcastStream::new(parts.feed.watch());
     let tools = parts.executor.tools().clone();
@@ -42,5 +43,5 @@ pub(crate) async fn stream(
         };
         std::future::ready(event.map(Ok))
     });
-    Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+    Sse::new(draining.ends(events)).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
 }

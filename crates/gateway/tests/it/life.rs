@@ -51,6 +51,48 @@ async fn what_runs_may_finish_when_we_are_told_to_stop() {
 
 // GW-4
 #[tokio::test]
+async fn who_only_watches_holds_nobody_up() {
+    // Longer than any test: whoever waits for it fails.
+    let drain = HumanDuration(Duration::from_secs(3600));
+    let mut house = House::configured(Config { drain, ..Config::default() }).await;
+    let post = |body: serde_json::Value| {
+        house
+            .client
+            .post(house.url("/mcp"))
+            .json(&body)
+            .header("accept", "application/json, text/event-stream")
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let opened = post(hello).send().await.unwrap();
+    let session = opened.headers()["mcp-session-id"].clone();
+    let stream = house.get("/mcp").header("mcp-session-id", session);
+    let stream = stream.header("accept", "text/event-stream").send().await.unwrap();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let listen = json!({"jsonrpc": "2.0", "id": "n", "method": "subscriptions/listen",
+        "params": {"notifications": {"toolsListChanged": true}, "_meta": meta}});
+    let listen = post(listen)
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "subscriptions/listen");
+    let listen = listen.send().await.unwrap();
+    let events = house.get("/api/events").send().await.unwrap();
+    for response in [&stream, &listen, &events] {
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+    }
+    house.stop.cancel();
+    house.running.take().unwrap().await.unwrap();
+    assert!(listen.text().await.unwrap().contains(r#""id":"n""#), "it is answered in the end");
+    stream.text().await.expect("it ends well");
+    events.text().await.expect("it ends well");
+}
+
+// GW-4
+#[tokio::test]
 async fn what_does_not_finish_is_cancelled_and_recorded() {
     let drain = HumanDuration(Duration::from_millis(50));
     let mut house = House::configured(Config { drain, ..Config::default() }).await;

@@ -83,6 +83,13 @@ impl Outbox {
         self.reader(from)
     }
 
+    /// Ends the reading of whoever reads now; what is not read yet waits for the next one.
+    pub(crate) fn interrupt(&self) {
+        let mut state = self.lock();
+        state.reader += 1;
+        wake(state);
+    }
+
     /// Whether nothing has been sent.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().messages.is_empty()

@@ -63,6 +63,13 @@ impl Sessions {
         std::mem::take(&mut *self.lock()).into_values().collect()
     }
 
+    /// Ends the streams that sessions listen on; the sessions and their calls go on.
+    pub(crate) fn interrupt(&self) {
+        for session in self.lock().values() {
+            session.outbox.interrupt();
+        }
+    }
+
     /// Forgets those that nobody has used for so long, and returns them.
     pub(crate) fn take_idle(&self, idle: Duration) -> Vec<Arc<Session>> {
         let is_idle =

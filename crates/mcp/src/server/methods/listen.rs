@@ -49,7 +49,7 @@ impl Wanted {
 }
 
 impl Inner {
-    /// Tells of changes until the request is cancelled.
+    /// Tells of changes until the request is cancelled or we drain.
     pub(super) async fn listen(
         &self,
         exchange: &Arc<Exchange>,
@@ -74,6 +74,7 @@ impl Inner {
             let changed = tokio::select! {
                 changed = news.recv() => changed,
                 () = exchange.cancel.cancelled() => break,
+                () = self.draining.cancelled() => break,
             };
             let changed = match changed {
                 Ok(changed) => vec![changed],
