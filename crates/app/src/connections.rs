@@ -6,7 +6,9 @@ mod questions;
 use std::{
     fmt,
     io::{self, IsTerminal},
+    num::NonZeroUsize,
     sync::Arc,
+    thread,
 };
 
 use anyhow::Context;
@@ -229,12 +231,18 @@ pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> an
     run_on(runtime::Builder::new_multi_thread().worker_threads(2), work)
 }
 
-/// As [`on_runtime`], for what serves many at once.
+/// As [`on_runtime`], for what serves many at once, on so many threads or half the cores.
 ///
 /// # Errors
 /// As [`on_runtime`].
-pub(crate) fn on_every_core<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    run_on(&mut runtime::Builder::new_multi_thread(), work)
+pub(crate) fn on_threads<T>(
+    threads: Option<NonZeroUsize>,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    // A thread that finds nothing to do and is woken again for each call costs more than it helps.
+    let half = || thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+    let threads = threads.map_or_else(half, NonZeroUsize::get);
+    run_on(runtime::Builder::new_multi_thread().worker_threads(threads), work)
 }
 
 fn run_on<T>(

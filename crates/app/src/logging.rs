@@ -57,13 +57,20 @@ impl Write for Lines {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let mut stderr = io::stderr().lock();
         stderr.write_all(terminal::spinner::clear())?;
-        stderr.write_all(&one_line(event))?;
+        match is_one_line(event) {
+            true => stderr.write_all(event)?,
+            false => stderr.write_all(&one_line(event))?,
+        }
         Ok(event.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
     }
+}
+
+fn is_one_line(event: &[u8]) -> bool {
+    memchr::memchr2(b'\n', b'\r', event).is_some_and(|first| first + 1 == event.len())
 }
 
 fn one_line(event: &[u8]) -> Vec<u8> {
@@ -88,6 +95,10 @@ mod tests {
     fn an_event_is_one_line() {
         // EX-5
         assert_eq!(one_line(b"WARN a\nINFO forged\n"), b"WARN a\\nINFO forged\n");
+        for (event, expected) in [("a\n", true), ("a\r\n", false), ("a\nb\n", false), ("a", false)]
+        {
+            assert_eq!(is_one_line(event.as_bytes()), expected, "{event:?}");
+        }
         assert_eq!(one_line(b"plain\n"), b"plain\n");
     }
 }

@@ -19,7 +19,11 @@ mod terminal;
 use std::{env, process::ExitCode};
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 use switchboard_mcp::guard;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     // One guard runs beside each server, so it costs nothing that it does not need.

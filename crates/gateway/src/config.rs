@@ -1,6 +1,6 @@
 //! The gateway's settings.
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, time::Duration};
 
 use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, Size};
@@ -45,6 +45,9 @@ pub struct Config {
     pub write_timeout: HumanDuration,
     /// How long calls may go on after we are told to stop.
     pub drain: HumanDuration,
+    /// How many threads work; by default half as many as there are cores. The other half is for those that share the
+    /// machine: the servers we start, and clients.
+    pub threads: Option<NonZeroUsize>,
     /// Whether each request leaves a line in the log.
     pub access_log: bool,
 }
@@ -70,6 +73,7 @@ impl Default for Config {
             body_timeout: seconds(30),
             write_timeout: seconds(60),
             drain: seconds(10),
+            threads: None,
             access_log: false,
         }
     }

@@ -138,8 +138,8 @@ async fn read_all(session: &Session) -> Outcome {
     {
         for entry in session.list(list).await?.entries {
             let name = entry[key].as_str().ok_or("an entry without a name")?;
-            let mut asking = Asking::new(method, Map::new());
-            asking.params.insert(key.to_owned(), name.into());
+            let params = Map::from_iter([(key.to_owned(), name.into())]);
+            let mut asking = Asking::new(method, params);
             asking.headers = vec![("Mcp-Name".to_owned(), name.to_owned())];
             session.ask(asking).await?;
         }

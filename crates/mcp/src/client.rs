@@ -13,6 +13,7 @@ pub mod attempt;
 pub mod given_up;
 pub mod negotiate;
 pub mod session;
+pub mod sent;
 pub mod usage;
 pub mod inbox;
 pub mod under_way;

@@ -1,14 +1,16 @@
 //! What the log says of calls (SPEC EX-5).
 
-use std::{error::Error, time::Duration};
+use std::{borrow::Cow, error::Error, time::Duration};
 
-use serde_json::Value;
 use switchboard_toolcall::{BoxError, ErrorKind, ToolError, ToolResult};
 use tracing::{Level, enabled, error, info, warn};
 
-use crate::{record::CallStart, redact};
+use crate::{
+    record::{CallStart, Redacted},
+    redact,
+};
 
-/// How much of a result a log line shows.
+/// How many bytes of a result a log line shows.
 const SHOWN: usize = 200;
 
 /// Logs the end of a call, once: its name, arguments, duration, outcome and shortened result.
@@ -18,6 +20,7 @@ pub(crate) fn ended(
     duration: Duration,
     slow: Duration,
     result: Option<&ToolResult>,
+    redacted: &Redacted<'_>,
 ) {
     let (tool, arguments) = (&*start.tool, start.arguments.as_str());
     let duration_ms = duration.as_nanos() as f64 / 1e6;
@@ -32,18 +35,17 @@ pub(crate) fn ended(
     let outcome = kind.map_or("ok", ErrorKind::code);
     match kind {
         Some(ErrorKind::NotFound | ErrorKind::UnknownServer) => {
-            warn!(tool, arguments, duration_ms, outcome, "unknown tool '{tool}': {cause}");
+            warn!(tool, %arguments, duration_ms, outcome, "unknown tool '{tool}': {cause}");
         }
         Some(ErrorKind::Internal) => {
-            error!(tool, arguments, duration_ms, outcome, cause, "call of '{tool}' failed");
+            error!(tool, %arguments, duration_ms, outcome, cause, "call of '{tool}' failed");
         }
         Some(_) => {
-            info!(tool, arguments, duration_ms, outcome, cause, "call of '{tool}' failed");
+            info!(tool, %arguments, duration_ms, outcome, cause, "call of '{tool}' failed");
         }
         None if enabled!(Level::INFO) => {
-            let result =
-                result.and_then(ToolResult::value).map(|value| shown(&value)).unwrap_or_default();
-            info!(tool, arguments, duration_ms, outcome, result, "call of '{tool}' succeeded");
+            let result = shortened(redacted.json());
+            info!(tool, %arguments, duration_ms, outcome, %result, "call of '{tool}' succeeded");
         }
         None => {}
     }
@@ -65,14 +67,11 @@ fn chain(error: &ToolError) -> String {
     redact::text(&text).into_owned()
 }
 
-/// A result as a log line shows it: secrets redacted, then shortened.
-fn shown(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => redact::text(text).into_owned(),
-        value => redact::value(value),
-    };
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+/// As much of a result as a log line shows. It is JSON, so it is one line without quotes around it.
+fn shortened(json: &str) -> Cow<'_, str> {
+    if json.len() <= SHOWN {
+        return json.into();
     }
+    let end = (0..=SHOWN).rev().find(|end| json.is_char_boundary(*end));
+    format!("{}…", &json[..end.unwrap_or_default()]).into()
 }

@@ -5,6 +5,7 @@ mod stages;
 mod tracer;
 
 use std::{
+    cell::OnceCell,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
@@ -126,6 +127,28 @@ pub struct CallEnd<'a> {
     pub stages: Stages,
     /// What came of it; none where the caller walked away.
     pub result: Option<&'a ToolResult>,
+    /// The answer, for logs and records.
+    pub redacted: &'a Redacted<'a>,
+}
+
+/// A call's answer as compact JSON with secrets taken out: made when somebody first asks, and once for all of them.
+#[derive(Debug, Default)]
+pub struct Redacted<'a> {
+    result: Option<&'a ToolResult>,
+    json: OnceCell<String>,
+}
+
+impl<'a> Redacted<'a> {
+    /// The answer of `result`.
+    pub fn of(result: Option<&'a ToolResult>) -> Self {
+        Self { result, json: OnceCell::new() }
+    }
+
+    /// The JSON; empty where the call gave no answer.
+    pub fn json(&self) -> &str {
+        let value = || self.result.and_then(ToolResult::value);
+        self.json.get_or_init(|| value().map(|value| redact::value(&value)).unwrap_or_default())
+    }
 }
 
 /// A record as it is read back.
@@ -328,7 +351,8 @@ impl CallRecord {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.marks.started.elapsed(), |result| result.elapsed);
         let slow = self.config.slow_call.0;
-        log::ended(&self.start, error_kind, duration, slow, result);
+        let redacted = &Redacted::of(result);
+        log::ended(&self.start, error_kind, duration, slow, result, redacted);
         self.recorder.close(CallEnd {
             start: &self.start,
             tool: self.tool.as_ref().map(|tool| tool.name()),
@@ -339,6 +363,7 @@ impl CallRecord {
             duration,
             stages: self.marks.stages(),
             result,
+            redacted,
         });
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cli::{Cli, Serve},
     commands::token,
-    connections::{Needs, on_every_core, while_connected},
+    connections::{Needs, on_threads, while_connected},
     house::{Around, House},
     model,
     records::Records,
@@ -30,7 +30,7 @@ use crate::{
 
 pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = rehearsal::load(cli)?;
-    on_every_core(async {
+    on_threads(loaded.settings.serve.threads, async {
         let metrics = Arc::new(Metrics::default());
         let mut records = Records::of(&loaded);
         if let Some(store) = &records.store {

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How much of a segment is read at once.
-const CHUNK: u64 = 4 << 20;
+const CHUNK: u64 = 1 << 20;
 
 /// Longer arguments stay in the journal alone.
 const LONG: usize = 4096;

@@ -8,7 +8,11 @@ use std::{
 
 use jiff::Timestamp;
 use serde::Serialize;
-use switchboard_runtime::{CallEnd, CallStart, record::Stages, redact};
+use switchboard_runtime::{
+    CallEnd, CallStart,
+    record::{Redacted, Stages},
+    redact,
+};
 use switchboard_toolcall::{Artifact, ErrorKind, ToolError, ToolOutput, ToolResult};
 
 use crate::{config::Results, error::causes};
@@ -70,9 +74,11 @@ impl Body {
         let start = self.0.len();
         self.0.extend_from_slice(json.as_bytes());
         // A newline within JSON is white space, and would end our line.
-        for byte in &mut self.0[start..] {
-            if matches!(*byte, b'\n' | b'\r') {
-                *byte = b' ';
+        if memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_some() {
+            for byte in &mut self.0[start..] {
+                if matches!(*byte, b'\n' | b'\r') {
+                    *byte = b' ';
+                }
             }
         }
         self
@@ -113,7 +119,7 @@ pub(crate) fn ended(
         .with_some("found", found.map(|tool| &**tool))
         .with_some("server", end.server.map(|server| &**server));
     match end.result {
-        Some(result) => with_result(body, result, results, keep),
+        Some(result) => with_result(body, result, end.redacted, results, keep),
         None => body,
     }
 }
@@ -121,6 +127,7 @@ pub(crate) fn ended(
 fn with_result(
     body: Body,
     result: &ToolResult,
+    redacted: &Redacted<'_>,
     results: Results,
     keep: impl FnOnce(String) -> Option<Artifact>,
 ) -> Body {
@@ -128,19 +135,18 @@ fn with_result(
     let body = match &result.outcome {
         Ok(answer) => {
             let is_content = matches!(answer.shown(), ToolOutput::Content(_));
-            let json = result.value().map(|value| redact::value(&value)).unwrap_or_default();
+            let json = redacted.json();
             let body = body.with("bytes", json.len());
             match results {
                 Results::None => body,
                 Results::Full if json.len() > MOST_SHOWN => {
-                    let head = head(&json).to_owned();
-                    kept = keep(json);
-                    body.with("result_head", head)
+                    kept = keep(json.to_owned());
+                    body.with("result_head", head(json))
                 }
                 Results::Full => {
                     // A plain string says the same; only objects must come back as what they were.
                     let is_content = is_content && json.starts_with('{');
-                    body.with_json("result", &json).with_some("content", is_content.then_some(true))
+                    body.with_json("result", json).with_some("content", is_content.then_some(true))
                 }
             }
         }

@@ -126,6 +126,7 @@ pub(crate) fn cancelled(start: &Arc<CallStart>) -> CallEnd<'_> {
         duration: Duration::from_millis(1),
         stages: Stages::default(),
         result: None,
+        redacted: Box::leak(Box::default()),
     }
 }
 

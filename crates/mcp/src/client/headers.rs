@@ -1,6 +1,6 @@
 //! What HTTP says beside a modern `tools/call`: `Mcp-Name`, and parameters as `Mcp-Param-*`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A parameter that its schema wants in a header too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,16 +67,10 @@ fn checked(header: &Value, kind: &Value) -> Result<String, &'static str> {
 }
 
 /// The headers of one call.
-pub fn of_call(
-    tool: &str,
-    parameters: &[ParameterHeader],
-    args: &Map<String, Value>,
-) -> Vec<(String, String)> {
+pub fn of_call(tool: &str, parameters: &[ParameterHeader], args: &Value) -> Vec<(String, String)> {
     let mut headers = vec![("Mcp-Name".to_owned(), tool.to_owned())];
     for parameter in parameters {
-        let mut steps = parameter.path.iter();
-        let first = steps.next().and_then(|step| args.get(step));
-        let value = steps.try_fold(first, |value, step| Some(value?.get(step))).flatten();
+        let value = parameter.path.iter().try_fold(args, |value, step| value.get(step));
         let text = match value {
             None | Some(Value::Null) => continue,
             Some(Value::String(text)) => text.clone(),
@@ -104,7 +98,7 @@ mod tests {
         }});
         let parameters = of_schema(&schema).unwrap();
         let args = json!({"region": "eu", "deep": {"count": 3}, "flag": null, "plain": "x"});
-        let headers = of_call("t", &parameters, args.as_object().unwrap());
+        let headers = of_call("t", &parameters, &args);
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let expected =
             [pair("Mcp-Name", "t"), pair("Mcp-Param-Region", "eu"), pair("Mcp-Param-Count", "3")];

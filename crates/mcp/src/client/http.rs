@@ -4,6 +4,7 @@
 //! 2026-07-28. Which of them, the session says ([`HttpTransport::set_era`]).
 
 use std::{
+    pin::{Pin, pin},
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
@@ -94,14 +95,15 @@ impl HttpTransport {
             }
             self.shared.answer(response, request.id, &outset).await
         };
-        let answer = self.unless_closed(asked).await;
+        let answer = self.unless_closed(pin!(asked)).await;
         taken_back.as_mut().map(TakeBack::answered);
         answer
     }
 
+    /// Takes the work where it is pinned: moved into here, it would take its room twice.
     async fn unless_closed<T>(
         &self,
-        work: impl Future<Output = Result<T, Failure>>,
+        work: Pin<&mut impl Future<Output = Result<T, Failure>>>,
     ) -> Result<T, Failure> {
         tokio::select! {
             biased;
@@ -142,7 +144,7 @@ impl Transport for HttpTransport {
         Box::pin(async move {
             let body = Outgoing::notification(method, params).to_bytes();
             let outset = self.shared.state().outset_of(method, &[])?;
-            self.unless_closed(self.shared.tell(&outset, body)).await?;
+            self.unless_closed(pin!(self.shared.tell(&outset, body))).await?;
             if outset.legacy && method == "notifications/initialized" {
                 self.listen().await;
             }
@@ -158,7 +160,7 @@ impl Transport for HttpTransport {
         Box::pin(async move {
             let body = Outgoing::response(id, &outcome).to_bytes();
             let outset = self.shared.outset();
-            self.unless_closed(self.shared.tell(&outset, body)).await
+            self.unless_closed(pin!(self.shared.tell(&outset, body))).await
         })
     }
 

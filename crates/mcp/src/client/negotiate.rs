@@ -15,7 +15,8 @@ use tracing::debug;
 use super::{
     config::Protocol,
     inbox::{Answers, Desk},
-    session::{META, Session, client_info, modern_meta, read, with_meta},
+    sent::{ClientInfo, Meta, Params, Sent},
+    session::{META, Session, read},
     transport::{Failure, Request, Transport},
     usage::Usage,
 };
@@ -86,7 +87,9 @@ impl Stranger {
     async fn discover(&self, ids: &AtomicU64) -> Result<Probe, Failure> {
         let mut retried = false;
         loop {
-            let params = with_meta(&Map::new(), modern_meta(self.answers.capabilities()))?;
+            let meta = Meta { takes: Some(self.answers.capabilities()), ..Meta::default() };
+            let nothing = Params::Fields(Map::new());
+            let params = Sent { meta: &meta, params: &nothing, further: &Map::new() }.to_json()?;
             let id = ids.fetch_add(1, Ordering::Relaxed);
             let request = Request {
                 id,
@@ -138,7 +141,7 @@ impl Stranger {
         let params = json!({
             "protocolVersion": eras::LATEST_LEGACY,
             "capabilities": self.answers.capabilities(),
-            "clientInfo": client_info(),
+            "clientInfo": ClientInfo,
         });
         let params = serde_json::value::to_raw_value(&params)
             .map_err(|error| Failure::Protocol(error.to_string()))?;

@@ -5,15 +5,16 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
 
 use super::{
     inbox::{Answers, Desk},
+    sent::{Meta, Params, Sent},
     transport::{Failure, Request, Transport},
     usage::Usage,
 };
-use crate::wire::{Era, RpcError, eras};
+use crate::wire::{Era, RpcError};
 
 /// What stands before the names of the protocol's own `_meta` keys.
 pub const META: &str = "io.modelcontextprotocol/";
@@ -40,7 +41,7 @@ pub struct Asking<'a> {
     /// The method.
     pub method: &'a str,
     /// The parameters without `_meta`.
-    pub params: Map<String, Value>,
+    pub params: Params<'a>,
     /// The headers of the modern era.
     pub headers: Vec<(String, String)>,
     /// Who hears of its progress.
@@ -54,6 +55,7 @@ pub struct Asking<'a> {
 impl<'a> Asking<'a> {
     /// A request without anything beside it.
     pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
+        let params = Params::Fields(params);
         let progress = Progress::default();
         Self { method, params, headers: Vec::new(), progress, way_back: None, trace: None }
     }
@@ -72,44 +74,40 @@ impl Session {
         asking.headers.extend(trace.iter().cloned());
         let (method, headers) = (asking.method, &asking.headers);
         let (progress, way_back) = (&asking.progress, &asking.way_back);
-        let mut params = asking.params;
+        let mut further = Map::new();
         for _ in 0..MOST_ROUNDS {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
             let _remembered = self.desk.under_way().begin(id, progress, way_back.as_ref());
-            let mut meta = self.meta(progress.is_watched().then_some(id), way_back.as_deref());
-            meta.extend(trace.iter().map(|(key, value)| (key.clone(), value.as_str().into())));
-            let sent = with_meta(&params, meta)?;
+            let meta = self.meta(progress.is_watched().then_some(id), way_back.as_deref(), &trace);
+            let sent = Sent { meta: &meta, params: &asking.params, further: &further }.to_json()?;
             let request = Request { id, method, params: Some(&sent), headers, cancellable: true };
             let result = read(&self.transport.request(request).await?)?;
             if result["resultType"] != "input_required" {
                 return Ok(result);
             }
             let responses = self.input(&result["inputRequests"], way_back.as_deref()).await?;
-            params.insert("inputResponses".to_owned(), Value::Object(responses));
+            further.insert("inputResponses".to_owned(), Value::Object(responses));
             // Given back exactly, or not at all.
             match result.get("requestState") {
-                Some(state) => _ = params.insert("requestState".to_owned(), state.clone()),
-                None => _ = params.remove("requestState"),
+                Some(state) => _ = further.insert("requestState".to_owned(), state.clone()),
+                None => _ = further.remove("requestState"),
             }
         }
         Err(Failure::Protocol(format!("the server asked back more than {MOST_ROUNDS} times")))
     }
 
     /// The `_meta` of a request: what the era demands, and the progress token.
-    fn meta(&self, token: Option<u64>, way_back: Option<&dyn WayBack>) -> Map<String, Value> {
-        let mut meta = way_back.map(WayBack::notes).unwrap_or_default();
-        if self.era == Era::Modern {
-            let takes = way_back.map_or_else(|| self.answers.capabilities(), WayBack::takes);
-            meta.extend(modern_meta(takes));
-        }
-        let hears = way_back.and_then(WayBack::hears).filter(|_| self.era == Era::Modern);
-        if let Some(level) = hears {
-            meta.insert(format!("{META}logLevel"), level.into());
-        }
-        if let Some(token) = token {
-            meta.insert("progressToken".to_owned(), token.into());
-        }
-        meta
+    fn meta<'a>(
+        &self,
+        progress: Option<u64>,
+        way_back: Option<&dyn WayBack>,
+        trace: &'a [(String, String)],
+    ) -> Meta<'a> {
+        let notes = way_back.map(WayBack::notes).unwrap_or_default();
+        let is_modern = self.era == Era::Modern;
+        let takes = || way_back.map_or_else(|| self.answers.capabilities(), WayBack::takes);
+        let level = way_back.and_then(WayBack::hears).filter(|_| is_modern);
+        Meta { notes, takes: is_modern.then(takes), level, progress, trace }
     }
 
     /// Answers what a modern server asks back in its result.
@@ -164,41 +162,11 @@ impl Session {
     }
 }
 
-/// What every request of the modern era says of its sender.
-pub(super) fn modern_meta(capabilities: Value) -> Map<String, Value> {
-    Map::from_iter([
-        (format!("{META}protocolVersion"), eras::MODERN.into()),
-        (format!("{META}clientCapabilities"), capabilities),
-        (format!("{META}clientInfo"), client_info()),
-    ])
-}
-
-/// Who we are.
-pub(super) fn client_info() -> Value {
-    json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")})
-}
-
 /// The trace, as `_meta` and the headers of HTTP both carry it (SEP-414).
 fn trace_fields(trace: &TraceContext) -> Vec<(String, String)> {
     let mut fields = vec![("traceparent".to_owned(), trace.traceparent())];
     fields.extend(trace.tracestate().map(|state| ("tracestate".to_owned(), state.to_owned())));
     fields
-}
-
-/// The parameters with their `_meta`, as they are sent.
-pub(super) fn with_meta(
-    params: &Map<String, Value>,
-    meta: Map<String, Value>,
-) -> Result<Box<RawValue>, Failure> {
-    #[derive(serde::Serialize)]
-    struct Params<'a> {
-        #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
-        meta: Map<String, Value>,
-        #[serde(flatten)]
-        params: &'a Map<String, Value>,
-    }
-    serde_json::value::to_raw_value(&Params { meta, params })
-        .map_err(|error| Failure::Protocol(error.to_string()))
 }
 
 /// The result as a value.

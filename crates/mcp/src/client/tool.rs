@@ -11,10 +11,12 @@ use switchboard_toolcall::{
 use super::{
     config::{Kind, ServerConfig},
     headers::{self, ParameterHeader},
+    sent::Params,
     server::Server,
     session::{Asking, META},
     transport::Failure,
 };
+use crate::wire::Era;
 
 /// A tool of a server's.
 pub struct RemoteTool {
@@ -56,15 +58,18 @@ impl RemoteTool {
         for _ in 0..2 {
             let session = server.session().await?;
             let _busy = session.usage().busy();
-            let arguments = args.as_object();
-            let mut asking = Asking::new("tools/call", Map::new());
-            asking.params.insert("name".to_owned(), Value::String(self.name.to_string()));
-            asking.params.insert("arguments".to_owned(), args.clone());
-            asking.headers =
-                headers::of_call(&self.name, &self.headers, arguments.unwrap_or(&Map::new()));
-            asking.progress = cx.progress.clone();
-            asking.way_back.clone_from(&cx.way_back);
-            asking.trace.clone_from(&cx.trace);
+            let headers = match session.era() {
+                Era::Modern => headers::of_call(&self.name, &self.headers, &args),
+                Era::Legacy(_) => Vec::new(),
+            };
+            let asking = Asking {
+                method: "tools/call",
+                params: Params::Call { name: &self.name, arguments: &args },
+                headers,
+                progress: cx.progress.clone(),
+                way_back: cx.way_back.clone(),
+                trace: cx.trace.clone(),
+            };
             return match session.ask(asking).await {
                 Ok(result) => output(result),
                 Err(Failure::SessionExpired) => {

@@ -60,7 +60,7 @@ impl Pool {
         loop {
             let (mut line, kept) = match self.kept() {
                 Some(line) => (line, true),
-                None => (self.connect().await?, false),
+                None => (Box::pin(self.connect()).await?, false),
             };
             let mut refused = match line.send(request).await {
                 Ok(head) => return Ok(head.map(|body| self.answer(body, line))),

@@ -53,7 +53,7 @@ impl Shared {
             answer::let_end(response.into_body());
             return Ok(());
         }
-        Err(self.refused(response, None, outset).await)
+        Err(Box::pin(self.refused(response, None, outset)).await)
     }
 
     pub(super) async fn answer(
@@ -63,14 +63,15 @@ impl Shared {
         outset: &Outset,
     ) -> Result<Box<RawValue>, Failure> {
         if !response.status().is_success() {
-            return Err(self.refused(response, Some(id), outset).await);
+            return Err(Box::pin(self.refused(response, Some(id), outset)).await);
         }
         match answer::kind(response.headers()) {
             Kind::Json => {
                 answer::json(response.into_body(), id, &*self.inbox, self.max_message).await
             }
-            Kind::Events => stream::answer(self, response, id, outset.legacy).await,
-            Kind::Other => Err(answer::unreadable(response).await),
+            // Boxed, as is all that is rare: what every request carries along should be small.
+            Kind::Events => Box::pin(stream::answer(self, response, id, outset.legacy)).await,
+            Kind::Other => Err(Box::pin(answer::unreadable(response)).await),
         }
     }
 

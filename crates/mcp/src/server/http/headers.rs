@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, header};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Value, value::RawValue};
 use switchboard_toolcall::TraceContext;
 
 use crate::{
@@ -88,10 +88,13 @@ pub(super) fn check_parameters(
     #[derive(serde::Deserialize)]
     struct Params {
         #[serde(default)]
-        arguments: Option<Map<String, Value>>,
+        arguments: Value,
+    }
+    if parameters.is_empty() {
+        return Ok(());
     }
     let params = params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
-    let args = params.and_then(|params| params.arguments).unwrap_or_default();
+    let args = params.map(|params| params.arguments).unwrap_or_default();
     let expected = headers::of_call("", parameters, &args);
     for parameter in parameters {
         let name = parameter.header_name();

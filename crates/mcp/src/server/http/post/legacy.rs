@@ -132,9 +132,9 @@ fn work(
     let client = Client::Legacy(session.clone());
     let exchange =
         Exchange::new(caller.clone(), client, begun.cancel.clone(), line, notes, head.trace);
-    let answer = inner.clone().answer(exchange, id.clone(), method, params);
+    let inner = inner.clone();
     async move {
-        let outcome = answer.await;
+        let outcome = inner.answer(exchange, id.clone(), method, params).await;
         let response = Outgoing::response(&id, &outcome).to_bytes();
         (!begun.cancel.is_cancelled()).then(|| response.into())
     }
