@@ -3,7 +3,9 @@
 mod audio;
 mod error;
 mod speech;
+mod wake;
 
 pub use audio::{Clip, Format};
 pub use error::SpeechError;
 pub use speech::{Recogniser, Spoken, Synthesiser};
+pub use wake::{Blocks, WakeWord};
