@@ -1,6 +1,5 @@
 //! zwave-js-ui's MQTT gateway: asked through its API topics, watched through its value topics.
 
-mod address;
 mod connection;
 mod topics;
 mod wire;
@@ -10,6 +9,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream::BoxStream};
 use rumqttc::{AsyncClient, PublishOptions, QoS};
 use serde_json::{Value, json};
+use switchboard_mqtt::Address;
 use switchboard_toolcall::BoxFuture;
 use tokio::{task::JoinHandle, time::timeout};
 use ulid::Ulid;
@@ -49,11 +49,8 @@ impl Mqtt {
     /// # Errors
     /// The address or the prefix cannot be used.
     pub fn connect(address: &str, prefix: &str, gateway: Option<&str>) -> Result<Self, Error> {
-        let prefix = prefix.trim_matches('/');
-        if prefix.is_empty() || prefix.contains(['+', '#']) {
-            return Err(Error::Prefix(prefix.to_owned()));
-        }
-        let address = address::Address::parse(address)?;
+        let prefix = switchboard_mqtt::prefix(prefix)?;
+        let address = Address::parse(address)?;
         let gateway = gateway.map(topics::gateway);
         let connection = Arc::new(Connection::new(address, prefix, gateway));
         let task = tokio::spawn(connection.clone().run());

@@ -6,15 +6,14 @@ use rumqttc::{MqttOptions, Transport};
 use ulid::Ulid;
 use url::Url;
 
-use crate::network::Error;
-
 /// The largest message that is read: all nodes of a big network with all their values.
 const LARGEST: usize = 64 << 20;
 /// How soon a broker that has gone silent is missed, in seconds.
 const KEEP_ALIVE: u16 = 10;
 
 /// The address of a broker. Shown without its password.
-pub(super) struct Address {
+#[derive(Clone)]
+pub struct Address {
     host: String,
     port: u16,
     is_secure: bool,
@@ -23,14 +22,12 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// Reads `mqtt://[USER:PASSWORD@]HOST[:PORT]`, or `mqtts://…` for TLS.
+    ///
     /// # Errors
     /// It is none.
-    pub(super) fn parse(address: &str) -> Result<Self, Error> {
-        let wrong = |shown: String, reason: String| Error::Address {
-            what: "an MQTT broker (such as mqtt://127.0.0.1:1883)",
-            address: shown,
-            reason,
-        };
+    pub fn parse(address: &str) -> Result<Self, AddressError> {
+        let wrong = |address: String, reason: String| AddressError { address, reason };
         // What cannot be read may hold a password anywhere.
         let url = Url::parse(address).map_err(|error| wrong("…".to_owned(), error.to_string()))?;
         let shown = || {
@@ -62,7 +59,7 @@ impl Address {
     ///
     /// # Errors
     /// This machine trusts no certificates.
-    pub(super) fn options(&self) -> Result<MqttOptions, String> {
+    pub fn options(&self) -> Result<MqttOptions, String> {
         let id = format!("switchboard-{}", Ulid::generate());
         let mut options = MqttOptions::new(id, (self.host.clone(), self.port));
         options.set_keep_alive(KEEP_ALIVE).set_max_packet_size(LARGEST, LARGEST);
@@ -78,6 +75,21 @@ impl Address {
         }
         Ok(options)
     }
+}
+
+/// An address that cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("`{address}` is no address of {}: {reason}", Self::WHAT)]
+pub struct AddressError {
+    /// As it was given, without its password.
+    pub address: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl AddressError {
+    /// What the address should lead to, with an example.
+    pub const WHAT: &str = "an MQTT broker (such as mqtt://127.0.0.1:1883)";
 }
 
 /// What `%40` and the like stand for.
@@ -103,7 +115,7 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
 
-    // HM-1
+    // HM-1, HM-2
     #[test]
     fn addresses_are_read_and_shown_without_their_password() {
         let cases = [

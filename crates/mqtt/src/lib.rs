@@ -1,0 +1,9 @@
+//! What all who speak MQTT share: where a broker is, how to get in, and which topics can be ours.
+//!
+//! What is said over it is each crate's own.
+
+mod address;
+mod prefix;
+
+pub use address::{Address, AddressError};
+pub use prefix::{PrefixError, prefix};
