@@ -5,6 +5,8 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 use serde::Deserialize;
 use switchboard_toolcall::HumanDuration;
 
+use crate::SpeechConfig;
+
 /// The settings of `[voice]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -17,11 +19,11 @@ pub struct Config {
     pub model: Option<String>,
     /// Where sound comes from; the microphone where there is a recogniser, else nowhere.
     pub source: Option<Origin>,
-    /// The address of what turns speech into text.
-    pub stt: Option<String>,
-    /// The address of what turns text into speech.
-    pub tts: Option<String>,
-    /// How it is called: the address of what hears a wake word, or `push` for push-to-talk alone; always listening without.
+    /// What turns speech into text: its address, or a table with its `url`.
+    pub stt: Option<SpeechConfig>,
+    /// What turns text into speech, in the same way.
+    pub tts: Option<SpeechConfig>,
+    /// How it is called: what hears a wake word, in the same way, or `push` for push-to-talk alone; always listening without.
     pub wake: Option<Call>,
     /// Where answers are heard; over MQTT where sound comes from there, else the speaker.
     pub output: Option<Destination>,
@@ -173,23 +175,23 @@ impl FromStr for Destination {
 }
 
 /// How it is called before it listens.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "String")]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "SpeechConfig")]
 pub enum Call {
     /// Not at all: whatever is said is meant.
     Open,
     /// By a message on `listen`.
     Push,
-    /// By a word; the address of what hears it.
-    Word(String),
+    /// By a word that this hears.
+    Word(SpeechConfig),
 }
 
-impl From<String> for Call {
-    fn from(text: String) -> Self {
-        match text.as_str() {
+impl From<SpeechConfig> for Call {
+    fn from(config: SpeechConfig) -> Self {
+        match config.url.as_str() {
             "none" => Self::Open,
             "push" | "push-to-talk" => Self::Push,
-            _ => Self::Word(text),
+            _ => Self::Word(config),
         }
     }
 }
@@ -240,7 +242,7 @@ mod tests {
             );
         }
         assert_eq!(config("wake = 'push'").wake, Some(Call::Push));
-        assert_eq!(config("wake = 'tcp://a'").wake, Some(Call::Word("tcp://a".into())));
+        assert_eq!(config("wake = 'tcp://a'").wake, Some(Call::Word(SpeechConfig::new("tcp://a"))));
     }
 
     // HM-2

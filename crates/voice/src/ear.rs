@@ -176,10 +176,10 @@ impl Ear {
                     }
                     Some(Err(error)) => {
                         // It may be the sound that ended, and not who listens to it.
-                        self.fail(Stage::Wake, chain(&error)).await?;
                         if timeout(pause, frames.skip()).await.is_ok() {
                             return Err(Over);
                         }
+                        self.fail(Stage::Wake, chain(&error)).await?;
                         pause = (pause * 2).min(PAUSES.1);
                     }
                     None => return Err(Over),

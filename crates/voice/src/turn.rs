@@ -15,8 +15,8 @@ use crate::{
     telling::Telling,
 };
 
-/// How long a speech service may take before it is taken for dead.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a speech service may take in any case; most know better.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What was asked.
 pub(crate) enum Question {
@@ -114,7 +114,7 @@ impl Desk {
         match timeout(PATIENCE, recogniser.transcribe(clip)).await {
             Ok(Ok(text)) => Ok(text.trim().to_owned()),
             Ok(Err(error)) => Err(chain(&error)),
-            Err(_) => Err(format!("{} did not answer within 60s", recogniser.name())),
+            Err(_) => Err(format!("{} did not answer within 120s", recogniser.name())),
         }
     }
 
@@ -125,7 +125,7 @@ impl Desk {
             match timeout(PATIENCE, synthesiser.speak(text)).await {
                 Ok(spoken) => output.play(spoken?).await,
                 Err(_) => {
-                    let silent = format!("{} did not answer within 60s", synthesiser.name());
+                    let silent = format!("{} did not answer within 120s", synthesiser.name());
                     Err(Unheard::Speech(silent))
                 }
             }

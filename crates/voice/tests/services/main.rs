@@ -1,0 +1,1 @@
+//! The clients before real speech services: Piper, faster-whisper and openWakeWord.
