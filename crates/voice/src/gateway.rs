@@ -218,7 +218,6 @@ impl Gateway {
     }
 
     fn ignore(&self, reason: String) {
-        tracing::info!(reason, "a sound is ignored");
         self.telling.tell(News::Ignored(reason));
         self.telling.recording(false);
     }

@@ -29,6 +29,8 @@ mod telling;
 mod turn;
 pub mod gateway;
 mod error;
+#[cfg(test)]
+mod synthetic;
 
 pub use audio::{Clip, Format};
 pub use config::Config;

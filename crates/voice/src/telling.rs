@@ -39,7 +39,6 @@ impl Telling {
     /// Something does not work.
     pub(crate) fn fail(&self, stage: Stage, error: impl Into<String>) {
         let error = error.into();
-        tracing::warn!(?stage, error, "a part of voice does not work");
         if stage.costs_an_answer() {
             self.board.lock().unwrap_or_else(PoisonError::into_inner).failures += 1;
         }
