@@ -1,6 +1,7 @@
 //! A real broker, mosquitto, and somebody who listens to it and speaks.
 
 use std::{
+    path::Path,
     process::Command,
     sync::mpsc::{Receiver, channel},
     thread,
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::process::{Process, free_port};
 
+const MOSQUITTO: &str = "/usr/sbin/mosquitto";
 /// How long is waited for what must come.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -36,8 +38,18 @@ impl Broker {
     /// # Panics
     /// mosquitto is not installed.
     pub fn on(port: u16) -> Self {
-        let mut mosquitto = Command::new("/usr/sbin/mosquitto");
+        let mut mosquitto = Command::new(MOSQUITTO);
         mosquitto.args(["-p", &port.to_string()]);
+        Self { process: Process::listening(mosquitto, port), port }
+    }
+
+    /// Starts it with this file of settings, which lets it listen on this port, too.
+    ///
+    /// # Panics
+    /// mosquitto is not installed, or does not like the settings.
+    pub fn configured(port: u16, file: &Path) -> Self {
+        let mut mosquitto = Command::new(MOSQUITTO);
+        mosquitto.arg("-c").arg(file);
         Self { process: Process::listening(mosquitto, port), port }
     }
 

@@ -48,9 +48,16 @@ impl Household {
     /// # Panics
     /// The part is not installed, or something does not start.
     pub fn start(parts: &Path, way: Way, cache: &Path) -> Self {
+        Self::around(parts, way, cache, (way == Way::Mqtt).then(Broker::start))
+    }
+
+    /// The same with this broker.
+    ///
+    /// # Panics
+    /// The part is not installed, or something does not start.
+    pub fn around(parts: &Path, way: Way, cache: &Path, broker: Option<Broker>) -> Self {
         let (stick_port, server_port) = (free_port(), free_port());
         let stick = stick(parts, stick_port);
-        let broker = (way == Way::Mqtt).then(Broker::start);
         fs::create_dir_all(cache).expect("there is a folder for what zwave-js remembers");
         let port = broker.as_ref().map_or(server_port, Broker::port);
         let network = network(parts, way, stick_port, port, cache);

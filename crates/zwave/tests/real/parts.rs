@@ -8,8 +8,8 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_runtime::ToolExecutor;
-use switchboard_testkit::Household;
 pub(crate) use switchboard_testkit::Way;
+use switchboard_testkit::{Broker, Household};
 use switchboard_zwave::{Config, connect, tools};
 use tempfile::TempDir;
 
@@ -22,13 +22,17 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) fn start(way: Way) -> Self {
+        Self::around(way, (way == Way::Mqtt).then(Broker::start))
+    }
+
+    pub(crate) fn around(way: Way, broker: Option<Broker>) -> Self {
         #[expect(
             clippy::disallowed_methods,
             reason = "`cargo xtask test` says where the parts are"
         )]
         let parts = std::env::var("SWITCHBOARD_PARTS").expect("`cargo xtask test` sets it");
         let folder = tempfile::tempdir().unwrap();
-        let household = Household::start(&PathBuf::from(parts), way, folder.path());
+        let household = Household::around(&PathBuf::from(parts), way, folder.path(), broker);
         Self { household, way, _folder: folder }
     }
 
