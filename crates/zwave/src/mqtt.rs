@@ -47,10 +47,9 @@ impl Mqtt {
     /// Connects in the background, and again whenever the connection is lost.
     ///
     /// # Errors
-    /// The address or the prefix cannot be used.
-    pub fn connect(address: &str, prefix: &str, gateway: Option<&str>) -> Result<Self, Error> {
+    /// The prefix cannot be used.
+    pub fn connect(address: Address, prefix: &str, gateway: Option<&str>) -> Result<Self, Error> {
         let prefix = switchboard_mqtt::prefix(prefix)?;
-        let address = Address::parse(address)?;
         let gateway = gateway.map(topics::gateway);
         let connection = Arc::new(Connection::new(address, prefix, gateway));
         let task = tokio::spawn(connection.clone().run());
@@ -240,7 +239,8 @@ mod tests {
             (Some("b"), &[("a", true), ("b", false)], "'ZWAVE_GATEWAY-b' says that it is offline"),
         ];
         for (set, heard, expected) in cases {
-            let mqtt = Mqtt::connect("mqtt://127.0.0.1:1", "zwave", set).unwrap();
+            let mqtt =
+                Mqtt::connect(Address::parse("mqtt://127.0.0.1:1").unwrap(), "zwave", set).unwrap();
             let heard = heard.iter().map(|(name, is_up)| (topics::gateway(name), *is_up));
             let state = connection::State { gateways: heard.collect(), ..Default::default() };
             let chosen = match mqtt.choose(&state) {

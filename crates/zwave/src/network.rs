@@ -2,7 +2,7 @@
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
-use switchboard_mqtt::{AddressError, PrefixError};
+use switchboard_mqtt::{AddressError, PrefixError, TrustError};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 
 /// A Z-Wave network. It connects by itself, and again when the connection is lost.
@@ -227,6 +227,9 @@ pub enum Error {
     /// The prefix in the settings cannot begin a topic.
     #[error(transparent)]
     Prefix(#[from] PrefixError),
+    /// The certificates in the settings cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The settings name a broker and a server.
     #[error("Z-Wave is reached over `mqtt` or over `server`; only one of them can be set")]
     TwoWays,
