@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Config, Error, News, Stage, State,
-    config::Origin,
     ear::{Ear, Gate, Heard, Order},
     mqtt::{Incoming, Mqtt},
     source::{Feed, Source},
@@ -77,11 +76,8 @@ impl Gateway {
     pub fn new(parts: Parts) -> Result<Self, Error> {
         let Parts { config, recogniser, wake_word, mind, synthesiser, watcher, .. } = parts;
         let (sender, incoming) = mpsc::channel(64);
-        let takes_sound = matches!(config.source(), Origin::Mqtt);
-        let mqtt = config
-            .mqtt
-            .as_deref()
-            .map(|address| Mqtt::connect(address, &config.prefix, takes_sound, sender.clone()));
+        let connect = |address: &String| Mqtt::connect(address, &config, sender.clone());
+        let mqtt = config.mqtt.as_ref().map(connect);
         let mqtt = mqtt.transpose()?;
         let (own, feed) = match parts.source {
             Some(source) => (Some(source), None),

@@ -1,5 +1,7 @@
 //! Whole turns, with a clock that waits for nobody.
 
+#[cfg(feature = "real-parts")]
+mod broker;
 mod stage;
 
 use std::{
@@ -9,16 +11,13 @@ use std::{
 
 use stage::{Failing, Name, Plan, Stage};
 use switchboard_models::Message;
+use switchboard_testkit::sounds::{babble, silence};
 use switchboard_toolcall::HumanDuration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{Ended, Incoming};
-use crate::{
-    Config,
-    config::Call,
-    synthetic::{babble, silence},
-};
+use crate::{Config, config::Call};
 
 /// Something that is said, with the silence behind it.
 fn sentence() -> Vec<i16> {

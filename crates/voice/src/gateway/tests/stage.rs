@@ -44,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) voice: Failing,
     pub(crate) output: Failing,
     pub(crate) wake_word: Option<Arc<dyn WakeWord>>,
+    /// Whether source, output and household are those of the settings.
+    pub(crate) is_wired: bool,
     /// Fires when the mind may answer.
     pub(crate) ready: CancellationToken,
 }
@@ -70,6 +72,7 @@ impl Default for Plan {
             voice: Failing::No,
             output: Failing::No,
             wake_word: None,
+            is_wired: false,
             ready,
         }
     }
@@ -102,14 +105,17 @@ impl Stage {
             wake_word: plan.wake_word,
             mind: mind(&parrot, &plan.config, plan.ready),
             synthesiser: is_there(plan.voice).then(|| Arc::new(said) as Arc<dyn Synthesiser>),
-            source: Some(Box::new(source)),
-            output: is_there(plan.output).then(|| Arc::new(played) as Arc<dyn Output>),
+            source: (!plan.is_wired).then(|| Box::new(source) as Box<dyn Source>),
+            output: (is_there(plan.output) && !plan.is_wired)
+                .then(|| Arc::new(played) as Arc<dyn Output>),
             watcher: Arc::new(move |news| note(&told, in_short(news))),
             config: plan.config,
         };
         let mut gateway = Gateway::new(parts).unwrap();
         let (household, incoming) = mpsc::channel(64);
-        gateway.incoming = incoming;
+        if !plan.is_wired {
+            gateway.incoming = incoming;
+        }
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let run = tokio::spawn(async move { gateway.run(&stopped).await });
