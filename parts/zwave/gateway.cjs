@@ -64,6 +64,8 @@ const API = {
     // As zwave-js-ui: a write that fails is a success of the API.
     return node ? await node.setValue(value, written, options) : { status: 2 }
   },
+  setNodeName: (driver, id, name) => Boolean((driver.controller.nodes.getOrThrow(id).name = name)),
+  setNodeLocation: (driver, id, place) => Boolean((driver.controller.nodes.getOrThrow(id).location = place)),
   pollValue: (driver, { nodeId, ...value }) => driver.controller.nodes.getOrThrow(nodeId).pollValue(value),
 }
 

@@ -2,6 +2,7 @@
 
 mod asking;
 mod calls;
+mod voice;
 mod zwave;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub(crate) use asking::{Ask, Asked, Chat};
 pub(crate) use calls::{
     Calls, CallsAction, Export, Form, Format, Gc, Policy, PolicyAction, PolicyTest, ShowCall, Stats,
 };
+pub(crate) use voice::Voice;
 pub(crate) use zwave::Zwave;
 
 /// Runs the tools that AI models call, through one safe executor.
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Policy(Policy),
     /// Serve Z-Wave devices to an MCP client that starts us
     Zwave(Zwave),
+    /// Answer what is said, or typed over MQTT, with a model that may call the tools
+    Voice(Voice),
 }
 
 #[derive(Debug, Args)]

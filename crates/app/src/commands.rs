@@ -15,6 +15,7 @@ mod token;
 mod calls;
 mod policy;
 mod zwave;
+mod voice;
 mod known;
 
 use std::process::ExitCode;
@@ -41,5 +42,6 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Calls(calls) => calls::run(calls, cli),
         Command::Policy(policy) => policy::run(policy, cli),
         Command::Zwave(zwave) => zwave::run(zwave, cli),
+        Command::Voice(voice) => voice::run(voice, cli),
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 /// Starts logging at the level of `RUST_LOG`, or what suits the command.
 pub(crate) fn start(cli: &Cli) {
     let default = match cli.command {
-        Command::Serve(_) | Command::Zwave(_) => "info",
+        Command::Serve(_) | Command::Zwave(_) | Command::Voice(_) => "info",
         Command::Tools(_)
         | Command::Call(_)
         | Command::Resources(_)

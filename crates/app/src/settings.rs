@@ -32,6 +32,7 @@ use switchboard_mcp::client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;
+use switchboard_voice::Config as VoiceConfig;
 use switchboard_zwave::Config as ZwaveConfig;
 
 use crate::{environment, rehearsal::Replay};
@@ -68,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) agent: AgentConfig,
     /// `[zwave]`
     pub(crate) zwave: ZwaveConfig,
+    /// `[voice]`
+    pub(crate) voice: VoiceConfig,
 }
 
 /// Settings, and where they came from.

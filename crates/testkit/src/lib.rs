@@ -1,20 +1,30 @@
-//! Fake tools, a fake provider of models, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests; and a
-//! model that follows a script, for everybody who wants to try the loop without a key.
+//! Fake tools, a fake provider of models, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests;
+//! a real broker, speech services, sounds made of numbers and a household of simulated devices; and a model that follows a script, for everybody who
+//! wants to try the loop without a key.
 
+pub mod broker;
 pub mod cassette;
+pub mod household;
 mod http;
 pub mod logs;
 pub mod parrot;
+pub mod process;
 pub mod provider;
 pub mod rules;
 pub mod script;
 pub mod small_model;
+pub mod sounds;
+pub mod speech;
 pub mod tools;
 
+pub use broker::{Broker, Listener};
 pub use cassette::{Cassette, Scrub};
+pub use household::{Household, Way};
 pub use logs::Logs;
 pub use parrot::{Asked, Parrot};
+pub use process::Process;
 pub use provider::{Captured, ProviderServer, Reply};
 pub use script::{Script, ScriptError};
 pub use small_model::SmallModel;
+pub use speech::SpeechService;
 pub use tools::{Fake, Witness};

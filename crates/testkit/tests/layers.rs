@@ -8,15 +8,16 @@ use serde_json::Value;
 const ARROWS: &[(&str, &[&str])] = &[
     ("toolcall", &[]),
     ("math", &[]),
+    ("mqtt", &[]),
     ("runtime", &["toolcall"]),
     ("audit", &["runtime", "toolcall"]),
     ("telemetry", &["runtime", "toolcall"]),
     ("local", &["math", "toolcall"]),
     ("mcp", &["runtime", "toolcall"]),
     ("models", &["toolcall"]),
-    ("zwave", &["toolcall"]),
+    ("zwave", &["mqtt", "toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
-    ("voice", &["agent", "models", "runtime", "toolcall"]),
+    ("voice", &["agent", "models", "mqtt", "runtime", "toolcall"]),
     ("gateway", &["agent", "audit", "mcp", "models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
     (

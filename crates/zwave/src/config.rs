@@ -1,6 +1,6 @@
 //! The settings of Z-Wave.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 use switchboard_toolcall::HumanDuration;
@@ -18,8 +18,10 @@ pub struct Config {
     pub prefix: String,
     /// The gateway's name, as in its MQTT settings; found by itself where there is only one.
     pub gateway: Option<String>,
-    /// The address of a zwave-js-server, `ws://HOST:PORT`, in place of a broker.
+    /// The address of a zwave-js-server, `ws://HOST:PORT` or `wss://…`, in place of a broker.
     pub server: Option<String>,
+    /// Who vouches for the broker or the server over TLS, as a PEM file; without one, all whom this machine believes.
+    pub ca: Option<PathBuf>,
     /// How long a write may take to be confirmed by the device.
     pub confirm_within: HumanDuration,
 }
@@ -31,6 +33,7 @@ impl Default for Config {
             prefix: "zwave".to_owned(),
             gateway: None,
             server: None,
+            ca: None,
             confirm_within: HumanDuration(Duration::from_secs(4)),
         }
     }

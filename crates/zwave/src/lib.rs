@@ -16,6 +16,7 @@ mod list;
 mod control;
 mod sensors;
 mod health;
+mod schemas;
 mod tools;
 
 use std::sync::Arc;
@@ -34,11 +35,16 @@ use server::Server;
 /// # Errors
 /// The settings make no sense.
 pub fn connect(config: &Config) -> Result<Arc<dyn Network>, Error> {
+    let ca = config.ca.as_deref();
     match (&config.mqtt, &config.server) {
         (Some(_), Some(_)) => Err(Error::TwoWays),
-        (None, Some(address)) => Ok(Arc::new(Server::connect(address)?)),
+        (None, Some(address)) => Ok(Arc::new(Server::connect(address, ca)?)),
         (address, None) => {
             let address = address.as_deref().unwrap_or(config::DEFAULT_BROKER);
+            let mut address = switchboard_mqtt::Address::parse(address)?;
+            if let Some(ca) = ca {
+                address = address.trusting(ca)?;
+            }
             Ok(Arc::new(Mqtt::connect(address, &config.prefix, config.gateway.as_deref())?))
         }
     }

@@ -1,6 +1,5 @@
 //! zwave-js-ui's MQTT gateway: asked through its API topics, watched through its value topics.
 
-mod address;
 mod connection;
 mod topics;
 mod wire;
@@ -10,6 +9,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream::BoxStream};
 use rumqttc::{AsyncClient, PublishOptions, QoS};
 use serde_json::{Value, json};
+use switchboard_mqtt::Address;
 use switchboard_toolcall::BoxFuture;
 use tokio::{task::JoinHandle, time::timeout};
 use ulid::Ulid;
@@ -47,13 +47,9 @@ impl Mqtt {
     /// Connects in the background, and again whenever the connection is lost.
     ///
     /// # Errors
-    /// The address or the prefix cannot be used.
-    pub fn connect(address: &str, prefix: &str, gateway: Option<&str>) -> Result<Self, Error> {
-        let prefix = prefix.trim_matches('/');
-        if prefix.is_empty() || prefix.contains(['+', '#']) {
-            return Err(Error::Prefix(prefix.to_owned()));
-        }
-        let address = address::Address::parse(address)?;
+    /// The prefix cannot be used.
+    pub fn connect(address: Address, prefix: &str, gateway: Option<&str>) -> Result<Self, Error> {
+        let prefix = switchboard_mqtt::prefix(prefix)?;
         let gateway = gateway.map(topics::gateway);
         let connection = Arc::new(Connection::new(address, prefix, gateway));
         let task = tokio::spawn(connection.clone().run());
@@ -243,7 +239,8 @@ mod tests {
             (Some("b"), &[("a", true), ("b", false)], "'ZWAVE_GATEWAY-b' says that it is offline"),
         ];
         for (set, heard, expected) in cases {
-            let mqtt = Mqtt::connect("mqtt://127.0.0.1:1", "zwave", set).unwrap();
+            let mqtt =
+                Mqtt::connect(Address::parse("mqtt://127.0.0.1:1").unwrap(), "zwave", set).unwrap();
             let heard = heard.iter().map(|(name, is_up)| (topics::gateway(name), *is_up));
             let state = connection::State { gateways: heard.collect(), ..Default::default() };
             let chosen = match mqtt.choose(&state) {

@@ -2,6 +2,7 @@
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
+use switchboard_mqtt::{AddressError, PrefixError, TrustError};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 
 /// A Z-Wave network. It connects by itself, and again when the connection is lost.
@@ -210,6 +211,9 @@ impl State {
 /// What can go wrong on the way to the devices.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
+    /// The broker's address in the settings cannot be used.
+    #[error(transparent)]
+    Broker(#[from] AddressError),
     /// An address in the settings cannot be used.
     #[error("`{address}` is no address of {what}: {reason}")]
     Address {
@@ -221,8 +225,11 @@ pub enum Error {
         reason: String,
     },
     /// The prefix in the settings cannot begin a topic.
-    #[error("`{0}` cannot begin an MQTT topic: it must not be empty, nor have `+` or `#` in it")]
-    Prefix(String),
+    #[error(transparent)]
+    Prefix(#[from] PrefixError),
+    /// The certificates in the settings cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The settings name a broker and a server.
     #[error("Z-Wave is reached over `mqtt` or over `server`; only one of them can be set")]
     TwoWays,

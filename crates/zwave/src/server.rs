@@ -3,10 +3,11 @@
 mod connection;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::BoxStream};
 use serde_json::{Value, json};
+use switchboard_mqtt::{TrustError, trust};
 use switchboard_toolcall::BoxFuture;
 use tokio::{task::JoinHandle, time::timeout};
 use ulid::Ulid;
@@ -39,18 +40,26 @@ impl Server {
     /// Connects in the background, and again whenever the connection is lost.
     ///
     /// # Errors
-    /// The address cannot be used.
-    pub fn connect(address: &str) -> Result<Self, Error> {
+    /// The address cannot be used, or the certificates of `ca`.
+    pub fn connect(address: &str, ca: Option<&Path>) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Address {
             what: "a zwave-js-server (such as ws://127.0.0.1:3000)",
             address: address.to_owned(),
             reason,
         };
         let url = Url::parse(address).map_err(|error| wrong(error.to_string()))?;
-        if url.scheme() != "ws" || url.host_str().is_none() {
-            return Err(wrong("it must begin with `ws://` and name a host".to_owned()));
+        if !matches!(url.scheme(), "ws" | "wss") || url.host_str().is_none() {
+            return Err(wrong("it must begin with `ws://` or `wss://` and name a host".to_owned()));
         }
-        let connection = Arc::new(Connection::new(url.to_string()));
+        let tls = match (url.scheme(), ca) {
+            ("wss", ca) => Some(trust(ca)?),
+            (_, None) => None,
+            (_, Some(_)) => {
+                let (address, meant) = (url.to_string(), url.as_str().replacen("ws", "wss", 1));
+                return Err(TrustError::Unused { address, meant }.into());
+            }
+        };
+        let connection = Arc::new(Connection::new(url.to_string(), tls));
         let task = tokio::spawn(connection.clone().run());
         Ok(Self { connection, task })
     }

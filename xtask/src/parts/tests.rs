@@ -96,6 +96,30 @@ fn a_requirement_without_version_is_refused_by_name() {
 }
 
 #[test]
+fn a_file_that_came_in_parts_is_joined() {
+    let scratch = Scratch::new();
+    let write = |file: &str, text: &str| {
+        let path = scratch.0.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("one/data/model.bin.part1", "first,");
+    write("two/model.bin.part2", "second,");
+    write("two/model.bin.part3", "third");
+    write("two/other.part9", "left alone");
+    data::join(&scratch.0).unwrap();
+    let read = |file: &str| fs::read_to_string(scratch.0.join(file)).ok();
+    assert_eq!(read("one/data/model.bin").as_deref(), Some("first,second,third"));
+    assert_eq!(read("two/other.part9").as_deref(), Some("left alone"));
+    assert_eq!((read("one/data/model.bin.part1"), read("two/model.bin.part2")), (None, None));
+
+    write("a/x.part1", "");
+    write("a/x.part2", "");
+    write("b/x.part2", "");
+    assert!(data::join(&scratch.0).unwrap_err().to_string().ends_with("could be next"));
+}
+
+#[test]
 fn a_second_run_waits_for_the_first() {
     let scratch = Scratch::new();
     let first = lock(&scratch.0).unwrap();

@@ -1,5 +1,7 @@
 //! What can be said to `switchboard zwave`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use switchboard_zwave::Config;
 
@@ -33,6 +35,10 @@ pub(crate) struct Zwave {
     /// A zwave-js-server, in place of a broker
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+
+    /// Who vouches for the broker or the server over TLS, in PEM form [default: whom this machine believes]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 impl Zwave {
@@ -51,6 +57,9 @@ impl Zwave {
         }
         if self.gateway.is_some() {
             config.gateway.clone_from(&self.gateway);
+        }
+        if self.ca.is_some() {
+            config.ca.clone_from(&self.ca);
         }
         config
     }

@@ -1,5 +1,5 @@
 //! The binary with a real model behind it, with real MCP clients before it, and with those who watch it: an OpenTelemetry
-//! collector, Prometheus.
+//! collector, Prometheus, an MQTT broker.
 //!
 //! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
 
@@ -11,3 +11,4 @@ mod clients;
 mod prometheus;
 mod small_model;
 mod traces;
+mod voice;

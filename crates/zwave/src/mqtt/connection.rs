@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use rumqttc::{AsyncClient, Event, Packet, Publish, QoS, SubscribeReasonCode};
 use serde_json::Value;
+use switchboard_mqtt::Address;
 use tokio::{
     sync::{Notify, broadcast, watch},
     time::sleep,
 };
 
-use super::{address::Address, topics};
+use super::topics;
 use crate::replies::Replies;
 
 /// The first and the longest time between two attempts.

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
+use rustls::ClientConfig;
 use serde_json::{Value, json};
 use tokio::{
     net::TcpStream,
@@ -10,7 +11,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
     tungstenite::{Message, protocol::WebSocketConfig},
 };
 
@@ -35,6 +36,8 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 /// What all who use the connection share.
 pub(super) struct Connection {
     pub(super) address: String,
+    /// How TLS is spoken, where it is.
+    tls: Option<Arc<ClientConfig>>,
     pub(super) link: watch::Sender<Link>,
     /// Told when somebody needs the connection, so that the next attempt does not wait.
     pub(super) wanted: Notify,
@@ -60,9 +63,10 @@ pub(super) struct Changed {
 }
 
 impl Connection {
-    pub(super) fn new(address: String) -> Self {
+    pub(super) fn new(address: String, tls: Option<Arc<ClientConfig>>) -> Self {
         Self {
             address,
+            tls,
             link: watch::Sender::default(),
             wanted: Notify::new(),
             replies: Replies::default(),
@@ -93,7 +97,9 @@ impl Connection {
         let config = WebSocketConfig::default()
             .max_message_size(Some(LARGEST))
             .max_frame_size(Some(LARGEST));
-        let connected = connect_async_with_config(&self.address, Some(config), true).await;
+        let tls = self.tls.clone().map_or(Connector::Plain, Connector::Rustls);
+        let connected =
+            connect_async_tls_with_config(&self.address, Some(config), true, Some(tls)).await;
         let (mut socket, _) = connected.map_err(|error| error.to_string())?;
         let hello = next(&mut socket).await?;
         let schema = wire::schema(&hello).ok_or("it does not greet as a zwave-js-server does")?;

@@ -60,9 +60,19 @@ impl Fake {
         self
     }
 
-    /// Calls a tool as every call is made.
+    /// Calls a tool as every call is made. Whatever it answers for programs is what it said it would be.
     pub(crate) async fn call(self: &Arc<Self>, tool: &str, args: Value) -> ToolResult {
-        self.executor().call(tool, args).await
+        let executor = self.executor();
+        let result = executor.call(tool, args).await;
+        let envelope = serde_json::to_value(&result).unwrap();
+        if let Some(structured) = envelope["result"].get("structuredContent") {
+            let tools = executor.tools().all();
+            let tool = tools.iter().find(|known| known.spec().name == tool).unwrap();
+            let schema = tool.spec().output_schema.as_ref().unwrap();
+            let checked = jsonschema::validate(schema, structured);
+            assert!(checked.is_ok(), "{checked:?}: {structured}");
+        }
+        result
     }
 
     /// An executor with the tools.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
 
 mod fake;
+mod settings;
 mod specs;
 mod finding;
 mod controlling;

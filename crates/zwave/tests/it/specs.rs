@@ -12,6 +12,8 @@ async fn there_are_exactly_six_tools_with_exactly_these_parameters() {
         .iter()
         .map(|tool| {
             let spec = tool.spec();
+            let answer = spec.output_schema.as_ref().unwrap();
+            assert!(jsonschema::meta::is_valid(answer) && answer["type"] == "object", "{answer}");
             let names = spec.parameters["properties"].as_object().unwrap().keys().cloned();
             let required = spec.parameters.get("required").cloned().unwrap_or(json!([]));
             (spec.name.clone(), names.collect(), required, spec.is_read_only())

@@ -5,3 +5,4 @@
 mod parts;
 mod both_ways;
 mod coming_and_going;
+mod over_tls;

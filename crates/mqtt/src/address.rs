@@ -1,12 +1,13 @@
 //! Where the broker is, and how to get in.
 
-use std::fmt;
+use std::{fmt, path::Path, sync::Arc};
 
-use rumqttc::{MqttOptions, Transport};
+use rumqttc::{MqttOptions, TlsConfiguration, Transport};
+use rustls::ClientConfig;
 use ulid::Ulid;
 use url::Url;
 
-use crate::network::Error;
+use crate::trust::{TrustError, trust};
 
 /// The largest message that is read: all nodes of a big network with all their values.
 const LARGEST: usize = 64 << 20;
@@ -14,23 +15,24 @@ const LARGEST: usize = 64 << 20;
 const KEEP_ALIVE: u16 = 10;
 
 /// The address of a broker. Shown without its password.
-pub(super) struct Address {
+#[derive(Clone)]
+pub struct Address {
     host: String,
     port: u16,
     is_secure: bool,
+    /// Whom to believe, where it is not for the machine to say.
+    tls: Option<Arc<ClientConfig>>,
     user: String,
     password: String,
 }
 
 impl Address {
+    /// Reads `mqtt://[USER:PASSWORD@]HOST[:PORT]`, or `mqtts://…` for TLS.
+    ///
     /// # Errors
     /// It is none.
-    pub(super) fn parse(address: &str) -> Result<Self, Error> {
-        let wrong = |shown: String, reason: String| Error::Address {
-            what: "an MQTT broker (such as mqtt://127.0.0.1:1883)",
-            address: shown,
-            reason,
-        };
+    pub fn parse(address: &str) -> Result<Self, AddressError> {
+        let wrong = |address: String, reason: String| AddressError { address, reason };
         // What cannot be read may hold a password anywhere.
         let url = Url::parse(address).map_err(|error| wrong("…".to_owned(), error.to_string()))?;
         let shown = || {
@@ -53,16 +55,31 @@ impl Address {
             host: host.trim_matches(['[', ']']).to_owned(),
             port: url.port().unwrap_or(if is_secure { 8883 } else { 1883 }),
             is_secure,
+            tls: None,
             user: decoded(url.username()),
             password: decoded(url.password().unwrap_or_default()),
         })
+    }
+
+    /// The same broker, believed only where one of those in the PEM file `ca` vouches for it.
+    ///
+    /// # Errors
+    /// The file cannot be used, or the broker is reached without TLS.
+    pub fn trusting(mut self, ca: &Path) -> Result<Self, TrustError> {
+        if !self.is_secure {
+            let address = self.to_string();
+            let meant = address.replacen("mqtt://", "mqtts://", 1);
+            return Err(TrustError::Unused { address, meant });
+        }
+        self.tls = Some(trust(Some(ca))?);
+        Ok(self)
     }
 
     /// What a new connection needs.
     ///
     /// # Errors
     /// This machine trusts no certificates.
-    pub(super) fn options(&self) -> Result<MqttOptions, String> {
+    pub fn options(&self) -> Result<MqttOptions, String> {
         let id = format!("switchboard-{}", Ulid::generate());
         let mut options = MqttOptions::new(id, (self.host.clone(), self.port));
         options.set_keep_alive(KEEP_ALIVE).set_max_packet_size(LARGEST, LARGEST);
@@ -71,13 +88,29 @@ impl Address {
             options.set_credentials(self.user.clone(), self.password.clone());
         }
         if self.is_secure {
-            // Whoever came first has chosen the same one.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            let tls = Transport::try_tls_with_default_config();
-            options.set_transport(tls.map_err(|error| error.to_string())?);
+            let tls = match &self.tls {
+                Some(tls) => tls.clone(),
+                None => trust(None).map_err(|error| error.to_string())?,
+            };
+            options.set_transport(Transport::tls_with_config(TlsConfiguration::Rustls(tls)));
         }
         Ok(options)
     }
+}
+
+/// An address that cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("`{address}` is no address of {}: {reason}", Self::WHAT)]
+pub struct AddressError {
+    /// As it was given, without its password.
+    pub address: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl AddressError {
+    /// What the address should lead to, with an example.
+    pub const WHAT: &str = "an MQTT broker (such as mqtt://127.0.0.1:1883)";
 }
 
 /// What `%40` and the like stand for.
@@ -103,7 +136,7 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
 
-    // HM-1
+    // HM-1, HM-2
     #[test]
     fn addresses_are_read_and_shown_without_their_password() {
         let cases = [
@@ -125,5 +158,16 @@ mod tests {
             let error = Address::parse(wrong).err().unwrap().to_string();
             assert!(error.contains("an MQTT broker") && !error.contains("secret"), "{error}");
         }
+    }
+    // HM-1, HM-2
+    #[test]
+    fn certificates_are_for_tls() {
+        let address = Address::parse("mqtt://me:secret@broker").unwrap();
+        let error = address.trusting(Path::new("ca.pem")).err().unwrap().to_string();
+        let expected = "`ca` is set, but `mqtt://broker:1883` is reached without TLS; did you mean `mqtts://broker:1883`?";
+        assert_eq!(error, expected);
+        let address = Address::parse("mqtts://broker").unwrap();
+        let error = address.trusting(Path::new("/nowhere/ca.pem")).err().unwrap().to_string();
+        assert!(error.contains("/nowhere/ca.pem"), "{error}");
     }
 }

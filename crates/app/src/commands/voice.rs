@@ -1,0 +1,86 @@
+//! `switchboard voice`: speech in, a model's turn with tools, speech out (SPEC HM-2).
+
+mod screen;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use switchboard_voice::{
+    Config, Gateway, Mind, Parts, Watcher,
+    config::{Call, Origin},
+    recogniser, synthesiser, wake_word,
+};
+use tokio_util::sync::CancellationToken;
+
+use self::screen::Screen;
+use crate::{
+    cli::{Cli, Voice},
+    commands::serve::told_to_stop,
+    connections::{Connections, Needs, on_runtime, while_connected},
+    house::House,
+    model, rehearsal,
+    settings::Loaded,
+};
+
+pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = rehearsal::load(cli)?;
+    let config = voice.over(loaded.settings.voice.clone());
+    let house = House::build(&loaded)?;
+    on_runtime(async {
+        let stop = told_to_stop()?;
+        while_connected(&house, &loaded, Needs::AsSet, async |connections| {
+            let watcher = Screen::new(voice.json, cli.color).watcher();
+            let ready = CancellationToken::new();
+            let parts = parts(voice, &loaded, &house, config, watcher, ready.clone()).await?;
+            let has_end = matches!(parts.config.source(), Origin::Wav(_) | Origin::Stdin);
+            let gateway = Gateway::new(parts)?;
+            let ended = tokio::select! {
+                ended = gateway.run(&stop) => ended,
+                never = tools_come(connections, has_end, &ready) => match never {},
+            };
+            let is_well = ended.failures == 0 || stop.is_cancelled();
+            Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        })
+        .await
+    })
+}
+
+/// What the gateway is made of. Nothing is connected yet.
+async fn parts(
+    voice: &Voice,
+    loaded: &Loaded,
+    house: &House,
+    config: Config,
+    watcher: Watcher,
+    ready: CancellationToken,
+) -> anyhow::Result<Parts> {
+    let recogniser = config.stt.as_ref().map(recogniser).transpose().context("stt")?;
+    let synthesiser = config.tts.as_ref().map(synthesiser).transpose().context("tts")?;
+    let wake_word = match &config.wake {
+        Some(Call::Word(word)) => Some(wake_word(word).context("wake")?),
+        _ => None,
+    };
+    let chosen = model::choose(config.model.as_deref(), loaded).await?;
+    let agent = chosen.agent(&voice.asked, house, loaded.settings.agent.clone())?;
+    if recogniser.is_none() && config.source() != Origin::None {
+        tracing::warn!(
+            "there is no speech recognition, so nothing that is said is understood; --stt names one"
+        );
+    }
+    let mind = Mind::new(agent, &chosen.model, &config, ready);
+    let (source, output) = (None, None);
+    Ok(Parts { config, recogniser, wake_word, mind, synthesiser, source, output, watcher })
+}
+
+/// Lets the mind answer: at once, or where the question is all there, with the tools of all servers, as `ask` does.
+async fn tools_come(
+    connections: &Connections,
+    has_end: bool,
+    ready: &CancellationToken,
+) -> std::convert::Infallible {
+    if has_end {
+        connections.settled(false).await;
+    }
+    ready.cancel();
+    std::future::pending().await
+}

@@ -1,0 +1,11 @@
+//! What all who speak MQTT share: where a broker is, how to get in, whom to believe, and which topics can be ours.
+//!
+//! What is said over it is each crate's own.
+
+mod address;
+mod prefix;
+mod trust;
+
+pub use address::{Address, AddressError};
+pub use prefix::{PrefixError, prefix};
+pub use trust::{TrustError, trust};

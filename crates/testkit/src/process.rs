@@ -1,0 +1,103 @@
+//! A process of a test: started, heard, held up, killed; it ends with the test.
+
+use std::{
+    io::{BufRead, BufReader},
+    net::{TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// How long a process may take until it can be used, on a machine that is busy with other tests.
+const START: Duration = Duration::from_secs(120);
+
+/// A process that ends with its owner.
+#[derive(Debug)]
+pub struct Process(Child);
+
+impl Process {
+    /// Starts it and waits until it prints a line with this word.
+    ///
+    /// # Panics
+    /// It does not start, or never says it.
+    pub fn saying(mut command: Command, word: &str) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+        let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // Nobody reads on once it has started.
+                let _ = sender.send(line);
+            }
+        });
+        let process = Self(child);
+        while !lines.recv_timeout(START).expect("the process starts").contains(word) {}
+        process
+    }
+
+    /// Starts it and waits until something listens on this port.
+    ///
+    /// # Panics
+    /// It does not start, or never listens.
+    pub fn listening(mut command: Command, port: u16) -> Self {
+        // Some services end when their input does, so that they do not outlive a test that is killed.
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let spawned = command.spawn();
+        let mut process =
+            Self(spawned.unwrap_or_else(|error| panic!("{command:?} does not start: {error}")));
+        let pause = Duration::from_millis(20);
+        for _ in 0..START.as_millis() / pause.as_millis() {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return process;
+            }
+            if let Ok(Some(status)) = process.0.try_wait() {
+                panic!("{command:?} ended with {status} before it listened");
+            }
+            thread::sleep(pause);
+        }
+        panic!("{command:?} does not listen");
+    }
+
+    /// Lets it neither go on nor end.
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.0.id().to_string();
+        let sent = Command::new("kill").args([name, &pid]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {name} {pid}");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A port that nobody listens on.
+///
+/// # Panics
+/// There is none.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    listener.expect("there is a free port").port()
+}

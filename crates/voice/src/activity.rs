@@ -1,0 +1,211 @@
+//! Voice activity: cuts what is said out of a stream of sound.
+//!
+//! A [`Detector`] says of each frame how much it sounds like speech. What was said begins some time before the first frame
+//! that does, and ends with a stretch of silence or at a limit. What is too short or too quiet is nobody's request.
+
+use std::{collections::VecDeque, time::Duration};
+
+use crate::{Clip, Config, Format};
+
+/// How many samples a frame has: 16 ms.
+pub const FRAME: usize = 256;
+/// How sure the detector must be that speech begins, and that it goes on.
+const SURE: (f32, f32) = (0.5, 0.35);
+/// How many frames in a row must sound like speech before it begins: a click is none.
+const ONSET: usize = 3;
+
+/// Tells speech from other sound.
+pub trait Detector: Send {
+    /// How much the next frame of [`FRAME`] samples sounds like speech, from 0 to 1.
+    fn score(&mut self, frame: &[i16]) -> f32;
+}
+
+impl Detector for Box<earshot::Detector> {
+    fn score(&mut self, frame: &[i16]) -> f32 {
+        self.predict_i16(frame)
+    }
+}
+
+/// What was noticed with a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Noticed {
+    /// Somebody may have begun to speak.
+    Onset,
+    /// Somebody speaks, for long enough to be meant.
+    Speech,
+    /// It is over.
+    Ended(Ending),
+}
+
+/// What came of a sound that may have been speech.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// Somebody has said this.
+    Utterance(Clip),
+    /// It was nothing, for this reason.
+    Ignored(String),
+}
+
+/// How speech is cut out, in frames.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    pre_roll: usize,
+    silence: usize,
+    limit: usize,
+    min_speech: usize,
+    min_level: f32,
+}
+
+impl Limits {
+    fn of(config: &Config) -> Self {
+        Self {
+            pre_roll: frames(config.pre_roll.0),
+            silence: frames(config.silence.0).max(1),
+            limit: frames(config.limit.0).max(ONSET),
+            min_speech: frames(config.min_speech.0),
+            min_level: config.min_level,
+        }
+    }
+}
+
+/// Cuts what is said out of frames.
+pub struct Activity {
+    limits: Limits,
+    detector: Box<dyn Detector>,
+    /// The last frames before anybody speaks.
+    before: VecDeque<Vec<i16>>,
+    /// How many frames in a row sounded like speech, before it begins.
+    onset: usize,
+    segment: Option<Segment>,
+}
+
+/// A sound that may be speech.
+struct Segment {
+    samples: Vec<i16>,
+    /// Frames since the onset.
+    frames: usize,
+    /// Frames of speech.
+    speech: usize,
+    /// Frames of silence at the end.
+    silence: usize,
+    /// The loudest frame, in dB below full scale.
+    level: f32,
+}
+
+impl Activity {
+    /// Cuts as the settings say, with the usual detector.
+    pub fn new(config: &Config) -> Self {
+        Self::with(config, Box::new(earshot::Detector::default_boxed()))
+    }
+
+    /// The same with another detector.
+    pub fn with(config: &Config, detector: Box<dyn Detector>) -> Self {
+        let limits = Limits::of(config);
+        // Recognisers lose a first word that begins with the sound, so there is silence before the beginning.
+        let before = std::iter::repeat_n(vec![0; FRAME], limits.pre_roll + ONSET).collect();
+        Self { limits, detector, before, onset: 0, segment: None }
+    }
+
+    /// Whether somebody speaks.
+    pub fn is_open(&self) -> bool {
+        self.segment.is_some()
+    }
+
+    /// Takes the next frame of [`FRAME`] samples.
+    pub fn push(&mut self, frame: &[i16]) -> Option<Noticed> {
+        let score = self.detector.score(frame);
+        let Some(segment) = &mut self.segment else {
+            return self.wait(frame, score);
+        };
+        let was_meant = segment.speech >= self.limits.min_speech;
+        segment.take(frame, score);
+        if segment.silence >= self.limits.silence || segment.frames >= self.limits.limit {
+            return self.finish().map(Noticed::Ended);
+        }
+        let is_meant = segment.speech >= self.limits.min_speech;
+        (is_meant && !was_meant).then_some(Noticed::Speech)
+    }
+
+    /// Ends what is being said, as there is no more.
+    pub fn finish(&mut self) -> Option<Ending> {
+        let segment = self.segment.take()?;
+        self.onset = 0;
+        Some(segment.judge(&self.limits))
+    }
+
+    /// Keeps the frame for the case that speech begins, and sees whether it does.
+    fn wait(&mut self, frame: &[i16], score: f32) -> Option<Noticed> {
+        self.before.push_back(frame.to_vec());
+        if self.before.len() > self.limits.pre_roll + ONSET {
+            self.before.pop_front();
+        }
+        self.onset = if score >= SURE.0 { self.onset + 1 } else { 0 };
+        if self.onset < ONSET {
+            return None;
+        }
+        let first = self.before.len().saturating_sub(ONSET);
+        let mut segment = Segment::default();
+        for (place, frame) in self.before.drain(..).enumerate() {
+            match place < first {
+                true => segment.samples.extend(frame),
+                false => segment.take(&frame, SURE.0),
+            }
+        }
+        self.segment = Some(segment);
+        Some(Noticed::Onset)
+    }
+}
+
+impl Default for Segment {
+    fn default() -> Self {
+        Self { samples: Vec::new(), frames: 0, speech: 0, silence: 0, level: f32::NEG_INFINITY }
+    }
+}
+
+impl Segment {
+    fn take(&mut self, frame: &[i16], score: f32) {
+        self.samples.extend_from_slice(frame);
+        self.frames += 1;
+        // What could be speech does not end it, but only what surely is counts.
+        self.speech += usize::from(score >= SURE.0);
+        self.silence = if score >= SURE.1 { 0 } else { self.silence + 1 };
+        self.level = self.level.max(level(frame));
+    }
+
+    fn judge(self, limits: &Limits) -> Ending {
+        if self.speech < limits.min_speech {
+            let (heard, least) = (seconds(self.speech), seconds(limits.min_speech));
+            return Ending::Ignored(format!(
+                "too short: {heard:.2}s of speech, at least {least:.2}s are meant for us"
+            ));
+        }
+        if self.level < limits.min_level {
+            let (level, least) = (self.level, limits.min_level);
+            return Ending::Ignored(format!(
+                "too quiet: {level:.0} dB, at least {least:.0} dB are meant for us"
+            ));
+        }
+        if self.frames >= limits.limit {
+            tracing::info!("what is said is cut after {:.1}s", seconds(limits.limit));
+        }
+        Ending::Utterance(Clip { format: Format::SPEECH, samples: self.samples })
+    }
+}
+
+/// How loud a frame is, in dB below full scale.
+fn level(frame: &[i16]) -> f32 {
+    let squares: f32 = frame.iter().map(|sample| (f32::from(*sample) / 32_768.0).powi(2)).sum();
+    10.0 * (squares / frame.len().max(1) as f32).max(1e-12).log10()
+}
+
+fn frames(duration: Duration) -> usize {
+    let samples = duration.as_secs_f64() * f64::from(Format::SPEECH.rate);
+    (samples / FRAME as f64).round() as usize
+}
+
+fn seconds(frames: usize) -> f32 {
+    (frames * FRAME) as f32 / Format::SPEECH.rate as f32
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! The settings of voice, and the small languages in which sources, outputs and ways to be called are named.
+
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use serde::Deserialize;
+use switchboard_toolcall::HumanDuration;
+
+use crate::SpeechConfig;
+
+/// The settings of `[voice]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The broker, `mqtt://[USER:PASSWORD@]HOST[:PORT]` or `mqtts://…`; without one nothing is published.
+    pub mqtt: Option<String>,
+    /// The authority that the broker's certificate is believed from, in place of those that this machine knows: a PEM file.
+    pub ca: Option<PathBuf>,
+    /// What our topics begin with.
+    pub prefix: String,
+    /// The model that is asked, as `-m` names it.
+    pub model: Option<String>,
+    /// Where sound comes from; the microphone where there is a recogniser, else nowhere.
+    pub source: Option<Origin>,
+    /// What turns speech into text: its address, or a table with its `url`.
+    pub stt: Option<SpeechConfig>,
+    /// What turns text into speech, in the same way.
+    pub tts: Option<SpeechConfig>,
+    /// How it is called: what hears a wake word, in the same way, or `push` for push-to-talk alone; always listening without.
+    pub wake: Option<Call>,
+    /// Where answers are heard; over MQTT where sound comes from there, else the speaker.
+    pub output: Option<Destination>,
+    /// What the model should know and obey, beside that it is heard and not read.
+    pub prompt: Option<String>,
+    /// How many turns the model remembers.
+    pub memory: usize,
+    /// Whether speech that is heard stops an answer; for microphone and MQTT where unset.
+    pub barge_in: Option<bool>,
+    /// How much is kept from before somebody began to speak.
+    pub pre_roll: HumanDuration,
+    /// How much silence ends what is said.
+    pub silence: HumanDuration,
+    /// How long what is said may be.
+    pub limit: HumanDuration,
+    /// What is shorter is ignored.
+    pub min_speech: HumanDuration,
+    /// What is quieter is ignored, in dB below full scale.
+    pub min_level: f32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let millis = |millis| HumanDuration(Duration::from_millis(millis));
+        Self {
+            mqtt: None,
+            ca: None,
+            prefix: "voice".to_owned(),
+            model: None,
+            source: None,
+            stt: None,
+            tts: None,
+            wake: None,
+            output: None,
+            prompt: None,
+            memory: 10,
+            barge_in: None,
+            pre_roll: millis(300),
+            silence: millis(1_500),
+            limit: millis(10_000),
+            min_speech: millis(250),
+            min_level: -50.0,
+        }
+    }
+}
+
+impl Config {
+    /// Where sound comes from.
+    pub fn source(&self) -> Origin {
+        let usual = if self.stt.is_some() { Origin::Mic(None) } else { Origin::None };
+        self.source.clone().unwrap_or(usual)
+    }
+
+    /// Where answers are heard.
+    pub fn output(&self) -> Destination {
+        let usual = match (&self.tts, self.source()) {
+            (None, _) => Destination::None,
+            (Some(_), Origin::Mqtt) => Destination::Mqtt,
+            (Some(_), _) => Destination::Speaker(None),
+        };
+        self.output.clone().unwrap_or(usual)
+    }
+
+    /// Whether speech that is heard stops an answer. What comes from a file was said before the answer.
+    pub fn barge_in(&self) -> bool {
+        self.barge_in.unwrap_or(matches!(self.source(), Origin::Mic(_) | Origin::Mqtt))
+    }
+}
+
+/// Where sound comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Origin {
+    /// The microphone, or the recording device of this name.
+    Mic(Option<String>),
+    /// A WAV file, once.
+    Wav(PathBuf),
+    /// Raw samples over MQTT.
+    Mqtt,
+    /// Raw samples on stdin, to its end.
+    Stdin,
+    /// Nowhere: only typed requests are answered.
+    None,
+}
+
+impl FromStr for Origin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text.split_once(':').unwrap_or((text, "")) {
+            ("mic", "") => Self::Mic(None),
+            ("mic", device) => Self::Mic(Some(device.to_owned())),
+            ("wav", file) if !file.is_empty() => Self::Wav(file.into()),
+            ("mqtt", "") => Self::Mqtt,
+            ("stdin", "") => Self::Stdin,
+            ("none", "") => Self::None,
+            _ => {
+                return Err(format!(
+                    "`{text}` is no source; it is one of mic, mic:DEVICE, wav:FILE, mqtt, stdin, none"
+                ));
+            }
+        })
+    }
+}
+
+/// As messages name it in `source`.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mic(_) => "mic",
+            Self::Wav(_) => "wav",
+            Self::Mqtt => "mqtt",
+            Self::Stdin => "stdin",
+            Self::None => "none",
+        })
+    }
+}
+
+/// Where answers are heard.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Destination {
+    /// The speaker, or the playing device of this name.
+    Speaker(Option<String>),
+    /// A WAV file, one answer after the other.
+    Wav(PathBuf),
+    /// A WAV over MQTT for each answer.
+    Mqtt,
+    /// Nowhere.
+    None,
+}
+
+impl FromStr for Destination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text.split_once(':').unwrap_or((text, "")) {
+            ("speaker", "") => Self::Speaker(None),
+            ("speaker", device) => Self::Speaker(Some(device.to_owned())),
+            ("wav", file) if !file.is_empty() => Self::Wav(file.into()),
+            ("mqtt", "") => Self::Mqtt,
+            ("none", "") => Self::None,
+            _ => {
+                return Err(format!(
+                    "`{text}` is no output; it is one of speaker, speaker:DEVICE, wav:FILE, mqtt, none"
+                ));
+            }
+        })
+    }
+}
+
+/// How it is called before it listens.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "SpeechConfig")]
+pub enum Call {
+    /// Not at all: whatever is said is meant.
+    Open,
+    /// By a message on `listen`.
+    Push,
+    /// By a word that this hears.
+    Word(SpeechConfig),
+}
+
+impl From<SpeechConfig> for Call {
+    fn from(config: SpeechConfig) -> Self {
+        match config.url.as_str() {
+            "none" => Self::Open,
+            "push" | "push-to-talk" => Self::Push,
+            _ => Self::Word(config),
+        }
+    }
+}
+
+impl TryFrom<String> for Origin {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Destination {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // HM-2
+    #[test]
+    fn what_is_not_set_follows_from_what_is() {
+        let config = |text: &str| toml::from_str::<Config>(text).unwrap();
+        let cases = [
+            ("", Origin::None, Destination::None, false),
+            ("stt = 'tcp://a'", Origin::Mic(None), Destination::None, true),
+            ("tts = 'tcp://a'", Origin::None, Destination::Speaker(None), false),
+            ("tts = 'tcp://a'\nsource = 'mqtt'", Origin::Mqtt, Destination::Mqtt, true),
+            ("source = 'wav:a:b.wav'", Origin::Wav("a:b.wav".into()), Destination::None, false),
+            (
+                "source = 'mic:plughw:1,0'\noutput = 'wav:o.wav'\nbarge_in = false",
+                Origin::Mic(Some("plughw:1,0".into())),
+                Destination::Wav("o.wav".into()),
+                false,
+            ),
+        ];
+        for (text, source, output, barge_in) in cases {
+            let config = config(text);
+            assert_eq!(
+                (config.source(), config.output(), config.barge_in()),
+                (source, output, barge_in),
+                "{text}"
+            );
+        }
+        assert_eq!(config("wake = 'push'").wake, Some(Call::Push));
+        assert_eq!(config("wake = 'tcp://a'").wake, Some(Call::Word(SpeechConfig::new("tcp://a"))));
+    }
+
+    // HM-2
+    #[test]
+    fn what_cannot_be_meant_is_told() {
+        let cases = [
+            ("source = 'microphone'", "`microphone` is no source; it is one of mic"),
+            ("source = 'wav:'", "wav:FILE"),
+            ("source = 'stdin:x'", "is no source"),
+            ("output = 'mic'", "`mic` is no output; it is one of speaker"),
+            ("prefx = 'a'", "prefix"),
+        ];
+        for (text, words) in cases {
+            let error = toml::from_str::<Config>(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

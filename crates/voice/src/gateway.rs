@@ -1,0 +1,284 @@
+//! Holds the parts together: what was heard or typed becomes turns, one after the other, and nothing that fails ends it.
+
+mod wiring;
+
+use std::{collections::VecDeque, sync::Arc};
+
+use switchboard_toolcall::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Config, Error, News, Stage, State,
+    ear::{Ear, Gate, Heard, Order},
+    mqtt::{Incoming, Mqtt},
+    source::{Feed, Source},
+    telling::Telling,
+    turn::{Desk, Question},
+};
+
+pub use wiring::Parts;
+
+/// How many questions may wait.
+const WAITING: usize = 16;
+
+/// What the gateway came to, once its source has ended or it was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How many answers were lost, or not heard.
+    pub failures: usize,
+}
+
+/// Speech in, answers out.
+pub struct Gateway {
+    desk: Arc<Desk>,
+    telling: Arc<Telling>,
+    mqtt: Option<Mqtt>,
+    incoming: mpsc::Receiver<Incoming>,
+    /// Where sound over MQTT goes.
+    feed: Option<Feed>,
+    ear: Option<Listening>,
+    barge_in: bool,
+    waiting: VecDeque<Waiting>,
+    turn: Option<Turn>,
+    /// Whether what is being said now is ignored, as it began while we spoke.
+    is_deaf: bool,
+    /// Whether the source has come to its end.
+    is_over: bool,
+}
+
+/// An ear that listens, and where its sound comes from.
+struct Listening {
+    source: String,
+    heard: mpsc::Receiver<Heard>,
+    orders: mpsc::Sender<Order>,
+    run: tokio::task::JoinHandle<()>,
+}
+
+/// A question that waits for its turn.
+struct Waiting {
+    question: Question,
+    answered: Option<oneshot::Sender<()>>,
+}
+
+/// A turn that is under way.
+struct Turn {
+    work: BoxFuture<'static, ()>,
+    hush: CancellationToken,
+    answered: Option<oneshot::Sender<()>>,
+}
+
+impl Gateway {
+    /// Puts the gateway together. Nothing is waited for: what cannot be reached is tried again and again.
+    ///
+    /// # Errors
+    /// Something in the settings cannot be used.
+    pub fn new(parts: Parts) -> Result<Self, Error> {
+        let Parts { config, recogniser, wake_word, mind, synthesiser, watcher, .. } = parts;
+        let (sender, incoming) = mpsc::channel(64);
+        let connect = |address: &String| Mqtt::connect(address, &config, sender.clone());
+        let mqtt = config.mqtt.as_ref().map(connect);
+        let mqtt = mqtt.transpose()?;
+        let (own, feed) = match parts.source {
+            Some(source) => (Some(source), None),
+            None => wiring::source(&config, mqtt.is_some())?,
+        };
+        if own.is_none() && mqtt.is_none() {
+            return Err(Error::NothingToDo);
+        }
+        let output = match parts.output {
+            Some(output) => Some(output),
+            None => wiring::output(&config, mqtt.as_ref())?,
+        };
+        let gate = wiring::gate(&config, wake_word);
+        let telling = Arc::new(Telling::new(watcher, mqtt.clone()));
+        let desk = Desk { recogniser, mind, synthesiser, output, telling: telling.clone() };
+        let barge_in = config.barge_in();
+        let ear = own.map(|source| Listening::start(source, gate, config));
+        Ok(Self {
+            desk: Arc::new(desk),
+            telling,
+            mqtt,
+            incoming,
+            feed,
+            ear,
+            barge_in,
+            waiting: VecDeque::new(),
+            turn: None,
+            is_deaf: false,
+            is_over: false,
+        })
+    }
+
+    /// Answers until it is told to stop, or until a source that has an end is answered.
+    pub async fn run(mut self, stop: &CancellationToken) -> Ended {
+        self.telling.recording(false);
+        loop {
+            self.begin_turn();
+            if self.is_over && self.turn.is_none() {
+                break;
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = under_way(&mut self.turn) => self.end_turn(),
+                heard = hearing(&mut self.ear), if self.waiting.len() < WAITING => self.hear(heard),
+                Some(incoming) = self.incoming.recv() => self.receive(incoming),
+            }
+        }
+        if let Some(ear) = &self.ear {
+            ear.run.abort();
+        }
+        self.turn = None;
+        let ended = Ended { failures: self.telling.failures() };
+        self.telling.tell(News::State(State::Offline));
+        if let Some(mqtt) = &self.mqtt {
+            mqtt.close().await;
+        }
+        ended
+    }
+
+    fn begin_turn(&mut self) {
+        if self.turn.is_some() {
+            return;
+        }
+        let Some(Waiting { question, answered }) = self.waiting.pop_front() else { return };
+        if !matches!(question, Question::Notice(_)) {
+            self.telling.turn(Some(State::Thinking));
+        }
+        let hush = CancellationToken::new();
+        let work = Box::pin(self.desk.clone().take(question, hush.clone()));
+        self.turn = Some(Turn { work, hush, answered });
+    }
+
+    fn end_turn(&mut self) {
+        if let Some(Turn { answered: Some(answered), .. }) = self.turn.take() {
+            // A source that does not wait does not listen for it.
+            let _ = answered.send(());
+        }
+    }
+
+    /// Takes what the ear heard.
+    fn hear(&mut self, heard: Option<Heard>) {
+        match heard {
+            Some(Heard::Onset) => {
+                self.is_deaf = self.telling.is_speaking() && !self.barge_in;
+                self.telling.recording(!self.is_deaf);
+            }
+            Some(Heard::Speech) if self.barge_in => self.hush(),
+            Some(Heard::Speech) => {}
+            Some(Heard::Called(word)) => {
+                self.telling.tell(News::Called(word));
+                self.hush();
+            }
+            Some(Heard::Utterance(clip, answered)) => {
+                let source = self.ear.as_ref().map(|ear| ear.source.clone()).unwrap_or_default();
+                let question = Question::Spoken { clip, source };
+                match self.is_deaf {
+                    true => self.ignore("it was heard while we spoke".to_owned()),
+                    // The turn comes first, so that there is no listening between recording and thinking.
+                    false => self.ask(question, Some(answered)),
+                }
+                self.telling.recording(false);
+            }
+            Some(Heard::Ignored(reason)) => self.ignore(reason),
+            Some(Heard::Failed(stage, error)) => {
+                self.telling.recording(false);
+                self.fail(stage, error);
+            }
+            Some(Heard::End) | None => {
+                self.ear = None;
+                self.is_over = true;
+            }
+        }
+    }
+
+    fn ignore(&self, reason: String) {
+        self.telling.tell(News::Ignored(reason));
+        self.telling.recording(false);
+    }
+
+    fn receive(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Request(Ok(text)) => {
+                self.hush();
+                match self.waiting.len() < WAITING {
+                    true => self.ask(Question::Typed(text), None),
+                    false => self.telling.fail(
+                        Stage::Request,
+                        format!("{WAITING} requests are waiting; this one was dropped: {text}"),
+                    ),
+                }
+            }
+            Incoming::Request(Err(problem)) => self.telling.fail(Stage::Request, problem),
+            Incoming::Listen => {
+                self.hush();
+                self.order(Order::Listen);
+            }
+            Incoming::Enough => self.order(Order::Enough),
+            Incoming::Sound(bytes) => {
+                if self.feed.as_ref().is_some_and(|feed| !feed.give(bytes)) {
+                    tracing::warn!(
+                        "sound over MQTT comes faster than it can be heard; some is lost"
+                    );
+                }
+            }
+            Incoming::Lost(reason) => self.fail(Stage::Mqtt, reason),
+        }
+    }
+
+    fn order(&self, order: Order) {
+        let is_heard = self.ear.as_ref().is_some_and(|ear| ear.orders.try_send(order).is_ok());
+        if !is_heard && order == Order::Listen {
+            let problem = "there is nothing to listen to; name a source with --source";
+            self.telling.fail(Stage::Request, problem);
+        }
+    }
+
+    /// Tells of a part that does not work, aloud where nothing else is being said.
+    fn fail(&mut self, stage: Stage, error: String) {
+        self.telling.fail(stage, error);
+        if let Some(apology) = stage.apology().filter(|_| self.waiting.is_empty()) {
+            self.waiting.push_back(Waiting { question: Question::Notice(apology), answered: None });
+        }
+    }
+
+    fn ask(&mut self, question: Question, answered: Option<oneshot::Sender<()>>) {
+        self.waiting.push_back(Waiting { question, answered });
+        self.begin_turn();
+    }
+
+    /// Stops what is being said.
+    fn hush(&self) {
+        if let Some(turn) = self.turn.as_ref().filter(|_| self.telling.is_speaking()) {
+            turn.hush.cancel();
+        }
+    }
+}
+
+impl Listening {
+    fn start(source: Box<dyn Source>, gate: Gate, config: Config) -> Self {
+        let name = source.name().to_owned();
+        let (ear, heard, orders) = Ear::new(source, gate, config);
+        Self { source: name, heard, orders, run: tokio::spawn(ear.run()) }
+    }
+}
+
+/// Waits for the end of the turn; forever, where there is none.
+async fn under_way(turn: &mut Option<Turn>) {
+    match turn {
+        Some(turn) => turn.work.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for the ear; forever, where there is none.
+async fn hearing(ear: &mut Option<Listening>) -> Option<Heard> {
+    match ear {
+        Some(ear) => ear.heard.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! The mind: an agent with tools, what it should know, and what it remembers.
+
+use std::{error::Error, iter, sync::Arc};
+
+use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, Stopped};
+use switchboard_models::{Message, Model};
+use switchboard_toolcall::CallContext;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Config, memory, speakable};
+
+/// What the model is where the settings do not say.
+const HOUSEHOLD: &str = "You are the voice of a household. You hear what people say and act with the tools you have. \
+    What you did and what you found out comes from tools; where one fails, say what failed.";
+/// What it should know in any case.
+const SPOKEN: &str = "Your answer is spoken aloud. Answer in one or two short sentences of plain words: no Markdown, no lists, \
+    no code, no links, no emoji. What people say reaches you through speech recognition, which mishears; act on what was most \
+    likely meant.";
+
+/// Answers questions.
+pub struct Mind {
+    agent: Agent,
+    /// The model's name at its provider, and whose wire it speaks.
+    pub(crate) model: String,
+    pub(crate) provider: String,
+    conversation: Mutex<Conversation>,
+    memory: usize,
+    /// Fires when the tools that are waited for are there.
+    ready: CancellationToken,
+}
+
+/// What the mind says.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Reply {
+    pub(crate) answer: String,
+    /// How many questions it remembers.
+    pub(crate) turns: usize,
+}
+
+impl Mind {
+    /// The mind of an agent that asks this model. It answers as soon as `ready` has fired.
+    pub fn new(
+        agent: Agent,
+        model: &Arc<dyn Model>,
+        config: &Config,
+        ready: CancellationToken,
+    ) -> Self {
+        let prompt = config.prompt.as_deref().unwrap_or(HOUSEHOLD);
+        let system = format!("{prompt}\n\n{SPOKEN}");
+        Self {
+            agent,
+            model: model.name().to_owned(),
+            provider: model.provider().to_string(),
+            conversation: Mutex::new(Conversation::with_system(system)),
+            memory: config.memory.max(1),
+            ready,
+        }
+    }
+
+    /// Answers a question, or says why it cannot.
+    pub(crate) async fn answer(
+        &self,
+        question: &str,
+        events: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Reply, String> {
+        self.ready.cancelled().await;
+        let events: Events = Arc::new(events);
+        let mut conversation = self.conversation.lock().await;
+        let before = memory::trimmed(&conversation, self.memory - 1);
+        let mut during = before.clone();
+        during.say(question);
+        let cx = CallContext::for_caller("voice");
+        let outcome = self.agent.run(&mut during, &events, &cx).await;
+        let answer = outcome.answer.as_deref().map(speakable).filter(|text| !text.is_empty());
+        // A question without an answer is not remembered, unless something was done for it.
+        let has_acted = |message: &Message| matches!(message, Message::Tool(_));
+        let is_kept =
+            answer.is_some() || during.messages()[before.messages().len()..].iter().any(has_acted);
+        *conversation = if is_kept { during } else { before };
+        let turns = memory::turns(&conversation);
+        answer.map(|answer| Reply { answer, turns }).ok_or_else(|| no_answer(&outcome))
+    }
+}
+
+/// Why there is no answer.
+fn no_answer(outcome: &Outcome) -> String {
+    if let Some(error) = &outcome.error {
+        // The causes between are the HTTP client's steps, which help nobody.
+        let causes =
+            iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+        let root = causes.last().map(|root| format!(" ({root})")).unwrap_or_default();
+        return format!("{error}{root}");
+    }
+    let text = match outcome.stop {
+        Stopped::Budget => "the time or the tokens of [agent] were spent first",
+        Stopped::Repeats => "the model made the same call again and again",
+        Stopped::MaxIterations => "the model went on calling tools when it was to answer",
+        _ => "the model answered nothing that can be said",
+    };
+    text.to_owned()
+}

@@ -1,0 +1,95 @@
+//! The household's side: what happens is published, what is asked is taken (SPEC HM-2).
+//!
+//! Messages are delivered at least once: each waits until the broker has confirmed it, over a lost connection too. States are
+//! the exception, for only the present one is of use; it is retained, and a last will says when we are gone.
+
+mod connection;
+mod messages;
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use switchboard_mqtt::Address;
+use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+
+use crate::{Config, Error, News, config::Origin};
+use connection::{Connection, Message};
+
+/// How long the last messages may take.
+const CLOSING: Duration = Duration::from_secs(3);
+
+/// What comes from the household.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    /// Somebody typed this, or what is wrong with what somebody sent.
+    Request(Result<String, String>),
+    /// Listen, called or not.
+    Listen,
+    /// What is being said is complete.
+    Enough,
+    /// Sound.
+    Sound(Vec<u8>),
+    /// The broker cannot be reached; told once until it can be.
+    Lost(String),
+}
+
+/// A connection that is made in the background, and again whenever it is lost. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Mqtt {
+    connection: Arc<Connection>,
+    task: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl Mqtt {
+    /// Connects to the broker at this address of the settings.
+    ///
+    /// # Errors
+    /// Something in the settings cannot be used.
+    pub(crate) fn connect(
+        address: &str,
+        config: &Config,
+        incoming: mpsc::Sender<Incoming>,
+    ) -> Result<Self, Error> {
+        let prefix = switchboard_mqtt::prefix(&config.prefix)?;
+        let mut address = Address::parse(address)?;
+        if let Some(ca) = &config.ca {
+            address = address.trusting(ca)?;
+        }
+        let takes_sound = matches!(config.source(), Origin::Mqtt);
+        let connection = Arc::new(Connection::new(address, prefix, takes_sound, incoming));
+        let task = tokio::spawn(connection.clone().run());
+        Ok(Self { connection, task: Arc::new(Mutex::new(Some(task))) })
+    }
+
+    /// Tells the household, where it is of interest there.
+    pub(crate) fn publish(&self, news: &News) {
+        match (messages::of(news), news) {
+            (Some((topic, payload)), News::State(_)) => {
+                self.connection.state_is(Message::new(topic, payload).retained());
+            }
+            (Some((topic, payload)), _) => self.connection.send(Message::new(topic, payload)),
+            (None, _) => {}
+        }
+    }
+
+    /// Hands over a speech as a WAV; false where the broker is not there, for nobody wants to hear it later.
+    pub(crate) fn speak(&self, wav: Vec<u8>) -> bool {
+        let is_up = self.connection.is_up();
+        if is_up {
+            self.connection.send(Message::new(messages::SPEECH, wav));
+        }
+        is_up
+    }
+
+    /// Delivers what is left, and goes.
+    pub(crate) async fn close(&self) {
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut task) = task else { return };
+        self.connection.close();
+        if !self.connection.is_up() || timeout(CLOSING, &mut task).await.is_err() {
+            task.abort();
+        }
+    }
+}

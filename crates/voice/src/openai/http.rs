@@ -1,0 +1,145 @@
+//! One POST to a service: in time, within bounds, failures in words without the key.
+
+use std::{net::IpAddr, sync::OnceLock, time::Duration};
+
+use reqwest::{Client, Response, Url, header, redirect};
+use serde_json::Value;
+use switchboard_models::Secret;
+use tokio::time::timeout;
+
+use crate::SpeechError;
+
+/// How much of a refusal is read, and shown.
+const REFUSAL: usize = 64 << 10;
+const SHOWN: usize = 300;
+
+/// Where a service is and how it is asked.
+pub(crate) struct Endpoint {
+    /// For people: `OpenAI-compatible http://127.0.0.1:8000/v1`.
+    pub(crate) name: String,
+    /// The address with `/v1`.
+    pub(crate) base: Url,
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) connect_timeout: Duration,
+    /// How long it may be silent.
+    pub(crate) timeout: Duration,
+    pub(crate) client: OnceLock<Client>,
+}
+
+impl Endpoint {
+    /// Sends `body` to `path` below the address; an answer that is no success is an error with what was said.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        content_type: &str,
+        body: Vec<u8>,
+    ) -> Result<Response, SpeechError> {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        let mut request = self.client()?.post(url).header(header::CONTENT_TYPE, content_type);
+        if let Some(key) = &self.api_key {
+            request = request.bearer_auth(key.reveal());
+        }
+        let sent = self.patient(request.body(body).send()).await?;
+        let response = sent.map_err(|error| self.unreachable(error))?;
+        if response.status().is_success() { Ok(response) } else { Err(self.no(response).await) }
+    }
+
+    /// The next piece of an answer, or none at the end.
+    pub(super) async fn piece(
+        &self,
+        answer: &mut Response,
+    ) -> Result<Option<Vec<u8>>, SpeechError> {
+        let piece = self.patient(answer.chunk()).await?;
+        let piece = piece.map_err(|error| {
+            let error = error.without_url();
+            self.refused(format!("broke the connection in the middle of its answer: {error}"))
+        })?;
+        Ok(piece.map(|piece| piece.to_vec()))
+    }
+
+    /// All of an answer.
+    pub(super) async fn whole(
+        &self,
+        mut answer: Response,
+        most: usize,
+    ) -> Result<Vec<u8>, SpeechError> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = self.piece(&mut answer).await? {
+            bytes.extend(piece);
+            if bytes.len() > most {
+                return Err(self.refused(format!("sent more than {most} bytes")));
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The error of a service that did something wrong: a verb phrase.
+    pub(super) fn refused(&self, reason: impl Into<String>) -> SpeechError {
+        SpeechError::Refused { service: self.name.clone(), reason: reason.into() }
+    }
+
+    /// The client, made at the first question: loading certificates takes longer than starting up should.
+    fn client(&self) -> Result<&Client, SpeechError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        // Fails where the host has installed one already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Client::builder()
+            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(self.connect_timeout)
+            // Elsewhere nobody should see the key.
+            .redirect(redirect::Policy::none());
+        if is_here(&self.base) {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| self.unreachable(error))?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    async fn patient<F: Future>(&self, waiting: F) -> Result<F::Output, SpeechError> {
+        let limit = self.timeout.as_secs_f32();
+        let silent = |_| self.refused(format!("did not answer within {limit} s"));
+        timeout(self.timeout, waiting).await.map_err(silent)
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> SpeechError {
+        SpeechError::Unreachable { service: self.name.clone(), source: error.without_url().into() }
+    }
+
+    /// What a refusal says.
+    async fn no(&self, mut answer: Response) -> SpeechError {
+        let status = answer.status().as_u16();
+        let mut bytes = Vec::new();
+        while bytes.len() < REFUSAL
+            && let Ok(Ok(Some(piece))) = timeout(Duration::from_secs(5), answer.chunk()).await
+        {
+            bytes.extend_from_slice(&piece);
+        }
+        let mut said = said(&bytes);
+        // Services quote keys that they do not know.
+        if let Some(key) = self.api_key.as_ref().filter(|key| !key.reveal().is_empty()) {
+            said = said.replace(key.reveal(), "…");
+        }
+        let said: String = said.chars().take(SHOWN).collect();
+        let separator = if said.is_empty() { "" } else { ": " };
+        self.refused(format!("answered {status}{separator}{said}"))
+    }
+}
+
+/// The reason in a body: `{"error":{"message":…}}`, as FastAPI says it (`{"detail":…}`), or what there is.
+fn said(body: &[u8]) -> String {
+    let text = || String::from_utf8_lossy(body).trim().to_owned();
+    let Ok(body) = serde_json::from_slice::<Value>(body) else { return text() };
+    [&body["error"]["message"], &body["error"], &body["detail"], &body["message"]]
+        .into_iter()
+        .find_map(Value::as_str)
+        .map_or_else(text, str::to_owned)
+}
+
+/// Whether the address is this machine, which no proxy is in front of.
+fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}

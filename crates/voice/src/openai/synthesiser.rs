@@ -1,0 +1,73 @@
+//! Text to speech: the text goes out, a WAV file comes back and is played while it comes.
+
+use reqwest::Response;
+use serde_json::json;
+use switchboard_toolcall::BoxFuture;
+use tokio::sync::mpsc;
+
+use super::{
+    Endpoint,
+    wav::{self, Reader},
+};
+use crate::{
+    Clip, SpeechError, Spoken,
+    clips::{self, Clips},
+};
+
+/// A service that serves `/audio/speech`.
+pub(crate) struct Synthesiser {
+    pub(crate) endpoint: std::sync::Arc<Endpoint>,
+    pub(crate) model: String,
+    pub(crate) voice: String,
+}
+
+impl crate::Synthesiser for Synthesiser {
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Spoken, SpeechError>> {
+        Box::pin(async move {
+            if text.trim().is_empty() {
+                return Ok(mpsc::channel(1).1);
+            }
+            let wish = json!({
+                "model": self.model, "voice": self.voice, "input": text, "response_format": "wav",
+            });
+            let wish = wish.to_string().into_bytes();
+            let answer = self.endpoint.post("/audio/speech", "application/json", wish).await?;
+            let endpoint = self.endpoint.clone();
+            clips::hand_on(Speech { endpoint, answer, reader: Reader::default() }).await
+        })
+    }
+}
+
+/// An answer under way.
+struct Speech {
+    endpoint: std::sync::Arc<Endpoint>,
+    answer: Response,
+    reader: Reader,
+}
+
+impl Clips for Speech {
+    fn service(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Clip>, SpeechError>> {
+        Box::pin(async {
+            loop {
+                let piece = self.endpoint.piece(&mut self.answer).await?;
+                let is_end = piece.is_none();
+                let clip = match piece {
+                    Some(piece) => self.reader.read(&piece),
+                    None => self.reader.end(),
+                };
+                let clip = clip.map_err(|wav::Unreadable(reason)| self.endpoint.refused(reason))?;
+                if clip.is_some() || is_end {
+                    return Ok(clip);
+                }
+            }
+        })
+    }
+}

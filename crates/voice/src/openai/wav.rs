@@ -1,0 +1,134 @@
+//! WAV files: written whole, read while they come.
+//!
+//! A file that is made while it is sent cannot know its length: services write 0 or the largest number there is. So samples
+//! are read to the end of the answer, or of the length where it is sooner. Readers of files want to seek, and believe the length.
+
+use crate::{Clip, Format};
+
+/// The most bytes before the samples.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// Why it is no WAV file that we can play: what the service did, as a verb phrase.
+#[derive(Debug)]
+pub(super) struct Unreadable(pub(super) String);
+
+/// The clip as a file.
+pub(super) fn file(clip: &Clip) -> Vec<u8> {
+    let Format { rate, channels } = clip.format;
+    let length = u32::try_from(clip.samples.len() * 2).unwrap_or(u32::MAX - 36);
+    let frame = channels * 2;
+    let mut file = Vec::with_capacity(44 + clip.samples.len() * 2);
+    file.extend(b"RIFF");
+    file.extend((length + 36).to_le_bytes());
+    file.extend(b"WAVEfmt ");
+    file.extend(16_u32.to_le_bytes());
+    file.extend(1_u16.to_le_bytes());
+    file.extend(channels.to_le_bytes());
+    file.extend(rate.to_le_bytes());
+    file.extend((rate * u32::from(frame)).to_le_bytes());
+    file.extend(frame.to_le_bytes());
+    file.extend(16_u16.to_le_bytes());
+    file.extend(b"data");
+    file.extend(length.to_le_bytes());
+    file.extend(clip.samples.iter().flat_map(|sample| sample.to_le_bytes()));
+    file
+}
+
+/// Reads a file piece by piece.
+#[derive(Default)]
+pub(super) struct Reader {
+    /// What was not used yet: an unfinished head, or half a frame.
+    rest: Vec<u8>,
+    /// Known from the head on.
+    sound: Option<Sound>,
+}
+
+struct Sound {
+    format: Format,
+    /// Bytes of samples that are still to come, as far as the file says.
+    left: u64,
+}
+
+impl Reader {
+    /// Takes the next piece; answers what can be played of it.
+    pub(super) fn read(&mut self, piece: &[u8]) -> Result<Option<Clip>, Unreadable> {
+        self.rest.extend_from_slice(piece);
+        if self.sound.is_none() {
+            let Some((sound, used)) = head(&self.rest)? else { return Ok(None) };
+            self.rest.drain(..used);
+            self.sound = Some(sound);
+        }
+        let Some(sound) = &mut self.sound else { return Ok(None) };
+        let frame = usize::from(sound.format.channels) * 2;
+        let most = usize::try_from(sound.left).unwrap_or(usize::MAX);
+        let here = self.rest.len().min(most) / frame * frame;
+        let samples: Vec<i16> = self.rest[..here]
+            .chunks_exact(2)
+            .map(|pair| i16::from_le_bytes([pair[0], pair[1]]))
+            .collect();
+        self.rest.drain(..here);
+        sound.left -= here as u64;
+        if sound.left < frame as u64 {
+            // What follows the samples, titles and the like, is not sound.
+            self.rest.clear();
+        }
+        Ok((!samples.is_empty()).then_some(Clip { format: sound.format, samples }))
+    }
+
+    /// Says that nothing more comes.
+    pub(super) fn end(&mut self) -> Result<Option<Clip>, Unreadable> {
+        match self.sound {
+            Some(_) => Ok(None),
+            None => Err(Unreadable("ended its answer before any sound".to_owned())),
+        }
+    }
+}
+
+/// What stands before the samples, and its length; none while it is not there to its end.
+fn head(bytes: &[u8]) -> Result<Option<(Sound, usize)>, Unreadable> {
+    let unreadable = |reason: &str| Err(Unreadable(reason.to_owned()));
+    if bytes.len() >= 12 && (&bytes[..4] != b"RIFF" || &bytes[8..12] != b"WAVE") {
+        return unreadable("answered with something that is no WAV file");
+    }
+    let mut at = 12;
+    let mut format = None;
+    while let Some(chunk) = bytes.get(at..at + 8) {
+        let length = u32::from_le_bytes([chunk[4], chunk[5], chunk[6], chunk[7]]);
+        let body = at + 8;
+        match &chunk[..4] {
+            b"data" => {
+                let Some(format) = format else {
+                    return unreadable("sent samples before it said what they are");
+                };
+                // 0 and the largest number mean that nobody knew.
+                let left = if matches!(length, 0 | u32::MAX) { u64::MAX } else { length.into() };
+                return Ok(Some((Sound { format, left }, body)));
+            }
+            b"fmt " => {
+                let Some(fields) = bytes.get(body..body + 16) else { break };
+                format = Some(described(fields)?);
+            }
+            _ => {}
+        }
+        // Chunks begin at even places.
+        at = body + length as usize + (length % 2) as usize;
+        if at > LONGEST_HEAD {
+            return unreadable("sent a WAV file whose samples are too far from its beginning");
+        }
+    }
+    Ok(None)
+}
+
+/// What samples are, by the `fmt ` chunk.
+fn described(fields: &[u8]) -> Result<Format, Unreadable> {
+    let number = |at: usize| u16::from_le_bytes([fields[at], fields[at + 1]]);
+    let rate = u32::from_le_bytes([fields[4], fields[5], fields[6], fields[7]]);
+    let (kind, channels, bits) = (number(0), number(2), number(14));
+    // 1 is PCM, 0xFFFE is PCM with a longer description.
+    match (kind, channels, bits, rate) {
+        (1 | 0xFFFE, 1..=8, 16, 1..=384_000) => Ok(Format { rate, channels }),
+        _ => Err(Unreadable(format!(
+            "sent a WAV file of kind {kind} with {channels} channels, {bits} bits and {rate} frames a second; PCM of 16 bits is needed"
+        ))),
+    }
+}

@@ -1,0 +1,53 @@
+//! Where answers are heard.
+
+mod speaker;
+mod wav_file;
+mod broker;
+
+use switchboard_toolcall::BoxFuture;
+
+use crate::{Clip, Spoken, error::chain};
+
+pub(crate) use broker::Broker;
+pub use speaker::Speaker;
+pub use wav_file::WavFile;
+
+/// Something that lets speech be heard.
+pub trait Output: Send + Sync {
+    /// Plays it to its end. Dropping the future stops the sound.
+    fn play<'a>(&'a self, spoken: Spoken) -> BoxFuture<'a, Result<(), Unheard>>;
+}
+
+/// Why an answer was not heard, or not all of it.
+#[derive(Debug)]
+pub enum Unheard {
+    /// The speech did not come.
+    Speech(String),
+    /// It came and could not be played.
+    Output(String),
+}
+
+impl From<crate::SpeechError> for Unheard {
+    fn from(error: crate::SpeechError) -> Self {
+        Self::Speech(chain(&error))
+    }
+}
+
+impl From<crate::Error> for Unheard {
+    fn from(error: crate::Error) -> Self {
+        Self::Output(chain(&error))
+    }
+}
+
+/// The whole speech as one clip; none where nothing was said.
+async fn whole(mut spoken: Spoken) -> Result<Option<Clip>, Unheard> {
+    let mut whole: Option<Clip> = None;
+    while let Some(clip) = spoken.recv().await {
+        let clip = clip?;
+        match &mut whole {
+            Some(whole) => whole.samples.extend(clip.samples),
+            None => whole = Some(clip),
+        }
+    }
+    Ok(whole.filter(|clip| !clip.samples.is_empty()))
+}

@@ -1,0 +1,24 @@
+//! A WAV over MQTT for each answer, for who plays it elsewhere.
+
+use switchboard_toolcall::BoxFuture;
+use tokio::time::sleep;
+
+use super::{Output, Unheard, whole};
+use crate::{Error, Spoken, mqtt::Mqtt, wav};
+
+/// The topic `speech` of a broker.
+pub(crate) struct Broker(pub(crate) Mqtt);
+
+impl Output for Broker {
+    fn play<'a>(&'a self, spoken: Spoken) -> BoxFuture<'a, Result<(), Unheard>> {
+        Box::pin(async {
+            let Some(clip) = whole(spoken).await? else { return Ok(()) };
+            if !self.0.speak(wav::written(&clip)?) {
+                return Err(Error::device("sound over MQTT", "the broker is not there").into());
+            }
+            // Whoever plays it does so now, and stops when the state says so.
+            sleep(clip.duration()).await;
+            Ok(())
+        })
+    }
+}

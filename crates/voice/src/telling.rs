@@ -1,0 +1,83 @@
+//! Tells everybody who wants to know what happens.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{Failure, News, Stage, State, mqtt::Mqtt, news::now};
+
+/// Who watches. Must not block: it is called in the middle of things.
+pub type Watcher = Arc<dyn Fn(&News) + Send + Sync>;
+
+/// Tells the watcher and the household, and knows what we do.
+pub(crate) struct Telling {
+    watcher: Watcher,
+    mqtt: Option<Mqtt>,
+    board: Mutex<Board>,
+}
+
+/// What we do, made of what the ear and the turn do.
+#[derive(Default)]
+struct Board {
+    is_recording: bool,
+    turn: Option<State>,
+    shown: Option<State>,
+    /// How many answers were lost.
+    failures: usize,
+}
+
+impl Telling {
+    pub(crate) fn new(watcher: Watcher, mqtt: Option<Mqtt>) -> Self {
+        Self { watcher, mqtt, board: Mutex::default() }
+    }
+
+    pub(crate) fn tell(&self, news: News) {
+        if let Some(mqtt) = &self.mqtt {
+            mqtt.publish(&news);
+        }
+        (self.watcher)(&news);
+    }
+
+    /// Something does not work.
+    pub(crate) fn fail(&self, stage: Stage, error: impl Into<String>) {
+        let error = error.into();
+        if stage.costs_an_answer() {
+            self.board.lock().unwrap_or_else(PoisonError::into_inner).failures += 1;
+        }
+        self.tell(News::Failure(Failure { stage, error, timestamp: now() }));
+    }
+
+    /// How many answers were lost.
+    pub(crate) fn failures(&self) -> usize {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner).failures
+    }
+
+    /// What the turn does; none, where there is none.
+    pub(crate) fn turn(&self, state: Option<State>) {
+        self.show(|board| board.turn = state);
+    }
+
+    /// Whether somebody speaks.
+    pub(crate) fn recording(&self, is_recording: bool) {
+        self.show(|board| board.is_recording = is_recording);
+    }
+
+    /// Whether the answer is being said.
+    pub(crate) fn is_speaking(&self) -> bool {
+        let board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+        board.turn == Some(State::Speaking)
+    }
+
+    fn show(&self, change: impl FnOnce(&mut Board)) {
+        let state = {
+            let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut board);
+            let idle = if board.is_recording { State::Recording } else { State::Listening };
+            let state = board.turn.unwrap_or(idle);
+            if board.shown == Some(state) {
+                return;
+            }
+            board.shown = Some(state);
+            state
+        };
+        self.tell(News::State(state));
+    }
+}

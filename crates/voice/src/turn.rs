@@ -1,0 +1,144 @@
+//! One turn: from what was said or typed to an answer that was heard.
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_agent::Event;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Answer, Clip, News, Recogniser, Stage, State, Synthesiser, Transcription,
+    error::chain,
+    mind::Mind,
+    news::{now, seconds},
+    output::{Output, Unheard},
+    telling::Telling,
+};
+
+/// How long a speech service may take in any case; most know better.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What was asked.
+pub(crate) enum Question {
+    /// Aloud.
+    Spoken {
+        clip: Clip,
+        /// Where the sound came from.
+        source: String,
+    },
+    /// In writing.
+    Typed(String),
+    /// Nothing; this is said unasked.
+    Notice(&'static str),
+}
+
+/// All that a turn needs.
+pub(crate) struct Desk {
+    pub(crate) recogniser: Option<Arc<dyn Recogniser>>,
+    pub(crate) mind: Mind,
+    pub(crate) synthesiser: Option<Arc<dyn Synthesiser>>,
+    pub(crate) output: Option<Arc<dyn Output>>,
+    pub(crate) telling: Arc<Telling>,
+}
+
+impl Desk {
+    /// Answers the question. What is being said stops when `hush` fires.
+    pub(crate) async fn take(self: Arc<Self>, question: Question, hush: CancellationToken) {
+        if let Question::Notice(text) = question {
+            self.say(text, &hush).await;
+        } else {
+            let text = match self.answer(question).await {
+                Ok(Some(answer)) => Some(answer),
+                Ok(None) => None,
+                Err((stage, error)) => {
+                    self.telling.fail(stage, error);
+                    stage.apology().map(str::to_owned)
+                }
+            };
+            if let Some(text) = text {
+                self.say(&text, &hush).await;
+            }
+        }
+        self.telling.turn(None);
+    }
+
+    /// The answer; none, where nothing was asked.
+    async fn answer(&self, question: Question) -> Result<Option<String>, (Stage, String)> {
+        let began = Instant::now();
+        let (text, source) = match question {
+            Question::Spoken { clip, source } => {
+                let text = self.transcribe(&clip).await.map_err(|error| (Stage::Stt, error))?;
+                if text.is_empty() {
+                    self.telling.tell(News::Ignored("nothing was understood".to_owned()));
+                    return Ok(None);
+                }
+                let duration = seconds(clip.duration());
+                let transcription = Transcription {
+                    text: text.clone(),
+                    timestamp: now(),
+                    source: source.clone(),
+                    duration,
+                };
+                self.telling.tell(News::Transcription(transcription));
+                (text, source)
+            }
+            Question::Typed(text) => (text, "request".to_owned()),
+            Question::Notice(text) => return Ok(Some(text.to_owned())),
+        };
+        let telling = self.telling.clone();
+        let events = move |event| match event {
+            Event::CallStarted { name, .. } => telling.tell(News::Calling(name)),
+            Event::CallFinished { name, outcome, content, .. } if outcome != "ok" => {
+                telling.fail(Stage::Tool, format!("{name}: {content}"));
+            }
+            _ => {}
+        };
+        let reply = self.mind.answer(&text, events).await.map_err(|error| (Stage::Model, error))?;
+        self.telling.tell(News::Answer(Answer {
+            question: text,
+            answer: reply.answer.clone(),
+            timestamp: now(),
+            source,
+            model: self.mind.model.clone(),
+            provider: self.mind.provider.clone(),
+            conversation_turns: reply.turns,
+            duration: seconds(began.elapsed()),
+        }));
+        Ok(Some(reply.answer))
+    }
+
+    async fn transcribe(&self, clip: &Clip) -> Result<String, String> {
+        let Some(recogniser) = &self.recogniser else {
+            return Err("there is no speech recognition; name one with --stt ADDRESS".to_owned());
+        };
+        match timeout(PATIENCE, recogniser.transcribe(clip)).await {
+            Ok(Ok(text)) => Ok(text.trim().to_owned()),
+            Ok(Err(error)) => Err(chain(&error)),
+            Err(_) => Err(format!("{} did not answer within 120s", recogniser.name())),
+        }
+    }
+
+    /// Says a text, where we have a voice.
+    async fn say(&self, text: &str, hush: &CancellationToken) {
+        let (Some(synthesiser), Some(output)) = (&self.synthesiser, &self.output) else { return };
+        let spoken = async {
+            match timeout(PATIENCE, synthesiser.speak(text)).await {
+                Ok(spoken) => output.play(spoken?).await,
+                Err(_) => {
+                    let silent = format!("{} did not answer within 120s", synthesiser.name());
+                    Err(Unheard::Speech(silent))
+                }
+            }
+        };
+        self.telling.turn(Some(State::Speaking));
+        tokio::select! {
+            biased;
+            () = hush.cancelled() => tracing::info!("somebody else speaks; the answer is cut"),
+            heard = spoken => match heard {
+                Ok(()) => {}
+                Err(Unheard::Speech(error)) => self.telling.fail(Stage::Tts, error),
+                Err(Unheard::Output(error)) => self.telling.fail(Stage::Output, error),
+            },
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Wyoming, the protocol that Home Assistant's speech services speak over TCP.
+//!
+//! An event is a line of JSON, then as much data (JSON as well) and payload (samples) as the line says. A connection carries one
+//! request: what is said, spoken or listened for. `event.rs` knows the bytes, `connection.rs` the service's whims, and each of
+//! the others one kind of service.
+
+mod event;
+mod connection;
+mod recogniser;
+mod synthesiser;
+mod wake_word;
+
+use std::{sync::Arc, time::Duration};
+
+pub(crate) use recogniser::Recogniser;
+pub(crate) use synthesiser::Synthesiser;
+pub(crate) use wake_word::WakeWord;
+
+/// Where a service listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A host and a port.
+    Tcp(String, u16),
+    /// A socket in the file system.
+    Unix(String),
+}
+
+/// A service and how long it may take.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    /// For people: `Wyoming tcp://127.0.0.1:10300`.
+    pub(crate) name: Arc<str>,
+    pub(crate) place: Place,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) timeout: Duration,
+}
+
+#[cfg(test)]
+mod scripted;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Speech to text: `transcribe`, the samples, then the `transcript`.
+
+use std::{future::pending, time::Duration};
+
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::BoxFuture;
+use tokio::time::timeout;
+
+use super::{
+    Service,
+    connection::{Telling, connect, silent},
+    event::Event,
+};
+use crate::{Clip, SpeechError};
+
+/// Samples in one event: a tenth of a second.
+const BLOCK: usize = 1_600;
+/// How long a service that hung up on us is heard out.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A service such as wyoming-faster-whisper.
+pub(crate) struct Recogniser {
+    pub(crate) service: Service,
+    /// What it is asked with: `name` and `language`, where they are set.
+    pub(crate) wishes: Map<String, Value>,
+}
+
+impl crate::Recogniser for Recogniser {
+    fn name(&self) -> &str {
+        &self.service.name
+    }
+
+    fn transcribe<'a>(&'a self, clip: &'a Clip) -> BoxFuture<'a, Result<String, SpeechError>> {
+        Box::pin(async move {
+            let whole = timeout(self.service.timeout, self.ask(clip));
+            whole.await.unwrap_or_else(|_| Err(silent(&self.service)))
+        })
+    }
+}
+
+impl Recogniser {
+    async fn ask(&self, clip: &Clip) -> Result<String, SpeechError> {
+        let (mut hearing, mut telling) = connect(&self.service).await?;
+        let mut answer = Box::pin(hearing.next_of(&["transcript"]));
+        let trouble = async {
+            match self.send(&mut telling, clip).await {
+                Ok(()) => pending().await,
+                Err(error) => error,
+            }
+        };
+        let event = tokio::select! {
+            event = &mut answer => event,
+            // Whoever hangs up in the middle may have said why before.
+            trouble = trouble => timeout(LAST_WORDS, answer).await.unwrap_or(Err(trouble)),
+        }?;
+        Ok(event.text("text").unwrap_or_default().trim().to_owned())
+    }
+
+    async fn send(&self, telling: &mut Telling, clip: &Clip) -> Result<(), SpeechError> {
+        telling.tell(Event::new("transcribe", json!(self.wishes))).await?;
+        telling.tell(Event::audio_start(clip.format)).await?;
+        for samples in clip.samples.chunks(BLOCK) {
+            telling.tell(Event::audio_chunk(clip.format, samples)).await?;
+        }
+        telling.tell(Event::audio_stop()).await
+    }
+}

@@ -1,0 +1,77 @@
+//! Text to speech: `synthesize`, then samples as they are made.
+
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::BoxFuture;
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{
+    Service,
+    connection::{Hearing, Telling, connect, refused, silent},
+    event::Event,
+};
+use crate::{
+    Clip, SpeechError, Spoken,
+    clips::{self, Clips},
+};
+
+/// A service such as wyoming-piper.
+pub(crate) struct Synthesiser {
+    pub(crate) service: Service,
+    /// The voice that is asked for: `name`, `speaker`, `language`, where they are set.
+    pub(crate) voice: Map<String, Value>,
+}
+
+impl crate::Synthesiser for Synthesiser {
+    fn name(&self) -> &str {
+        &self.service.name
+    }
+
+    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Spoken, SpeechError>> {
+        Box::pin(async move {
+            if text.trim().is_empty() {
+                return Ok(mpsc::channel(1).1);
+            }
+            clips::hand_on(self.start(text).await?).await
+        })
+    }
+}
+
+impl Synthesiser {
+    async fn start(&self, text: &str) -> Result<Speech, SpeechError> {
+        let (hearing, mut telling) = connect(&self.service).await?;
+        let mut wish = json!({"text": text});
+        if !self.voice.is_empty() {
+            wish["voice"] = json!(self.voice);
+        }
+        let told = telling.tell(Event::new("synthesize", wish));
+        timeout(self.service.timeout, told).await.unwrap_or_else(|_| Err(silent(&self.service)))?;
+        Ok(Speech { service: self.service.clone(), hearing, _telling: telling })
+    }
+}
+
+/// An answer under way.
+struct Speech {
+    service: Service,
+    hearing: Hearing,
+    /// Open as long as the answer: closed early, it would mean that we left.
+    _telling: Telling,
+}
+
+impl Clips for Speech {
+    fn service(&self) -> &str {
+        &self.service.name
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Clip>, SpeechError>> {
+        Box::pin(async {
+            let waiting = self.hearing.next_of(&["audio-chunk", "audio-stop"]);
+            let event = timeout(self.service.timeout, waiting).await;
+            let event = event.unwrap_or_else(|_| Err(silent(&self.service)))?;
+            if event.kind == "audio-stop" {
+                return Ok(None);
+            }
+            let clip = event.clip().map_err(|reason| refused(&self.service.name, reason))?;
+            Ok(Some(clip))
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! The wake word: `detect`, then samples until there is a `detection`.
+
+use std::pin::pin;
+
+use serde_json::json;
+use switchboard_toolcall::BoxFuture;
+use tokio::time::timeout;
+
+use super::{
+    Service,
+    connection::{Telling, connect, refused, silent},
+    event::Event,
+};
+use crate::{Blocks, Format, SpeechError};
+
+/// A service such as wyoming-openwakeword.
+pub(crate) struct WakeWord {
+    pub(crate) service: Service,
+    /// The words that count; all that the service knows where there are none.
+    pub(crate) words: Vec<String>,
+}
+
+impl crate::WakeWord for WakeWord {
+    fn name(&self) -> &str {
+        &self.service.name
+    }
+
+    fn listen<'a>(
+        &'a self,
+        blocks: &'a mut (dyn Blocks + Send),
+    ) -> BoxFuture<'a, Result<String, SpeechError>> {
+        Box::pin(async move {
+            let (mut hearing, mut telling) = connect(&self.service).await?;
+            let names = if self.words.is_empty() { json!(null) } else { json!(self.words) };
+            self.tell(&mut telling, Event::new("detect", json!({"names": names}))).await?;
+            self.tell(&mut telling, Event::audio_start(Format::SPEECH)).await?;
+            // Held over the blocks, because half an event that was read must not be lost.
+            let mut detection = pin!(hearing.next_of(&["detection", "not-detected"]));
+            let event = loop {
+                tokio::select! {
+                    // Silence of the service is no fault: it may be hours until somebody calls.
+                    event = &mut detection => break event?,
+                    block = blocks.next() => match block {
+                        Some(samples) => {
+                            let chunk = Event::audio_chunk(Format::SPEECH, &samples);
+                            self.tell(&mut telling, chunk).await?;
+                        }
+                        None => {
+                            self.tell(&mut telling, Event::audio_stop()).await?;
+                            let last = timeout(self.service.timeout, detection).await;
+                            break last.unwrap_or_else(|_| Err(silent(&self.service)))?;
+                        }
+                    },
+                }
+            };
+            if event.kind == "not-detected" {
+                let reason = "did not hear its word before the sound ended";
+                return Err(refused(&self.service.name, reason));
+            }
+            Ok(event.text("name").unwrap_or("wake word").to_owned())
+        })
+    }
+}
+
+impl WakeWord {
+    /// A service that takes no more samples does not hear; it must not hold up those who would speak.
+    async fn tell(&self, telling: &mut Telling, event: Event) -> Result<(), SpeechError> {
+        let told = timeout(self.service.timeout, telling.tell(event)).await;
+        told.unwrap_or_else(|_| {
+            let limit = self.service.timeout.as_secs_f32();
+            Err(refused(&self.service.name, format!("has taken no sound for {limit} s")))
+        })
+    }
+}
