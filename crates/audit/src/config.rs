@@ -6,7 +6,7 @@ use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, Size};
 
 /// The settings of `[audit]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The folder of the store; where it is left out, the app says where.

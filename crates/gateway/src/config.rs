@@ -8,7 +8,7 @@ use switchboard_toolcall::{HumanDuration, Size};
 pub use crate::{access::JwtConfig, tls::TlsConfig};
 
 /// The settings of `[serve]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Where to listen: an address and a port.

@@ -90,7 +90,7 @@ pub(crate) async fn complete(
     )
 )]
 pub(crate) async fn list(State(parts): State<Arc<Parts>>) -> Json<ModelList> {
-    Json(ModelList::new(parts.models.names().map(ListedModel::new).collect()))
+    Json(ModelList::new(parts.models.names().iter().map(ListedModel::new).collect()))
 }
 
 /// One of the models.
@@ -109,7 +109,7 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Path(model): Path<String>,
 ) -> Result<Json<ListedModel>, Failure> {
-    let known = parts.models.names().any(|name| *name == model);
+    let known = parts.models.names().contains(&model);
     known.then(|| Json(ListedModel::new(&model))).ok_or_else(|| parts.models.unknown(&model))
 }
 

@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The settings of `[serve.tls]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsConfig {
     /// The certificate and those that vouch for it, in PEM.

@@ -64,7 +64,7 @@ async fn over_stdio(
         let served = server.serve_stdio_until(input, output, Caller::default(), &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
-            failed = reload::follow(house, connections, cli, loaded) => failed?,
+            failed = reload::follow(house, connections, None, cli, loaded) => failed?,
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -104,10 +104,11 @@ async fn over_http(
         }
         let executor = house.executor.clone();
         let models = model::for_chat(loaded)?;
+        let chat = models.clone();
         let parts = Parts { executor, mcp: mcp.clone(), feed, store, access, models, config };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
-            failed = reload::follow(house, connections, cli, loaded) => failed?,
+            failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,
         }
         mcp.close();
         Ok(ExitCode::SUCCESS)

@@ -165,8 +165,16 @@ fn a_changed_config_applies_while_calls_run() {
         log.contains("the config stays as it was") && log.contains("did you mean `timeout`?")
     });
     assert!(has("old"), "{:?}", names());
-    std::fs::write(&file, format!("[policy]\ndeny = [\"echo\"]\n{}{kept}", tool("new"))).unwrap();
+    let models = || serving.ask("GET", "/v1/models", "", "").1["data"].as_array().unwrap().len();
+    assert_eq!(models(), 0);
+    let further = "[serve]\naccess_log = true\n[models.m]\nprovider = \"ollama\"\nmodel = \"m\"\n";
+    let rules = "[policy]\ndeny = [\"echo\"]\n";
+    std::fs::write(&file, format!("{rules}{further}{}{kept}", tool("new"))).unwrap();
     wait_until("the new tool is there", || has("new"));
+    wait_until("the new model is there", || models() == 1);
+    let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+    assert!(log.contains("what has changed in [serve] applies when we start again"), "{log}");
+    assert!(!log.contains("changed in [audit]"), "{log}");
     assert!(!has("old") && !has("gone__echo") && has("kept__echo"), "{:?}", names());
     assert_eq!(serving.ask("POST", "/api/tools/echo/call", "", "{}").0, 403);
     assert_eq!(serving.ask("POST", "/api/tools/kept__echo/call", "", "{}").0, 200);

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use arc_swap::ArcSwap;
 use http::StatusCode;
 use indexmap::IndexMap;
 use switchboard_agent::{Agent, Config, Globs};
@@ -14,12 +15,18 @@ use super::{failure::Failure, transcripts::Transcripts};
 /// Makes a model's client.
 pub type Connect = Box<dyn Fn() -> Result<Arc<dyn Model>, BoxError> + Send + Sync>;
 
-/// The models that chat clients may ask, in order, and how the loop around them goes.
-#[derive(Default)]
+/// The models that chat clients may ask, in order, and how the loop around them goes. Cheap to clone.
+#[derive(Clone, Default)]
 pub struct Models {
-    entries: IndexMap<String, Entry>,
+    known: Arc<ArcSwap<Known>>,
+    pub(super) transcripts: Arc<Transcripts>,
+}
+
+/// What can be put in the place of something else while chats go on.
+#[derive(Clone, Default)]
+struct Known {
+    entries: IndexMap<String, Arc<Entry>>,
     config: Config,
-    pub(super) transcripts: Transcripts,
 }
 
 struct Entry {
@@ -31,34 +38,44 @@ struct Entry {
 impl Models {
     /// No models yet, and the settings of the loop around them.
     pub fn new(config: Config) -> Self {
-        Self { config, ..Self::default() }
+        let known = Known { config, ..Known::default() };
+        Self { known: Arc::new(ArcSwap::from_pointee(known)), ..Self::default() }
     }
 
     /// Adds a model that is connected when somebody first asks it, and is offered the tools that `tools` matches,
     /// or all.
     pub fn add(&mut self, name: impl Into<String>, tools: Option<Globs>, connect: Connect) {
-        self.entries.insert(name.into(), Entry { tools, connect, model: OnceLock::new() });
+        let mut known = Known::clone(&self.known.load());
+        let entry = Entry { tools, connect, model: OnceLock::new() };
+        known.entries.insert(name.into(), Arc::new(entry));
+        self.known.store(Arc::new(known));
+    }
+
+    /// Puts these models in the place of those that there are; chats under way go on with theirs.
+    pub fn replace(&self, models: &Self) {
+        self.known.store(models.known.load_full());
     }
 
     /// Their names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &String> {
-        self.entries.keys()
+    pub fn names(&self) -> Vec<String> {
+        self.known.load().entries.keys().cloned().collect()
     }
 
     /// The settings of the loop.
-    pub(super) fn config(&self) -> &Config {
-        &self.config
+    pub(super) fn config(&self) -> Config {
+        self.known.load().config.clone()
     }
 
     /// The loop around a model.
     pub(super) fn agent(&self, name: &str, executor: &ToolExecutor) -> Result<Agent, Failure> {
-        let entry = self.entries.get(name).ok_or_else(|| self.unknown(name))?;
+        let known = self.known.load();
+        let entry = known.entries.get(name).ok_or_else(|| self.unknown(name))?;
         let model = entry.model().map_err(|error| {
             tracing::error!(model = name, %error, "failed to connect a model");
             let text = format!("the model `{name}` cannot be asked: {error}");
             Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text).coded("model_not_ready")
         })?;
-        let agent = Agent::new(model, executor.clone(), self.config.clone());
+        let agent = Agent::new(model, executor.clone(), known.config.clone());
         Ok(match &entry.tools {
             Some(tools) => agent.offering(tools.clone()),
             None => agent,
@@ -67,7 +84,7 @@ impl Models {
 
     /// The answer to who asks for a model that is not there.
     pub(super) fn unknown(&self, name: &str) -> Failure {
-        let known: Vec<_> = self.names().map(String::as_str).collect();
+        let known = self.names();
         let known = match known.is_empty() {
             true => "the config has no [models.*]".to_owned(),
             false => format!("there are {}", known.join(", ")),

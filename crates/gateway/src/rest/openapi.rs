@@ -81,7 +81,7 @@ pub(crate) async fn document(
     Extension(caller): Extension<Caller>,
 ) -> Json<Value> {
     let mut document = ROUTES.clone();
-    let models: Vec<Cow<'_, str>> = parts.models.names().map(Into::into).collect();
+    let models: Vec<Cow<'_, str>> = parts.models.names().into_iter().map(Into::into).collect();
     if !models.is_empty()
         && let Some(model) =
             document.pointer_mut("/components/schemas/ChatRequest/properties/model")

@@ -7,12 +7,19 @@ use std::{
 };
 
 use anyhow::Context;
+use switchboard_gateway::{Config as ServeConfig, Models};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::sleep,
 };
 
-use crate::{cli::Cli, connections::Connections, house::House, rehearsal, settings::Loaded};
+use crate::{
+    cli::Cli,
+    connections::Connections,
+    house::House,
+    model, rehearsal,
+    settings::{Loaded, Settings},
+};
 
 /// How often the file is looked at.
 const OFTEN: Duration = Duration::from_secs(1);
@@ -24,6 +31,7 @@ const OFTEN: Duration = Duration::from_secs(1);
 pub(super) async fn follow(
     house: &House,
     connections: &Connections,
+    models: Option<&Models>,
     cli: &Cli,
     loaded: &Loaded,
 ) -> anyhow::Result<()> {
@@ -40,19 +48,49 @@ pub(super) async fn follow(
             () = changed(file, seen) => {}
         }
         seen = stamp(file);
-        match apply(house, connections, cli) {
-            Ok(applied) => tracing::info!("the config applies as it is now: {applied}"),
+        match apply(house, connections, models, cli) {
+            Ok(now) => {
+                let tools = house.executor.tools();
+                let (tools, servers) = (tools.all().len(), tools.servers().len());
+                tracing::info!("the config applies as it is now: {tools} tools, {servers} servers");
+                for section in later(&loaded.settings, &now.settings) {
+                    tracing::warn!("what has changed in [{section}] applies when we start again");
+                }
+            }
             Err(error) => tracing::error!("the config stays as it was: {error:#}"),
         }
     }
 }
 
-fn apply(house: &House, connections: &Connections, cli: &Cli) -> anyhow::Result<String> {
+fn apply(
+    house: &House,
+    connections: &Connections,
+    models: Option<&Models>,
+    cli: &Cli,
+) -> anyhow::Result<Loaded> {
     let loaded = rehearsal::load(cli)?;
+    let chat = model::for_chat(&loaded)?;
     house.reload(&loaded, connections)?;
-    let tools = house.executor.tools();
-    let servers = tools.servers().len();
-    Ok(format!("{} tools, {servers} servers", tools.all().len()))
+    if let Some(models) = models {
+        models.replace(&chat);
+    }
+    Ok(loaded)
+}
+
+/// The sections that differ from those we started with, and are read only then.
+fn later<'a>(started: &Settings, now: &Settings) -> impl Iterator<Item = &'a str> {
+    // Rules are the policy's, which is new already.
+    let at_start = |serve: &ServeConfig| ServeConfig {
+        allow_if: Vec::new(),
+        deny_if: Vec::new(),
+        ..serve.clone()
+    };
+    let differ = [
+        ("serve", at_start(&started.serve) != at_start(&now.serve)),
+        ("audit", started.audit != now.audit),
+        ("telemetry", started.telemetry != now.telemetry),
+    ];
+    differ.into_iter().filter_map(|(section, differs)| differs.then_some(section))
 }
 
 /// When the file was written, and how long it is.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use switchboard_toolcall::HumanDuration;
 
 /// The settings of `[serve.jwt]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JwtConfig {
     /// Who makes the tokens: their claim `iss`, and where MCP clients are sent to get one.
@@ -41,7 +41,7 @@ pub struct JwtConfig {
 }
 
 /// One text, or a list of them.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.
