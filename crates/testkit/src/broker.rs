@@ -113,7 +113,14 @@ impl Listener {
     /// # Panics
     /// The broker is gone.
     pub fn say(&self, topic: &str, message: &Value) {
-        let payload = message.to_string();
+        self.send(topic, message.to_string().into_bytes());
+    }
+
+    /// Sends these bytes.
+    ///
+    /// # Panics
+    /// The broker is gone.
+    pub fn send(&self, topic: &str, payload: Vec<u8>) {
         let options = PublishOptions::new(QoS::AtLeastOnce);
         self.client.publish(topic, payload, options).expect("the client has room");
     }

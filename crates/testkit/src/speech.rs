@@ -1,6 +1,9 @@
 //! Real speech services, as people run them: Piper, faster-whisper and openWakeWord, from the parts `speech` and `speech-wake`.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::process::{Process, free_port};
 
@@ -11,6 +14,9 @@ const SERVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../parts/speech/ser
 #[derive(Debug)]
 pub struct SpeechService {
     process: Process,
+    python: PathBuf,
+    words: Vec<String>,
+    port: u16,
     url: String,
 }
 
@@ -53,16 +59,36 @@ impl SpeechService {
         &self.url
     }
 
+    /// Lets it neither go on nor end.
+    pub fn pause(&self) {
+        self.process.pause();
+    }
+
     /// Ends it at once.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
+    /// Starts it again, where it was.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn restart(&mut self) {
+        self.process = run(&self.python, &self.words, self.port);
+    }
+
     fn start(installed: &Path, module: &str, words: &[&str]) -> Self {
         let port = free_port();
         let url = format!("tcp://127.0.0.1:{port}");
-        let mut python = Command::new(installed.join("venv/bin/python"));
-        python.args([SERVE, module, "--uri", &url]).args(words);
-        Self { process: Process::listening(python, port), url }
+        let words = [&[SERVE, module, "--uri", &url], words].concat();
+        let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        let python = installed.join("venv/bin/python");
+        Self { process: run(&python, &words, port), python, words, port, url }
     }
+}
+
+fn run(python: &Path, words: &[String], port: u16) -> Process {
+    let mut command = Command::new(python);
+    command.args(words);
+    Process::listening(command, port)
 }

@@ -109,8 +109,9 @@ fn the_executors_settings_are_heeded() {
 fn the_examples_of_the_manuals_load() {
     let config = include_str!("../../../../docs/config.md");
     let servers = include_str!("../../../../docs/servers.md");
+    let home = include_str!("../../../../docs/home.md");
     let contract = include_str!("../../../../docs/spec.md");
-    for (manual, expected) in [(config, 5), (servers, 4), (contract, 1)] {
+    for (manual, expected) in [(config, 5), (servers, 4), (home, 1), (contract, 1)] {
         let mut examples = 0;
         for block in manual.split("```").skip(1).step_by(2) {
             let (format, text) = block.split_once('\n').unwrap();

@@ -1,5 +1,5 @@
-//! The binary with a real model behind it, with real MCP clients before it, and with those who watch it: an OpenTelemetry
-//! collector, Prometheus, an MQTT broker.
+//! The binary with a real model behind it, with real MCP clients before it, with those who watch it (an OpenTelemetry collector,
+//! Prometheus), and in a household: real speech services, a real broker, simulated devices.
 //!
 //! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
 
@@ -11,4 +11,8 @@ mod clients;
 mod prometheus;
 mod small_model;
 mod traces;
+mod household;
+mod sound;
+mod last_words;
+mod microphone;
 mod voice;

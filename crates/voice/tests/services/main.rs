@@ -15,6 +15,12 @@ fn parts() -> PathBuf {
     std::env::var("SWITCHBOARD_PARTS").expect("`cargo xtask test` sets it").into()
 }
 
+/// A service of a machine that may be busy with other tests.
+fn patient(service: &SpeechService) -> SpeechConfig {
+    let timeout = Some("5m".parse().unwrap());
+    SpeechConfig { timeout, ..SpeechConfig::new(service.url()) }
+}
+
 /// What a service says for a text, as one clip, and in how many it came.
 async fn spoken(config: &SpeechConfig, text: &str) -> (Clip, usize) {
     let mut spoken = synthesiser(config).unwrap().speak(text).await.unwrap();
@@ -47,11 +53,8 @@ fn words(text: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_piper_says_whisper_writes_down() {
     let (piper, whisper) = (SpeechService::piper(&parts()), SpeechService::whisper(&parts()));
-    let voice = SpeechConfig {
-        voice: Some("en_US-joe-medium".to_owned()),
-        ..SpeechConfig::new(piper.url())
-    };
-    let mut ear = SpeechConfig::new(whisper.url());
+    let voice = SpeechConfig { voice: Some("en_US-joe-medium".to_owned()), ..patient(&piper) };
+    let mut ear = patient(&whisper);
     ear.language = Some("en".to_owned());
     for text in ["Turn on the kitchen light.", "It is twenty one degrees. The window is open."] {
         let (clip, clips) = spoken(&voice, text).await;
@@ -87,9 +90,8 @@ impl Blocks for Recording {
 async fn the_wake_word_is_heard_and_other_words_are_not() {
     let piper = SpeechService::piper(&parts());
     let service = SpeechService::open_wake_word(&parts());
-    let voice = SpeechConfig::new(piper.url());
-    let ear =
-        SpeechConfig { model: Some("hey_jarvis".to_owned()), ..SpeechConfig::new(service.url()) };
+    let voice = patient(&piper);
+    let ear = SpeechConfig { model: Some("hey_jarvis".to_owned()), ..patient(&service) };
     let listener = wake_word(&ear).unwrap();
     let other = for_recognisers(&spoken(&voice, "Turn on the kitchen light").await.0).samples;
     let word = for_recognisers(&spoken(&voice, "Hey Jarvis!").await.0).samples;
