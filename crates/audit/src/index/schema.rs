@@ -7,12 +7,12 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 /// The version of the tables below, kept in `user_version`.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments`
 /// where they are so long that only the journal has them.
 /// `read` and `last` say how far a segment was read, and the hash of the line there; `segment`, `offset` and `length`
-/// where in the journal a call's lines are.
+/// where in the journal a call's lines are. Calls come in order, and a table with row ids is filled page by page.
 const TABLES: &str = "
     CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL, last TEXT NOT NULL);
     CREATE TABLE calls (
@@ -34,7 +34,7 @@ const TABLES: &str = "
         end_segment INTEGER,
         end_offset INTEGER,
         end_length INTEGER
-    ) WITHOUT ROWID;
+    );
     CREATE INDEX calls_by_time ON calls (tick);
     CREATE INDEX calls_by_tool ON calls (tool, tick);
     CREATE INDEX calls_not_ok ON calls (tick) WHERE outcome IS NOT 'ok';
