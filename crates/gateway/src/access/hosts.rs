@@ -8,17 +8,24 @@ use http::{HeaderMap, HeaderValue, Uri, header, request, uri::Authority};
 
 use crate::{Config, refusal::Refusal};
 
+/// The header by which our own page shows that it is no form and no link of another.
+const OWN_PAGE: &str = "x-switchboard";
+
 /// The names that are ours.
 pub(super) struct Hosts {
     address: SocketAddr,
     names: Vec<String>,
     origins: Vec<String>,
+    /// Where clients reach us through a proxy.
+    public: Option<String>,
 }
 
 impl Hosts {
     pub(super) fn new(config: &Config, address: SocketAddr) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_lowercase()).collect();
-        Self { address, names: lower(&config.hosts), origins: lower(&config.origins) }
+        let public = config.public_url.as_deref();
+        let public = public.map(|url| url.trim_end_matches('/').to_lowercase());
+        Self { address, names: lower(&config.hosts), origins: lower(&config.origins), public }
     }
 
     pub(super) fn check(&self, request: &request::Parts) -> Result<(), Refusal> {
@@ -29,7 +36,7 @@ impl Hosts {
         }
         let Some(origin) = request.headers.get(header::ORIGIN) else { return Ok(()) };
         let origin = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
-        if self.origins.contains(&origin) || is_origin_of(&origin, &host) {
+        if self.origins.contains(&origin) || self.is_own_origin(&origin, &host) {
             return Ok(());
         }
         let text =
@@ -37,11 +44,40 @@ impl Hosts {
         Err(Refusal::Forbidden(text))
     }
 
+    /// Whether the request comes from a page of our own, as one that bears a cookie must. What changes something also
+    /// has a header that no form and no link can send.
+    pub(super) fn check_own_page(&self, request: &request::Parts) -> Result<(), Refusal> {
+        let headers = &request.headers;
+        let host = host(headers, &request.uri)?;
+        let origin = headers.get(header::ORIGIN);
+        let origin = origin.map(|origin| String::from_utf8_lossy(origin.as_bytes()).to_lowercase());
+        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        let is_own = origin.as_ref().is_none_or(|origin| self.is_own_origin(origin, &host))
+            && site.is_none_or(|site| matches!(site, b"same-origin" | b"none"));
+        if !is_own {
+            let text = "a session counts only for the console's own page; others send a token";
+            return Err(Refusal::Forbidden(text.to_owned()));
+        }
+        let is_said = headers.get(OWN_PAGE).is_some_and(|said| said == "console");
+        let is_known = origin.is_some() || site == Some(b"same-origin");
+        let is_meant = request.method.is_safe() || is_said && is_known;
+        if !is_meant {
+            let text = "with a session, what changes something needs the headers `X-Switchboard: console` and `Origin`";
+            return Err(Refusal::Forbidden(text.to_owned()));
+        }
+        Ok(())
+    }
+
     /// The origin of a page elsewhere that the settings let in.
     pub(super) fn foreign_page<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
         let origin = headers.get(header::ORIGIN)?;
         let text = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
         self.origins.contains(&text).then_some(origin)
+    }
+
+    /// Whether a page of this origin came from us, straight or through the proxy that the settings name.
+    fn is_own_origin(&self, origin: &str, host: &Authority) -> bool {
+        is_origin_of(origin, host) || self.public.as_deref() == Some(origin)
     }
 
     /// Whether a client that speaks to us may have meant this name.
@@ -91,6 +127,7 @@ mod tests {
         let config = Config {
             hosts: vec!["box.lan".to_owned()],
             origins: vec!["https://app.example".to_owned()],
+            public_url: Some("https://tools.example/".to_owned()),
             ..Config::default()
         };
         let hosts = Hosts::new(&config, listen.parse().unwrap());
@@ -118,7 +155,7 @@ mod tests {
         assert_eq!(check(local, "bad host", None), Some(400));
 
         let own = "localhost:7300";
-        for origin in ["http://localhost:7300", "https://app.example"] {
+        for origin in ["http://localhost:7300", "https://app.example", "https://tools.example"] {
             assert_eq!(check(local, own, Some(origin)), None, "{origin}");
         }
         for origin in ["null", "https://evil.example", "http://localhost:9999", "file://", ""] {

@@ -2,9 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
+mod artifacts;
 mod chat;
 mod calls;
+mod console;
 mod events;
+mod figures;
+mod forms;
 mod issuer;
 mod jwt;
 mod life;
@@ -13,6 +17,8 @@ mod log;
 mod pages;
 mod openapi;
 mod rest;
+mod servers;
+mod session;
 mod tls;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -25,8 +31,12 @@ use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
     access::{NewToken, Tokens},
 };
+use switchboard_mcp::client::Servers;
 use switchboard_mcp::server as mcp;
-use switchboard_runtime::{MemoryRecorder, PolicyConfig, Recorder, RulePolicy, ToolExecutor};
+use switchboard_runtime::{
+    ArtifactStore, MemoryArtifacts, MemoryRecorder, PolicyConfig, Recorder, RulePolicy,
+    ToolExecutor,
+};
 use switchboard_testkit::{Fake, Parrot, Witness};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -42,6 +52,7 @@ struct House {
     parrot: Parrot,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
+    servers: Option<Arc<Servers>>,
     _folder: TempDir,
 }
 
@@ -64,7 +75,21 @@ impl House {
         Self::built(config, agent, false).await
     }
 
+    /// A gateway with a server behind it.
+    async fn with_server(config: Config, server: &str) -> Self {
+        Self::put_together(config, switchboard_agent::Config::default(), true, Some(server)).await
+    }
+
     async fn built(config: Config, agent: switchboard_agent::Config, records: bool) -> Self {
+        Self::put_together(config, agent, records, None).await
+    }
+
+    async fn put_together(
+        config: Config,
+        agent: switchboard_agent::Config,
+        records: bool,
+        server: Option<&str>,
+    ) -> Self {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -77,8 +102,13 @@ impl House {
         let feed = Arc::new(Feed::new(recorder, Arc::new(Metrics::default())));
         let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
         let rules = RulePolicy::new(rules).unwrap();
+        let artifacts: Arc<dyn ArtifactStore> = match &store {
+            Some(store) => Arc::new(store.clone()),
+            None => Arc::new(MemoryArtifacts::default()),
+        };
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
+            .artifacts(artifacts)
             .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
         let witness = Witness::default();
@@ -87,7 +117,8 @@ impl House {
         }
         let access = Access::new(&config, address, tokens.clone()).unwrap();
         let stop = CancellationToken::new();
-        let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
+        let servers = server.map(|script| servers::started(&executor, script));
+        let mcp = mcp::Server::new(executor.clone(), servers.clone(), mcp::Config::default());
         let parrot = Parrot::default();
         let models = models(&parrot, agent);
         let parts = Parts { executor: executor.clone(), mcp, feed, store, access, models, config };
@@ -97,7 +128,7 @@ impl House {
         let client = Client::builder().no_proxy().build().unwrap();
         let running = Some(running);
         let _folder = folder;
-        Self { address, client, executor, tokens, witness, parrot, stop, running, _folder }
+        Self { address, client, executor, tokens, witness, parrot, stop, running, servers, _folder }
     }
 
     fn url(&self, path: &str) -> String {
