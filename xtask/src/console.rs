@@ -1,7 +1,7 @@
 //! Checks the console's page, and takes its pictures anew.
 //!
 //! What ships is what is in `crates/gateway/console`, as it was written; so types, lints and weight are all that can be
-//! checked without a browser. The pictures are taken by the browser tests of `switchboard-app`.
+//! checked without a browser. The pictures are taken by the browser tests of `app`.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<()> {
     let (parts, pictures) = (parts::install()?, shell::root().join(PICTURES));
     fs::create_dir_all(&pictures)
         .with_context(|| format!("failed to create `{}`", pictures.display()))?;
-    let tests = ["test", "-p", "switchboard-app", "--features", "real-parts", "--test", "real"];
+    let tests = ["test", "-p", "switchboard", "--features", "real-parts", "--test", "real"];
     Run::cargo(tests)
         .arguments(["--", "console::pictures"])
         .environment(test::PARTS_VARIABLE, text(&parts)?)

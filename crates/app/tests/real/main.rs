@@ -1,5 +1,5 @@
 //! The binary with a real model behind it, with real MCP clients before it, and with those who watch it: an OpenTelemetry
-//! collector, Prometheus.
+//! collector, Prometheus, a browser.
 //!
 //! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
 
@@ -8,6 +8,7 @@
 mod rotel;
 mod serving;
 mod clients;
+mod console;
 mod prometheus;
 mod small_model;
 mod traces;
