@@ -152,6 +152,7 @@ impl Run<'_> {
             outcome: result.map_or(ErrorKind::Cancelled.code(), ToolResult::outcome_code),
             content: reply.content.clone(),
             elapsed: result.map_or(Duration::ZERO, |result| result.elapsed),
+            call_id: result.map(|result| result.call_id),
         });
         reply
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 use switchboard_models::Usage;
-use switchboard_toolcall::ProgressUpdate;
+use switchboard_toolcall::{CallId, ProgressUpdate};
 
 /// Who watches. Must not block: it is called in the middle of things.
 pub type Events = Arc<dyn Fn(Event) + Send + Sync>;
@@ -58,6 +58,8 @@ pub enum Event {
         content: String,
         /// How long it took.
         elapsed: Duration,
+        /// The id of the execution, by which records know it; none where there was none.
+        call_id: Option<CallId>,
     },
     /// A turn of the model is complete (ML-7).
     Turn {

@@ -306,6 +306,10 @@ pub(crate) struct NewToken {
     #[arg(long, value_name = "N")]
     pub(crate) concurrent: Option<usize>,
 
+    /// It may also start, stop and reconnect servers, and read what they write to stderr
+    #[arg(long)]
+    pub(crate) admin: bool,
+
     /// Print {token, name}
     #[arg(long)]
     pub(crate) json: bool,

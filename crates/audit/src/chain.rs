@@ -86,6 +86,14 @@ impl<'a> Sealed<'a> {
     }
 }
 
+/// How long the end of a line is that carries its hash, the newline included.
+pub(crate) const END: u64 = (BEFORE.len() + 64 + AFTER.len() + 1) as u64;
+
+/// The hash that ends in front of a line that is read from its own beginning on; none where that is the first line.
+pub(crate) fn before(text: &[u8]) -> Option<Hash> {
+    Sealed::parse(text.strip_suffix(b"\n")?).map(|sealed| sealed.hash)
+}
+
 /// The hex digits of a digest.
 pub(crate) fn hex(digest: [u8; 32]) -> [u8; 64] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";

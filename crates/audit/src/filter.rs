@@ -15,6 +15,8 @@ use crate::{error::Error, line::microseconds};
 pub struct Filter {
     /// A glob of the tool's name.
     pub tool: Option<String>,
+    /// Only tools of these very names.
+    pub tools: Option<Vec<String>>,
     /// The server that the tool belongs to.
     pub server: Option<String>,
     /// Who asked.
@@ -59,6 +61,10 @@ impl Filter {
         let mut clause = Clause { conditions: "1".to_owned(), values: Vec::new() };
         if let Some(glob) = &self.tool {
             let names = matching(connection, glob)?;
+            clause.and("tool IN (SELECT value FROM json_each(??))", names);
+        }
+        if let Some(names) = &self.tools {
+            let names = serde_json::json!(names).to_string();
             clause.and("tool IN (SELECT value FROM json_each(??))", names);
         }
         let texts = [
@@ -120,7 +126,7 @@ fn matching(connection: &Connection, glob: &str) -> Result<String, Error> {
 }
 
 /// Every tool that has a record, found by hopping from name to name.
-fn tools(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+pub(crate) fn tools(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut rows = connection.prepare_cached(
         "WITH RECURSIVE names (name) AS (
              SELECT min(tool) FROM calls

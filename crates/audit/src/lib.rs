@@ -47,7 +47,7 @@ pub use config::Config;
 pub use error::Error;
 pub use filter::Filter;
 pub use moment::Moment;
-pub use reader::{Activity, Follow, Reader, ToolStats};
+pub use reader::{Activity, By, Figure, Figures, Follow, Reader, ToolStats, Window};
 pub use record::{Detail, Outcome, Record};
 pub use retention::gc;
 pub use store::Store;

@@ -3,6 +3,7 @@
 mod detail;
 mod prefix;
 mod stats;
+mod figures;
 mod activity;
 mod follow;
 
@@ -18,7 +19,7 @@ use tracing::warn;
 use crate::{
     artifacts::Artifacts,
     error::Error,
-    filter::Filter,
+    filter::{self, Filter},
     index::Index,
     journal,
     layout::Layout,
@@ -28,6 +29,7 @@ use crate::{
 };
 
 pub use activity::Activity;
+pub use figures::{By, Figure, Figures, Window};
 pub use follow::Follow;
 pub use stats::ToolStats;
 
@@ -92,6 +94,31 @@ impl Reader {
             rows.query_row(params_from_iter(&clause.values), |row| row.get(0))
         };
         count().map_err(index.tried("read"))
+    }
+
+    /// The names of all tools that have a record.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn tools(&mut self) -> Result<Vec<String>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
+        filter::tools(&index.connection).map_err(index.tried("read"))
+    }
+
+    /// The names of the tools whose calls an artifact belongs to.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn tools_of_artifact(&mut self, id: &str) -> Result<Vec<String>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
+        let find = || {
+            let mut rows = index.connection.prepare_cached(
+                "SELECT DISTINCT tool FROM artifacts JOIN calls ON calls.id = artifacts.call WHERE artifact = ?1",
+            )?;
+            rows.query_map([id.to_ascii_lowercase()], |row| row.get(0))?
+                .collect::<Result<Vec<String>, _>>()
+        };
+        find().map_err(index.tried("read"))
     }
 
     /// The records with their arguments, where those are so long that only the journal has them.

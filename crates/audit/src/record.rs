@@ -106,11 +106,17 @@ pub struct Detail {
 pub struct Place {
     /// The segment's number.
     pub segment: u64,
+    /// The line's number, from 1, where it was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// Where the line begins, in bytes.
     pub offset: u64,
     /// The hash it carries.
     #[serde(serialize_with = "hash_text")]
     pub hash: Hash,
+    /// The hash of the line before, which it follows.
+    #[serde(serialize_with = "hash_text")]
+    pub previous: Hash,
 }
 
 fn hash_text<S: Serializer>(hash: &Hash, serializer: S) -> Result<S::Ok, S::Error> {

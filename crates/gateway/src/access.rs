@@ -4,6 +4,7 @@ pub mod tokens;
 mod jwt;
 mod hosts;
 mod rate;
+mod sessions;
 
 use std::sync::Arc;
 
@@ -20,9 +21,11 @@ use crate::{
 };
 use hosts::Hosts;
 use jwt::Jwt;
+use sessions::{Sessions, Whose};
 
 pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};
 pub use rate::{Rate, Share};
+pub(crate) use sessions::Opened;
 pub use tokens::{NewToken, Token, Tokens, TokensError};
 
 /// Decides about requests.
@@ -31,6 +34,7 @@ pub struct Access {
     jwt: Option<Jwt>,
     demands_token: bool,
     hosts: Hosts,
+    sessions: Sessions,
     tls: Option<Tls>,
     /// Where clients reach us, where that cannot be seen from a request.
     public_url: Option<String>,
@@ -45,6 +49,8 @@ pub struct Caller {
     pub tools: Option<Arc<Globs>>,
     /// What the issuer of the caller's JWT says of it; a JSON object.
     pub claims: Option<Arc<Value>>,
+    /// Whether the token may start and stop servers.
+    pub is_admin: bool,
     /// The same for the MCP server.
     mcp: mcp::server::Caller,
 }
@@ -66,7 +72,12 @@ impl Caller {
             may_see
         });
         let mcp = mcp::server::Caller { name: name.clone(), may_see, claims: claims.clone() };
-        Self { name, tools, claims, mcp }
+        Self { name, tools, claims, is_admin: false, mcp }
+    }
+
+    /// Whether the caller may start and stop servers: nobody in particular may, where no token is demanded.
+    pub fn may_administer(&self) -> bool {
+        self.is_admin || self.name.is_none()
     }
 
     /// The caller as the MCP server knows it.
@@ -145,6 +156,7 @@ impl Access {
             jwt,
             demands_token: !is_local || config.require_token,
             hosts: Hosts::new(config, address),
+            sessions: Sessions::new(address.port()),
             tls,
             public_url: config.public_url.as_deref().map(public_url).transpose()?,
         })
@@ -165,6 +177,22 @@ impl Access {
                 }
                 _ => self.admit_token(secret),
             },
+            None => self.admit_page(request),
+        }
+    }
+
+    /// Lets in who bears no token: our own page after a sign-in, or anybody where no token is demanded.
+    fn admit_page(&self, request: &request::Parts) -> Result<Admitted, Refusal> {
+        let whose = match self.sessions.find(&request.headers) {
+            Some(whose) => {
+                self.hosts.check_own_page(request)?;
+                Some(whose)
+            }
+            None => None,
+        };
+        match whose {
+            Some(Whose::Jwt(caller)) => Ok(Admitted { caller, share: Share::default() }),
+            Some(Whose::Token(hash)) => self.admit_known(self.tokens.find_hash(&hash)),
             None if self.demands_token => Err(Refusal::Unauthorized(
                 "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
             )),
@@ -172,13 +200,56 @@ impl Access {
         }
     }
 
+    /// Opens a session for our own page, which then needs no token.
+    ///
+    /// # Errors
+    /// The request does not come from our page, or the token is no good.
+    pub(crate) async fn sign_in(
+        &self,
+        request: &request::Parts,
+        secret: &str,
+    ) -> Result<Opened, Refusal> {
+        self.hosts.check_own_page(request)?;
+        let whose = match &self.jwt {
+            _ if self.takes_any_key() => return Ok(Opened::default()),
+            Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
+                Whose::Jwt(jwt.caller(secret).await?)
+            }
+            _ => {
+                self.admit_token(secret)?;
+                Whose::Token(tokens::hash(secret))
+            }
+        };
+        let is_secure = self.base_url(request)?.starts_with("https://");
+        self.sessions.open(whose, is_secure)
+    }
+
+    /// Ends the session of the request, where it has one, and returns the cookie that takes it from the browser.
+    ///
+    /// # Errors
+    /// The request does not come from our page.
+    pub(crate) fn sign_out(&self, request: &request::Parts) -> Result<HeaderValue, Refusal> {
+        self.hosts.check_own_page(request)?;
+        let is_secure = self.base_url(request)?.starts_with("https://");
+        Ok(self.sessions.close(&request.headers, is_secure))
+    }
+
+    /// Whether nothing can be had without a token.
+    pub(crate) fn demands_token(&self) -> bool {
+        self.demands_token
+    }
+
     fn takes_any_key(&self) -> bool {
         !self.demands_token && self.jwt.is_none() && self.tokens.is_empty()
     }
 
     fn admit_token(&self, secret: &str) -> Result<Admitted, Refusal> {
+        self.admit_known(self.tokens.find(secret))
+    }
+
+    fn admit_known(&self, token: Option<Arc<Token>>) -> Result<Admitted, Refusal> {
         let unknown = || Refusal::InvalidToken("the token is not known".to_owned());
-        let token = self.tokens.find(secret).ok_or_else(unknown)?;
+        let token = token.ok_or_else(unknown)?;
         Ok(Admitted { caller: token.caller(), share: token.take_share()? })
     }
 

@@ -39,16 +39,37 @@ pub(crate) async fn admit(
     let logged = parts.config.access_log.then(|| caller.clone());
     head.extensions.insert(caller);
     let (body, late) = bounded(body, &parts.config);
-    let mut response = next.run(Request::from_parts(head, body)).await;
-    if late.is_some_and(|late| late.is_late()) {
-        let limit = parts.config.body_timeout.0.as_secs_f64();
-        let text = format!("the body of the request did not come within {limit}s");
-        response = Refusal::TooSlow(text).into_response();
-    }
+    let response = next.run(Request::from_parts(head, body)).await;
+    let mut response = in_time(response, late, &parts.config);
     if let Some(caller) = logged {
         response.extensions_mut().insert(caller);
     }
     held(response, share)
+}
+
+/// As [`admit`], for what everybody may have who comes under our name and from no foreign page.
+pub(crate) async fn look(
+    State(parts): State<Arc<Parts>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (head, body) = request.into_parts();
+    if let Err(refusal) = parts.access.check_source(&head) {
+        return refusal.into_response();
+    }
+    let (body, late) = bounded(body, &parts.config);
+    let response = next.run(Request::from_parts(head, body)).await;
+    in_time(response, late, &parts.config)
+}
+
+/// The response, unless the body of the request came too late for one.
+fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response {
+    if !late.is_some_and(|late| late.is_late()) {
+        return response;
+    }
+    let limit = config.body_timeout.0.as_secs_f64();
+    let text = format!("the body of the request did not come within {limit}s");
+    Refusal::TooSlow(text).into_response()
 }
 
 /// As [`admit`], for the MCP server, which bounds the size of bodies by itself.

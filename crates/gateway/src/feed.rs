@@ -1,44 +1,54 @@
 //! What happens, as it happens: every call's beginning and end, for those who watch, and counted.
 
+mod memory;
+mod wording;
+
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json, value::RawValue};
+use serde::Serialize;
 use switchboard_runtime::{
-    CallEnd, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Tracer, redact,
+    CallEnd, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Tracer,
 };
-use switchboard_toolcall::{BoxError, BoxFuture, ErrorKind, ToolResult};
-use tokio::sync::broadcast;
+use switchboard_toolcall::{BoxError, BoxFuture};
 
 use crate::Metrics;
+use memory::Memory;
+use wording::{Begun, Ended};
 
-/// How far those who watch may fall behind before they miss something.
-const BEHIND: usize = 4096;
+pub(crate) use memory::Watching;
 
 /// A recorder that tells those who watch, and leaves the recording to another.
 pub struct Feed {
     recorder: Arc<dyn Recorder>,
     metrics: Arc<Metrics>,
-    events: broadcast::Sender<Arc<Event>>,
+    memory: Memory,
 }
 
-/// The beginning or the end of a call.
+/// Something that happened to a call.
 #[derive(Debug)]
 pub struct Event {
     /// The tool's name, as it was asked for.
     pub tool: Arc<str>,
     /// The whole event as JSON.
     pub json: String,
+    /// Its place among all events since the start.
+    pub number: u64,
 }
 
 impl Feed {
     /// Tells of the calls that `recorder` records.
     pub fn new(recorder: Arc<dyn Recorder>, metrics: Arc<Metrics>) -> Self {
-        Self { recorder, metrics, events: broadcast::Sender::new(BEHIND) }
+        Self { recorder, metrics, memory: Memory::default() }
     }
 
-    /// What happens from now on.
-    pub fn watch(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.events.subscribe()
+    /// What happens from now on; before that, what happened since the event that `last` names.
+    pub(crate) fn watch(&self, last: Option<&str>) -> Watching {
+        self.memory.watch(last)
+    }
+
+    /// The name of an event, by which a watcher who comes back says what it saw last.
+    pub(crate) fn name(&self, event: &Event) -> String {
+        self.memory.name(event)
     }
 
     /// The counts.
@@ -46,24 +56,24 @@ impl Feed {
         &self.metrics
     }
 
+    /// Tells those who watch; where nobody does, the event is not even made.
+    pub fn tell<T: Serialize>(&self, tool: &Arc<str>, event: impl FnOnce() -> T) {
+        if self.memory.is_wanted() {
+            let json = serde_json::to_string(&event()).unwrap_or_default();
+            self.memory.add(tool.clone(), json);
+        }
+    }
+
     /// Counts a record that could not be opened.
     fn counted(&self, opened: Result<(), BoxError>) -> Result<(), BoxError> {
         opened.inspect_err(|_| self.metrics.was_not_recorded())
-    }
-
-    fn tell(&self, tool: &Arc<str>, event: impl FnOnce() -> Value) {
-        if self.events.receiver_count() > 0 {
-            let event = Event { tool: tool.clone(), json: event().to_string() };
-            // Nobody may be left; then nobody minds.
-            let _ = self.events.send(Arc::new(event));
-        }
     }
 }
 
 impl Recorder for Feed {
     fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
         self.metrics.began();
-        self.tell(&start.tool, || Value::Object(head("call_started", &start)));
+        self.tell(&start.tool, || Begun::new(&start));
         match self.recorder.open(start) {
             Opening::Now(opened) => Opening::Now(self.counted(opened)),
             Opening::Later(opened) => {
@@ -75,7 +85,7 @@ impl Recorder for Feed {
     fn close(&self, end: CallEnd<'_>) {
         self.metrics.ended(&end);
         self.recorder.close(end);
-        self.tell(&end.start.tool, || ended(&end));
+        self.tell(&end.start.tool, || Ended::new(&end));
     }
 
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
@@ -93,44 +103,6 @@ impl Recorder for Feed {
     fn tracer(&self) -> Option<&dyn Tracer> {
         self.recorder.tracer()
     }
-}
-
-fn head(kind: &str, start: &CallStart) -> Map<String, Value> {
-    let arguments = RawValue::from_string(start.arguments.clone());
-    let arguments = arguments.ok().and_then(|raw| serde_json::to_value(raw).ok());
-    let mut event = Map::new();
-    event.insert("type".to_owned(), kind.into());
-    event.insert("id".to_owned(), start.id.to_string().into());
-    event.insert("tool".to_owned(), (*start.tool).into());
-    event.insert("arguments".to_owned(), arguments.unwrap_or_default());
-    event.insert("started".to_owned(), timestamp(start.started).into());
-    if let Some(caller) = &start.caller {
-        event.insert("caller".to_owned(), (**caller).into());
-    }
-    if let Some(conversation) = &start.conversation {
-        event.insert("conversation".to_owned(), (**conversation).into());
-    }
-    event
-}
-
-fn ended(end: &CallEnd<'_>) -> Value {
-    let mut event = head("call_ended", end.start);
-    let stages = end.stages;
-    let ms = |stage: std::time::Duration| stage.as_nanos() as f64 / 1e6;
-    event.insert("server".to_owned(), end.server.map(|server| (**server).to_owned()).into());
-    event.insert("outcome".to_owned(), end.error_kind.map_or("ok", ErrorKind::code).into());
-    event.insert("error_kind".to_owned(), end.error_kind.map(ErrorKind::code).into());
-    event.insert("duration_ms".to_owned(), ms(end.duration).into());
-    let stages = json!({
-        "open": ms(stages.open), "lookup": ms(stages.lookup), "check": ms(stages.check),
-        "wait": ms(stages.wait), "run": ms(stages.run), "shape": ms(stages.shape),
-    });
-    event.insert("stages".to_owned(), stages);
-    if let Some(text) = end.result.map(ToolResult::text) {
-        let shown: String = redact::text(&text).chars().take(500).collect();
-        event.insert("result".to_owned(), shown.into());
-    }
-    Value::Object(event)
 }
 
 /// The time as records write it.

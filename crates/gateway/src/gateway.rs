@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Access, Config, Feed, Models, access_log::Line, admission, cors::Page, listen, metadata,
-    openai, rest,
+    Access, Config, Feed, Models, access_log::Line, admission, console, cors::Page, listen,
+    metadata, openai, rest,
 };
 
 /// What a gateway is made of.
@@ -46,7 +46,9 @@ impl Gateway {
         let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
         let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
         let guarded = rest::routes().route_layer(admit).merge(chat);
-        let open = rest::open_routes().merge(metadata::routes());
+        let own = middleware::from_fn_with_state(parts.clone(), admission::look);
+        let page = console::routes().merge(rest::session_routes()).route_layer(own);
+        let open = rest::open_routes().merge(metadata::routes()).merge(page);
         let router = guarded.merge(open).fallback(rest::nothing_here);
         Self { router: router.with_state(parts.clone()), parts }
     }

@@ -16,8 +16,10 @@ pub mod feed;
 pub mod metrics;
 pub mod rules;
 mod rest;
+mod console;
 pub mod openai;
 mod refusal;
+mod sse;
 
 pub use access::{Access, Caller};
 pub use config::Config;

@@ -10,6 +10,7 @@ mod models;
 mod transcripts;
 mod chat;
 mod stream;
+mod calls;
 
 use std::sync::Arc;
 

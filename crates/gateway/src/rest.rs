@@ -1,9 +1,13 @@
 //! REST (SPEC §13): tools, calls, live events, metrics, health.
 
+mod artifacts;
 mod call;
 mod calls;
 mod events;
 mod openapi;
+mod servers;
+mod session;
+mod stats;
 mod tools;
 
 use std::sync::Arc;
@@ -28,11 +32,26 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/tools", get(tools::list))
         .route("/api/tools/{name}", get(tools::show))
         .route("/api/tools/{name}/call", post(call::call))
+        .route("/api/tools/{name}/validate", post(tools::validate))
+        .route("/api/servers", get(servers::list))
+        .route("/api/servers/{name}", get(servers::show))
+        .route("/api/servers/{name}/stderr", get(servers::follow))
+        .route("/api/servers/{name}/reconnect", post(servers::reconnect))
+        .route("/api/servers/{name}/stop", post(servers::stop))
+        .route("/api/servers/{name}/start", post(servers::start))
+        .route("/api/stats", get(stats::show))
+        .route("/api/artifacts/{id}", get(artifacts::show))
         .route("/api/calls", get(calls::list))
         .route("/api/calls/{id}", get(calls::show))
         .route("/api/events", get(events::stream))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi::document))
+}
+
+/// How the console signs in, which must be open to those who have not yet.
+pub(crate) fn session_routes() -> Router<Arc<Parts>> {
+    let session = get(session::show).post(session::sign_in).delete(session::sign_out);
+    Router::new().route("/api/session", session)
 }
 
 /// What a load balancer asks.

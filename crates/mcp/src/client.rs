@@ -7,7 +7,9 @@
 pub mod config;
 pub mod servers;
 pub mod server;
+mod wish;
 pub mod supervise;
+pub mod stderr_log;
 pub mod copies;
 pub mod attempt;
 pub mod given_up;
@@ -30,4 +32,5 @@ pub use inbox::{Answers, NoAnswers};
 pub use server::{Server, State, Surroundings};
 pub use servers::{ConfigError, Servers};
 pub use session::Session;
+pub use stderr_log::{StderrLine, StderrLog};
 pub use tool::RemoteTool;

@@ -96,6 +96,11 @@ impl Server {
         self.inner.sessions.count()
     }
 
+    /// The upstream servers.
+    pub fn upstreams(&self) -> Option<&Arc<Servers>> {
+        self.inner.catalog.upstreams()
+    }
+
     /// Ends all sessions; their streams end, and what they asked for is cancelled.
     pub fn close(&self) {
         for session in self.inner.sessions.take_all() {

@@ -12,7 +12,7 @@ use crate::{
     config::Config,
     registry::{Registry, Server},
     rename,
-    validate::{self, Check, SchemaError},
+    validate::{self, Check, Invalid, SchemaError},
 };
 
 /// Holds local and server tools alike, in the order of the config.
@@ -52,6 +52,13 @@ impl RegisteredTool {
     pub fn accepts(&self, args: &Map<String, Value>) -> bool {
         let args = rename::for_server(self.spec(), args.clone());
         self.check.accepts(&Value::Object(args))
+    }
+
+    /// What a call with these arguments would be told before anything runs, argument names fixed as a call fixes them;
+    /// none where they fit.
+    pub fn judge(&self, args: Map<String, Value>) -> Option<Invalid> {
+        let args = rename::for_server(self.spec(), args);
+        validate::judge(self, &Value::Object(args))
     }
 
     /// What a call must bring, as errors say it; none where nothing is required.

@@ -11,8 +11,9 @@ use serde_json::{Map, Value};
 use switchboard_toolcall::{Strictness, ToolError, numbers::whole_numbers};
 
 use crate::tools::RegisteredTool;
+use messages::Problems;
 pub(crate) use messages::required;
-pub use messages::type_name;
+pub use messages::{Problem, type_name};
 
 /// How often a pattern may turn back before it counts as hostile; honest ones stay far below.
 const BACKTRACK_LIMIT: usize = 10_000;
@@ -109,21 +110,39 @@ pub(crate) fn args(
     args: Map<String, Value>,
 ) -> Result<Value, ToolError> {
     let args = Value::Object(args);
-    if tool.check.accepts(&args) {
-        return Ok(args);
+    match judge(tool, &args) {
+        None => Ok(args),
+        Some(Invalid { error, .. }) => Err(error),
     }
-    let problem = match &tool.check.validator {
-        Some(validator) if !cost::too_deep(&args, tool.check.branching) => {
-            let seen = if tool.check.draft_4 { whole_numbers(&args) } else { args };
-            messages::problems(validator.iter_errors(&seen))
+}
+
+/// Arguments that do not fit.
+#[derive(Debug)]
+pub struct Invalid {
+    /// What is wrong, one by one.
+    pub problems: Vec<Problem>,
+    /// What a call with these arguments is told.
+    pub error: ToolError,
+}
+
+/// What is wrong with the arguments; none where they fit.
+pub(crate) fn judge(tool: &RegisteredTool, args: &Value) -> Option<Invalid> {
+    if tool.check.accepts(args) {
+        return None;
+    }
+    let problems = match &tool.check.validator {
+        Some(validator) if !cost::too_deep(args, tool.check.branching) => {
+            let whole = tool.check.draft_4.then(|| whole_numbers(args));
+            Problems::of(validator.iter_errors(whole.as_ref().unwrap_or(args)))
         }
-        _ => "the arguments are nested too deeply for this tool's schema".to_owned(),
+        _ => Problems::whole("the arguments are nested too deeply for this tool's schema"),
     };
-    let error = ToolError::invalid(problem);
-    Err(match required(&tool.spec().parameters) {
+    let error = ToolError::invalid(problems.text());
+    let error = match required(&tool.spec().parameters) {
         Some(required) => error.with_hint(required),
         None => error,
-    })
+    };
+    Some(Invalid { problems: problems.list(), error })
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ impl Status {
                     call.progress = format!("{done} {said}").trim().to_owned();
                 }
             }
-            Event::CallFinished { id, name, outcome, content, elapsed } => {
+            Event::CallFinished { id, name, outcome, content, elapsed, .. } => {
                 let call = self.running.iter().position(|call| call.id == id);
                 let arguments = call.map(|call| self.running.remove(call).arguments);
                 let arguments = arguments.unwrap_or_default();

@@ -36,6 +36,7 @@ impl Filter {
         ];
         let kind = record.outcome.error_kind();
         texts.iter().all(|(wanted, is)| wanted.is_none() || wanted == is)
+            && self.tools.as_ref().is_none_or(|tools| tools.contains(&record.tool))
             && (!self.failed || kind.is_some())
             && (!self.unknown || record.outcome.code() == "outcome_unknown")
             && self.slower_than.is_none_or(|limit| {

@@ -249,8 +249,9 @@ fn mark_unknown(change: &Transaction<'_>, id: CallId) -> rusqlite::Result<()> {
 
 fn name_artifacts(change: &Transaction<'_>, end: &End<'_>, segment: u64) -> rusqlite::Result<()> {
     for artifact in &end.artifacts {
-        let mut row = change.prepare_cached("INSERT OR IGNORE INTO artifacts VALUES (?1, ?2)")?;
-        row.execute(params![artifact.id, segment])?;
+        let mut row =
+            change.prepare_cached("INSERT OR IGNORE INTO artifacts VALUES (?1, ?2, ?3)")?;
+        row.execute(params![artifact.id, segment, end.id.to_string()])?;
     }
     Ok(())
 }

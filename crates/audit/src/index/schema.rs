@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 /// The version of the tables below, kept in `user_version`.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments`
 /// where they are so long that only the journal has them.
@@ -37,12 +37,14 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
     CREATE INDEX calls_by_time ON calls (tick);
     CREATE INDEX calls_by_tool ON calls (tool, tick);
+    CREATE INDEX calls_by_conversation ON calls (conversation, tick) WHERE conversation IS NOT NULL;
     CREATE INDEX calls_not_ok ON calls (tick) WHERE outcome IS NOT 'ok';
     CREATE INDEX calls_slow ON calls (tick) WHERE duration > 100000000;
     CREATE TABLE artifacts (
         artifact TEXT NOT NULL,
         segment INTEGER NOT NULL,
-        PRIMARY KEY (artifact, segment)
+        call TEXT NOT NULL,
+        PRIMARY KEY (artifact, segment, call)
     ) WITHOUT ROWID;
     CREATE VIEW records AS SELECT
         id, strftime('%Y-%m-%dT%H:%M:%fZ', started / 1e6, 'unixepoch') AS started, tool, server, caller,

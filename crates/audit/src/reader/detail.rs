@@ -2,7 +2,8 @@
 
 use std::{
     fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
+    path::Path,
     time::Duration,
 };
 
@@ -12,7 +13,7 @@ use switchboard_toolcall::CallId;
 
 use super::{COLUMNS, Found, Reader, record};
 use crate::{
-    chain::Sealed,
+    chain::{self, Hash, Sealed},
     error::Error,
     index::Index,
     layout::Layout,
@@ -49,6 +50,19 @@ impl Reader {
             self.fill(&mut detail, &text)?;
         }
         Ok(Some(detail))
+    }
+
+    /// Counts which lines of their files the call's are, which takes reading those up to there.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn count_lines(&self, detail: &mut Detail) -> Result<(), Error> {
+        for place in &mut detail.lines {
+            let path = self.layout.segment(place.segment);
+            let line = number(&path, place.offset).map_err(Error::file("read", &path))?;
+            place.line = Some(line);
+        }
+        Ok(())
     }
 
     fn fill(&self, detail: &mut Detail, text: &[u8]) -> Result<(), Error> {
@@ -99,24 +113,43 @@ fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found
     find().map_err(index.tried("read"))
 }
 
+/// The text of a line, and its place.
 pub(super) fn line(
     layout: &Layout,
     (segment, offset, length): Found,
 ) -> Result<(Vec<u8>, Place), Error> {
     let path = layout.segment(segment);
+    // With the hash that the line before it ends with.
+    let begin = offset.saturating_sub(chain::END);
     let read = || {
         let mut file = File::open(&path)?;
-        file.seek(SeekFrom::Start(offset))?;
+        file.seek(SeekFrom::Start(begin))?;
         let mut text = Vec::new();
-        file.take(length).read_to_end(&mut text)?;
+        file.take(offset - begin + length).read_to_end(&mut text)?;
         Ok::<_, io::Error>(text)
     };
-    let text = read().map_err(Error::file("read", &path))?;
-    match Sealed::parse(&text) {
-        Some(sealed) => {
-            let hash = sealed.hash;
-            Ok((text, Place { segment, offset, hash }))
+    let mut text = read().map_err(Error::file("read", &path))?;
+    let own = text.split_off(text.len().min(usize::try_from(offset - begin).unwrap_or(usize::MAX)));
+    match (Sealed::parse(&own), chain::before(&text)) {
+        (Some(sealed), previous) => {
+            let (hash, previous) = (sealed.hash, previous.unwrap_or(Hash::NONE));
+            Ok((own, Place { segment, line: None, offset, hash, previous }))
         }
-        None => Err(Error::damaged(&path, format!("the line at byte {offset} cannot be read"))),
+        _ => Err(Error::damaged(&path, format!("the line at byte {offset} cannot be read"))),
+    }
+}
+
+/// The number of the line that begins at `offset`, from 1.
+fn number(path: &Path, offset: u64) -> io::Result<u64> {
+    let mut text = BufReader::with_capacity(1 << 16, File::open(path)?.take(offset));
+    let mut number = 1;
+    loop {
+        let read = text.fill_buf()?;
+        if read.is_empty() {
+            return Ok(number);
+        }
+        number += read.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let length = read.len();
+        text.consume(length);
     }
 }

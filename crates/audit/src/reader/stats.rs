@@ -1,6 +1,6 @@
 //! Figures per tool.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use rusqlite::params_from_iter;
 use serde::Serialize;
@@ -28,11 +28,11 @@ pub struct ToolStats {
 }
 
 #[derive(Default)]
-struct Sums {
-    calls: u64,
-    failures: u64,
-    bytes: u64,
-    durations: Vec<u64>,
+pub(super) struct Sums {
+    pub(super) calls: u64,
+    pub(super) failures: u64,
+    pub(super) bytes: u64,
+    pub(super) durations: Vec<u64>,
 }
 
 impl Reader {
@@ -72,15 +72,19 @@ impl Reader {
 
 impl Sums {
     fn stats(mut self, tool: String) -> ToolStats {
-        self.durations.sort_unstable();
-        let at = |hundredths: usize| {
-            // The nearest rank: the smallest duration that so many of the calls did not exceed.
-            let rank = (self.durations.len() * hundredths).div_ceil(100).max(1) - 1;
-            let nanoseconds = self.durations.get(rank).copied().unwrap_or(0);
-            Duration::from_nanos(nanoseconds).as_nanos() as f64 / 1e6
-        };
-        let (p50_ms, p95_ms, p99_ms) = (at(50), at(95), at(99));
+        let [p50_ms, p95_ms, p99_ms] = self.percentiles().map(Option::unwrap_or_default);
         let Self { calls, failures, bytes, .. } = self;
         ToolStats { tool, calls, failures, p50_ms, p95_ms, p99_ms, bytes }
+    }
+
+    /// What 50, 95 and 99 of a hundred calls did not exceed, in milliseconds; none where no duration is known.
+    pub(super) fn percentiles(&mut self) -> [Option<f64>; 3] {
+        self.durations.sort_unstable();
+        [50, 95, 99].map(|hundredths| {
+            // The nearest rank: the smallest duration that so many of the calls did not exceed.
+            let rank = (self.durations.len() * hundredths).div_ceil(100).max(1) - 1;
+            let nanoseconds = self.durations.get(rank).copied();
+            nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e6)
+        })
     }
 }

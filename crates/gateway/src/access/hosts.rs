@@ -8,6 +8,9 @@ use http::{HeaderMap, HeaderValue, Uri, header, request, uri::Authority};
 
 use crate::{Config, refusal::Refusal};
 
+/// The header by which our own page shows that it is no form and no link of another.
+const OWN_PAGE: &str = "x-switchboard";
+
 /// The names that are ours.
 pub(super) struct Hosts {
     address: SocketAddr,
@@ -35,6 +38,30 @@ impl Hosts {
         let text =
             format!("pages of `{origin}` may not call this gateway; `[serve] origins` lets them");
         Err(Refusal::Forbidden(text))
+    }
+
+    /// Whether the request comes from a page of our own, as one that bears a cookie must. What changes something also
+    /// has a header that no form and no link can send.
+    pub(super) fn check_own_page(&self, request: &request::Parts) -> Result<(), Refusal> {
+        let headers = &request.headers;
+        let host = host(headers, &request.uri)?;
+        let origin = headers.get(header::ORIGIN);
+        let origin = origin.map(|origin| String::from_utf8_lossy(origin.as_bytes()).to_lowercase());
+        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        let is_own = origin.as_ref().is_none_or(|origin| is_origin_of(origin, &host))
+            && site.is_none_or(|site| matches!(site, b"same-origin" | b"none"));
+        if !is_own {
+            let text = "a session counts only for the console's own page; others send a token";
+            return Err(Refusal::Forbidden(text.to_owned()));
+        }
+        let is_said = headers.get(OWN_PAGE).is_some_and(|said| said == "console");
+        let is_known = origin.is_some() || site == Some(b"same-origin");
+        let is_meant = request.method.is_safe() || is_said && is_known;
+        if !is_meant {
+            let text = "with a session, what changes something needs the headers `X-Switchboard: console` and `Origin`";
+            return Err(Refusal::Forbidden(text.to_owned()));
+        }
+        Ok(())
     }
 
     /// The origin of a page elsewhere that the settings let in.

@@ -62,6 +62,9 @@ pub struct Entry {
     /// How many requests it may have at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<usize>,
+    /// Whether it may start and stop servers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admin: bool,
     /// When it was made.
     pub created: jiff::Timestamp,
 }
@@ -77,6 +80,8 @@ pub struct NewToken {
     pub rate: Option<Rate>,
     /// How many requests it may have at once.
     pub concurrent: Option<usize>,
+    /// Whether it may start and stop servers.
+    pub admin: bool,
 }
 
 /// Why tokens cannot be read or changed.
@@ -154,9 +159,14 @@ impl Tokens {
 
     /// The token with this secret. One that was revoked a second ago is not found any more.
     pub fn find(&self, secret: &str) -> Option<Arc<Token>> {
+        self.find_hash(&hash(secret))
+    }
+
+    /// As [`find`](Self::find), by the hash of the secret.
+    pub(super) fn find_hash(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
         self.look();
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.by_hash.get(&hash(secret)).cloned()
+        known.by_hash.get(hash).cloned()
     }
 
     /// Makes a token and returns its secret, which is kept nowhere.
@@ -185,6 +195,7 @@ impl Tokens {
             tools: new.tools,
             rate: new.rate,
             concurrent: new.concurrent,
+            admin: new.admin,
             created: jiff::Timestamp::now(),
         };
         known(&entry)?;
@@ -240,6 +251,7 @@ impl Tokens {
             let old = old.filter(|old| old.entry.rate == entry.rate);
             let old = old.filter(|old| old.entry.concurrent == entry.concurrent);
             let old = old.filter(|old| old.entry.tools == entry.tools);
+            let old = old.filter(|old| old.entry.admin == entry.admin);
             by_hash.insert(hash, old.unwrap_or_else(|| Arc::new(token)));
         }
         known_now.by_hash = by_hash;
@@ -254,12 +266,13 @@ fn known(entry: &Entry) -> Result<([u8; 32], Token), TokensError> {
     let hash = hash.ok_or_else(|| wrong("its hash is damaged"))?;
     let globs = entry.tools.as_ref().map(|tools| Globs::new(tools)).transpose();
     let globs = globs.map_err(|error| wrong(&error.to_string()))?;
-    let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
+    let mut caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
+    caller.is_admin = entry.admin;
     let quota = Quota::new(entry.rate, entry.concurrent);
     Ok((hash, Token { entry: entry.clone(), caller, quota }))
 }
 
-fn hash(secret: &str) -> [u8; 32] {
+pub(super) fn hash(secret: &str) -> [u8; 32] {
     // The secret has 256 random bits: nobody guesses it, so a slow hash would only cost time.
     Sha256::digest(secret.as_bytes()).into()
 }

@@ -1,7 +1,6 @@
 //! An answer in chunks, while the loop runs.
 
 use std::{
-    convert::Infallible,
     future::ready,
     sync::{
         Arc,
@@ -10,10 +9,7 @@ use std::{
     time::Duration,
 };
 
-use axum::response::{
-    IntoResponse, Response,
-    sse::{Event, KeepAlive, Sse},
-};
+use axum::response::{Response, sse::Event};
 use futures_util::{StreamExt, stream};
 use serde::Serialize;
 use switchboard_agent::{Event as Happened, Events};
@@ -24,15 +20,15 @@ use tokio::{
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::{
+    calls,
     chat::{Chat, Head, Reply, chat_call},
     failure::Failure,
     wire::Delta,
 };
+use crate::sse;
 
 /// How long the head of the answer waits for something to be said: until then a failure has a status of its own.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a silent stream shows that it is alive.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
 /// What goes to the client.
 enum Item {
@@ -56,20 +52,17 @@ pub(super) async fn answer(chat: Chat) -> Result<Response, Failure> {
     let role = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
     let role = Item::Event(data(&head.chunk(role, None)));
     let begin = stream::iter([Some(role), first].into_iter().flatten());
-    let events = begin.chain(items).map(|item| {
-        Ok::<_, Infallible>(match item {
-            Item::Event(event) => event,
-            Item::Failed(failure) => data(&failure.body()),
-        })
+    let events = begin.chain(items).map(|item| match item {
+        Item::Event(event) => event,
+        Item::Failed(failure) => data(&failure.body()),
     });
-    let events = Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE));
-    Ok(events.into_response())
+    Ok(sse::answer(events))
 }
 
 /// Runs the loop and tells what happens. Nobody may be left to hear it; then nobody minds.
 async fn run(chat: Chat, sender: UnboundedSender<Item>) {
     let (head, include_usage) = (chat.head.clone(), chat.include_usage);
-    let events = watcher(head.clone(), sender.clone());
+    let events = watcher(head.clone(), chat.include_calls, sender.clone());
     match chat.run(&events).await {
         Ok(reply) => {
             for event in ending(&head, reply, include_usage) {
@@ -82,8 +75,8 @@ async fn run(chat: Chat, sender: UnboundedSender<Item>) {
     }
 }
 
-/// Tells the client what the model says, and in comments what the tools do.
-fn watcher(head: Head, sender: UnboundedSender<Item>) -> Events {
+/// Tells the client what the model says, and in comments or events what the tools do.
+fn watcher(head: Head, include_calls: bool, sender: UnboundedSender<Item>) -> Events {
     let (speaks, spoke_before) = (AtomicBool::new(false), AtomicBool::new(false));
     Arc::new(move |happened| {
         let event = match happened {
@@ -104,6 +97,10 @@ fn watcher(head: Head, sender: UnboundedSender<Item>) -> Events {
                 }
                 return;
             }
+            happened if include_calls => match calls::told(&happened) {
+                Some(event) => event,
+                None => return,
+            },
             Happened::CallStarted { name, .. } => comment(&format!("{name} runs")),
             Happened::CallFinished { name, outcome, elapsed, .. } => {
                 comment(&format!("{name} ended: {outcome}, {} ms", elapsed.as_millis()))

@@ -46,6 +46,8 @@ pub(crate) struct ChatRequest {
 pub(crate) struct StreamOptions {
     /// Whether the last chunk says what it cost.
     pub(super) include_usage: Option<bool>,
+    /// Whether events of their own, `call_started`, `call_progress` and `call_ended`, tell what the tools do.
+    pub(super) include_calls: Option<bool>,
 }
 
 /// One message of the conversation.

@@ -1,5 +1,7 @@
 //! Calls a tool: the body is the arguments, the answer the envelope, the status says what came of it.
 
+mod progress;
+
 use std::sync::Arc;
 
 use axum::{
@@ -11,18 +13,25 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderValue};
-use serde_json::{Map, Value};
-use switchboard_toolcall::{CallContext, ErrorKind, HumanDuration, Reused, ToolCall, ToolError};
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, HeaderValue, header};
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::{
+    CallContext, ErrorKind, HumanDuration, Reused, ToolCall, ToolError, ToolResult,
+};
 
 use crate::{
     Caller,
     gateway::Parts,
     refusal::{Refusal, status},
     rest::openapi::words::Endings,
+    sse::{answer, named},
 };
+use progress::{Running, watched};
 
 /// Calls a tool with the arguments of the body. A client that closes its connection cancels the call.
+///
+/// With `Accept: text/event-stream` the answer is events: `progress`, any number of them, and `result`, the envelope.
 #[utoipa::path(
     post, path = "/api/tools/{name}/call", operation_id = "call_tool", tag = "tools",
     params(
@@ -33,6 +42,9 @@ use crate::{
         ("X-Timeout" = inline(Option<String>), Header,
             description = "The most time that the call may take, such as `500ms`, `30s` or `5m`",
             pattern = "^[1-9][0-9]{0,4}(ms|s|m|h)$", nullable = false),
+        ("X-Conversation" = inline(Option<String>), Header,
+            description = "The conversation that the call is part of, for the records",
+            min_length = 1, max_length = 255, pattern = "^[!-~]+$", nullable = false),
     ),
     request_body(content = Object, description = "The arguments"),
     responses(Endings)
@@ -45,23 +57,36 @@ pub(crate) async fn call(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
     let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
-    let cx = context(&caller, &headers)?;
+    let mut cx = context(&caller, &headers)?;
     let args = arguments(&body?)?;
     let call = ToolCall::new(name, args);
-    let executor = &parts.executor;
-    let result = match caller.may_see(&call.name, executor.tools()) {
-        true => executor.execute(call, &cx).await,
-        false => {
-            let text = format!("Tool '{}' not found", call.name);
-            let error = ToolError::new(ErrorKind::NotFound, text);
-            executor.refuse(call, error, &cx).await
-        }
-    };
+    if wants_events(&headers) {
+        let (progress, reports) = watched();
+        cx.progress = progress;
+        let begun = named("started", &json!({"tool": call.name}));
+        let run = async move { named("result", &run(&parts, &caller, call, &cx).await) };
+        let run = Running { reports, run: Some(Box::pin(run)), result: None };
+        return Ok(answer(stream::iter([begun]).chain(run.events())));
+    }
+    let result = run(&parts, &caller, call, &cx).await;
     let mut response = (status(result.error_kind()), Json(&result)).into_response();
     if result.reused == Some(Reused::Replayed) {
         response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
     }
     Ok(response)
+}
+
+/// Runs the call, unless its tool does not exist for the caller.
+async fn run(parts: &Parts, caller: &Caller, call: ToolCall, cx: &CallContext) -> ToolResult {
+    let executor = &parts.executor;
+    match caller.may_see(&call.name, executor.tools()) {
+        true => executor.execute(call, cx).await,
+        false => {
+            let text = format!("Tool '{}' not found", call.name);
+            let error = ToolError::new(ErrorKind::NotFound, text);
+            executor.refuse(call, error, cx).await
+        }
+    }
 }
 
 fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {
@@ -77,7 +102,17 @@ fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal>
             .map_err(|error| Refusal::BadRequest(format!("the header X-Timeout: {error}")))?;
         cx.timeout = Some(timeout);
     }
+    if let Some(conversation) = text(headers, "x-conversation")? {
+        cx.conversation = Some(conversation.into());
+    }
     Ok(cx)
+}
+
+/// Whether the client asks for events and for nothing else.
+fn wants_events(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let is_events = |kind: &str| kind.trim().starts_with("text/event-stream");
+    accept.is_some_and(|accept| accept.split(',').all(is_events))
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
@@ -90,7 +125,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refus
     }
 }
 
-fn arguments(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn arguments(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Map::new());
     }

@@ -13,7 +13,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
-use switchboard_audit::{Error, Filter, Outcome, Record, Store};
+use switchboard_audit::{Detail, Error, Filter, Outcome, Reader, Record, Store};
 use switchboard_runtime::{RecordedCall, Recorder};
 use switchboard_toolcall::{CallId, ErrorKind};
 use tokio::task::spawn_blocking;
@@ -134,13 +134,13 @@ pub(crate) async fn show(
     let (tool, shown) = match &parts.store {
         Some(store) => {
             let store = store.clone();
-            let found = spawn_blocking(move || store.ask(|reader| reader.show(call))).await;
+            let found = spawn_blocking(move || store.ask(|reader| found(reader, call))).await;
             let found = found.map_err(|error| Refusal::Unavailable(error.to_string()))?;
             let detail = found.map_err(refused)?.ok_or_else(unknown)?;
             (detail.record.tool.clone(), serde_json::to_value(&detail))
         }
         None => {
-            let records = recent(&**parts.executor.recorder()).await.map_err(refused)?;
+            let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
             let record = records.into_iter().find(|record| record.id == call);
             let record = record.ok_or_else(unknown)?;
             (record.tool.clone(), serde_json::to_value(&record))
@@ -152,8 +152,17 @@ pub(crate) async fn show(
     }
 }
 
+/// All about a call, with the numbers of its lines.
+fn found(reader: &mut Reader, call: CallId) -> Result<Option<Detail>, Error> {
+    let mut detail = reader.show(call)?;
+    if let Some(detail) = &mut detail {
+        reader.count_lines(detail)?;
+    }
+    Ok(detail)
+}
+
 /// Why there is no answer: a glob that is none, or a store that cannot be read.
-fn refused(error: Error) -> Refusal {
+pub(super) fn refused(error: Error) -> Refusal {
     match error {
         Error::Glob { .. } => Refusal::BadRequest(error.to_string()),
         other => Refusal::Unavailable(other.to_string()),
@@ -190,13 +199,14 @@ async fn remembered(
     most: usize,
 ) -> Result<Vec<Record>, Error> {
     let passes = filter.matcher()?;
-    let records = recent(recorder).await?.into_iter();
+    let records = recent(recorder, MOST).await?.into_iter();
     let older = records.filter(|record| filter.after.is_none_or(|after| record.id < after));
     Ok(older.filter(|record| passes(record) && visible(record)).take(most).collect())
 }
 
-async fn recent(recorder: &dyn Recorder) -> Result<Vec<Record>, Error> {
-    let calls = recorder.recent(MOST).await;
+/// The latest calls that are in memory.
+pub(super) async fn recent(recorder: &dyn Recorder, most: usize) -> Result<Vec<Record>, Error> {
+    let calls = recorder.recent(most).await;
     let calls = calls.map_err(|error| Error::Background(error.to_string()))?;
     Ok(calls.iter().map(record).collect())
 }

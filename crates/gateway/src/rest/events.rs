@@ -1,46 +1,141 @@
 //! Calls as they happen, as server-sent events.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
-    extract::State,
-    response::sse::{Event, KeepAlive, Sse},
+    extract::{Query, State, rejection::QueryRejection},
+    http::HeaderMap,
+    response::{Response, sse},
 };
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, future, stream};
+use serde::Deserialize;
+use serde_json::json;
+use switchboard_toolcall::HumanDuration;
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
+use utoipa::IntoParams;
 
-use crate::{Caller, gateway::Parts, rest::openapi::words::Refused};
+use crate::{
+    Caller,
+    feed::{Event, Feed, Watching},
+    gateway::Parts,
+    refusal::Refusal,
+    rest::openapi::words::{Failed, Refused},
+    sse::{answer, named},
+};
+
+/// How many events a batch has at most.
+const MOST: usize = 1000;
+
+/// How the events are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// Events of so much time, 10ms to 5s, come as one message: an array.
+    #[param(value_type = Option<String>, nullable = false, pattern = "^[1-9][0-9]{1,2}ms$")]
+    batch: Option<HumanDuration>,
+}
+
+/// What somebody who watches is told.
+enum Told {
+    Event(Arc<Event>),
+    /// So many events were lost; none where nobody can tell how many.
+    Missed(Option<u64>),
+}
 
 /// The beginning and end of every call whose tool the caller may see, as they happen.
 #[utoipa::path(
     get, path = "/api/events", operation_id = "watch_calls", tag = "watch",
+    params(
+        Wanted,
+        ("Last-Event-ID" = inline(Option<String>), Header, nullable = false,
+            description = "The last event that was seen: what happened since comes first"),
+    ),
     responses(
         (status = 200, body = String, content_type = "text/event-stream",
-            description = "Server-sent events; each `data` is JSON with `type`, `id` and `tool`"),
+            description = "Server-sent events; each `data` is JSON with `type`, `id` and `tool`, or an array of those"),
+        (status = 400, description = "`batch` makes no sense", body = Failed),
         Refused,
     )
 )]
 pub(crate) async fn stream(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let events = BroadcastStream::new(parts.feed.watch());
-    let tools = parts.executor.tools().clone();
-    let events = events.filter_map(move |event| {
-        let event = match event {
-            Ok(event) if caller.may_see(&event.tool, &tools) => {
-                Some(Event::default().data(&event.json))
-            }
-            Ok(_) => None,
-            // Whoever reads too slowly is told how much it missed.
-            Err(BroadcastStreamRecvError::Lagged(missed)) => Some(
-                Event::default()
-                    .event("missed")
-                    .data(format!("{{\"missed\":{missed},\"tool\":null}}")),
-            ),
-        };
-        std::future::ready(event.map(Ok))
+    headers: HeaderMap,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(wanted) = wanted.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
+    let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or_default());
+    let told = told(&parts, caller, last.filter(|last| !last.is_empty()));
+    let feed = parts.feed.clone();
+    Ok(match wanted.batch {
+        None => answer(told.map(move |told| one(&feed, &told))),
+        Some(HumanDuration(pause)) if is_batch(pause) => {
+            let batches = tokio_stream::StreamExt::chunks_timeout(told, MOST, pause);
+            answer(batches.flat_map(move |told| stream::iter(batch(&feed, told))))
+        }
+        Some(pause) => {
+            let text = format!("batch: {pause} is not within 10ms and 5s");
+            return Err(Refusal::BadRequest(text));
+        }
+    })
+}
+
+fn is_batch(pause: Duration) -> bool {
+    (Duration::from_millis(10)..=Duration::from_secs(5)).contains(&pause)
+}
+
+/// What happened since the last event that was seen, then what happens.
+fn told(
+    parts: &Arc<Parts>,
+    caller: Caller,
+    last: Option<&str>,
+) -> impl Stream<Item = Told> + Send + use<> {
+    let Watching { missed, past, live } = parts.feed.watch(last);
+    let missed = (missed != Some(0)).then_some(Told::Missed(missed));
+    let past = past.into_iter().map(Told::Event);
+    let live = BroadcastStream::new(live).map(|event| match event {
+        Ok(event) => Told::Event(event),
+        // Whoever reads too slowly is told how much it missed.
+        Err(BroadcastStreamRecvError::Lagged(missed)) => Told::Missed(Some(missed)),
     });
-    Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+    let tools = parts.executor.tools().clone();
+    let told = stream::iter(missed.into_iter().chain(past)).chain(live);
+    told.filter(move |told| {
+        future::ready(match told {
+            Told::Event(event) => caller.tools.is_none() || caller.may_see(&event.tool, &tools),
+            Told::Missed(_) => true,
+        })
+    })
+}
+
+/// A message of its own.
+fn one(feed: &Feed, told: &Told) -> sse::Event {
+    match told {
+        Told::Event(event) => sse::Event::default().id(feed.name(event)).data(&event.json),
+        Told::Missed(missed) => named("missed", &json!({"missed": missed, "tool": null})),
+    }
+}
+
+/// One message for all events, and one for what was missed.
+fn batch(feed: &Feed, told: Vec<Told>) -> Vec<sse::Event> {
+    let mut messages = Vec::new();
+    let mut array = String::new();
+    let mut last = None;
+    for told in &told {
+        match told {
+            Told::Event(event) => {
+                array.push(if array.is_empty() { '[' } else { ',' });
+                array.push_str(&event.json);
+                last = Some(event);
+            }
+            Told::Missed(_) => messages.push(one(feed, told)),
+        }
+    }
+    if let Some(last) = last {
+        array.push(']');
+        messages.push(sse::Event::default().id(feed.name(last)).data(array));
+    }
+    messages
 }

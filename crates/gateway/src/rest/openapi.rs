@@ -31,10 +31,22 @@ use words::Refused;
     paths(
         rest::tools::list,
         rest::tools::show,
+        rest::tools::validate,
         rest::call::call,
         rest::calls::list,
         rest::calls::show,
         rest::events::stream,
+        rest::artifacts::show,
+        rest::stats::show,
+        rest::servers::list,
+        rest::servers::show,
+        rest::servers::follow,
+        rest::servers::reconnect,
+        rest::servers::stop,
+        rest::servers::start,
+        rest::session::show,
+        rest::session::sign_in,
+        rest::session::sign_out,
         rest::health,
         rest::ready,
         rest::metrics,
@@ -50,6 +62,8 @@ use words::Refused;
         (name = "tools", description = "Tools, and calls of them"),
         (name = "chat", description = "Chat completions as OpenAI's clients speak them, with tools run here"),
         (name = "watch", description = "What happens, and how we are"),
+        (name = "servers", description = "The MCP servers behind us"),
+        (name = "console", description = "What the console at `/` needs beside these"),
     )
 )]
 struct Document;

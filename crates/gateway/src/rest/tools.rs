@@ -1,5 +1,8 @@
 //! Which tools there are.
 
+mod usage;
+mod validate;
+
 use std::sync::Arc;
 
 use axum::{
@@ -18,6 +21,9 @@ use crate::{
     refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
 };
+use usage::Usage;
+
+pub(crate) use validate::{__path_validate, validate};
 
 /// A tool as it is shown.
 #[derive(Serialize, ToSchema)]
@@ -54,6 +60,17 @@ impl From<&RegisteredTool> for Tool {
     }
 }
 
+/// A tool, how it is and how it was used.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ToolDetail {
+    #[serde(flatten)]
+    tool: Tool,
+    /// How its server is: `ready`, `connecting`, `idle`, `given_up` or `stopped`.
+    health: &'static str,
+    #[serde(rename = "use")]
+    usage: Usage,
+}
+
 /// The tools that the caller may see, in order.
 #[utoipa::path(
     get, path = "/api/tools", operation_id = "list_tools", tag = "tools",
@@ -73,9 +90,10 @@ pub(crate) async fn list(
     get, path = "/api/tools/{name}", operation_id = "show_tool", tag = "tools",
     params(("name" = String, Path, description = "`tool` or `server__tool`")),
     responses(
-        (status = 200, description = "The tool", body = Tool),
+        (status = 200, description = "The tool, how it is and how it was used", body = ToolDetail),
         (status = 400, description = "The name is no text", body = Failed),
         (status = 404, description = "There is no such tool", body = Failed),
+        (status = 503, description = "The records cannot be read", body = Failed),
         Refused,
     )
 )]
@@ -83,12 +101,23 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Json<Tool>, Refusal> {
+) -> Result<Json<ToolDetail>, Refusal> {
+    let tool = find(&parts, &caller, name)?;
+    let server = tool.spec().server();
+    let servers = parts.mcp.upstreams().filter(|_| server.is_some());
+    let server = server.and_then(|name| servers?.get(name));
+    let health = server.map_or("ready", |server| server.state().name());
+    let usage = usage::of(&parts, tool.name()).await?;
+    Ok(Json(ToolDetail { tool: Tool::from(&*tool), health, usage }))
+}
+
+/// The tool that the name finds, where it exists for the caller.
+fn find(
+    parts: &Parts,
+    caller: &Caller,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Arc<RegisteredTool>, Refusal> {
     let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
-    let tool = parts.executor.tools().get(&name);
-    let tool = tool.filter(|tool| caller.sees(tool));
-    match tool {
-        Some(tool) => Ok(Json(Tool::from(&*tool))),
-        None => Err(Refusal::NotFound(format!("Tool '{name}' not found"))),
-    }
+    let tool = parts.executor.tools().get(&name).filter(|tool| caller.sees(tool));
+    tool.ok_or_else(|| Refusal::NotFound(format!("Tool '{name}' not found")))
 }

@@ -101,6 +101,7 @@ impl Server {
             inherit_env: config.inherit_env,
             cwd: config.cwd.clone(),
             guard: self.around.guard.clone(),
+            log: Some(self.stderr.clone()),
             ..stdio::Config::new(config.command.clone().unwrap_or_default())
         };
         let transport = stdio::StdioTransport::start(self.name(), &settings, desk.clone())

@@ -47,6 +47,17 @@ impl Copies {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells all copies to stop.
+    pub(super) fn end_all(&self) {
+        let mut all = self.lock();
+        all.ending.retain(|task| !task.is_finished());
+        let ended: Vec<_> = all.open.drain().map(|(_, copy)| copy).collect();
+        for copy in ended {
+            copy.server.stop();
+            all.ending.push(copy.task);
+        }
+    }
+
     /// Waits until nothing of the copies is left; they have been told to stop.
     pub(super) async fn ended(&self) {
         let All { open, ending } = std::mem::take(&mut *self.lock());

@@ -1,8 +1,11 @@
 //! One server: connected, kept connected, and told apart from its callers' troubles.
 
-use std::sync::{
-    Arc, Mutex, PoisonError, Weak,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
 };
 
 use serde_json::{Value, json};
@@ -17,7 +20,9 @@ use super::{
     given_up::GivenUp,
     inbox::{Answers, Changed},
     session::Session,
+    stderr_log::StderrLog,
     transport::Transport,
+    wish::Wish,
 };
 use crate::guard::Guard;
 
@@ -43,6 +48,14 @@ pub struct Server {
     config: ServerConfig,
     pub(super) around: Surroundings,
     pub(super) state: watch::Sender<State>,
+    /// Since when it is so.
+    since: Mutex<SystemTime>,
+    /// What last went wrong, and when.
+    setback: Mutex<Option<Setback>>,
+    /// What people want of it.
+    pub(super) wish: watch::Sender<Wish>,
+    /// What it wrote to its stderr.
+    pub(super) stderr: Arc<StderrLog>,
     /// Rung when somebody needs the server, or has found that it is lost.
     pub(super) bell: Notify,
     pub(super) stop: CancellationToken,
@@ -73,6 +86,28 @@ pub enum State {
     GivenUp(Arc<str>),
     /// Ended for good.
     Stopped,
+}
+
+impl State {
+    /// Its name, for people and programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Connecting => "connecting",
+            Self::Ready(_) => "ready",
+            Self::GivenUp(_) => "given_up",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Something that went wrong with a server.
+#[derive(Clone, Debug)]
+pub struct Setback {
+    /// When.
+    pub at: SystemTime,
+    /// What.
+    pub reason: String,
 }
 
 impl Server {
@@ -106,6 +141,10 @@ impl Server {
             config,
             around,
             state: watch::Sender::new(state),
+            since: Mutex::new(SystemTime::now()),
+            setback: Mutex::default(),
+            wish: watch::Sender::default(),
+            stderr: Arc::default(),
             bell: Notify::new(),
             stop,
             era: Mutex::default(),
@@ -136,6 +175,31 @@ impl Server {
     /// How it is now.
     pub fn state(&self) -> State {
         self.state.borrow().clone()
+    }
+
+    /// Since when it is so.
+    pub fn since(&self) -> SystemTime {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn enter(&self, state: State) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = SystemTime::now();
+        self.state.send_replace(state);
+    }
+
+    /// What last went wrong with it.
+    pub fn setback(&self) -> Option<Setback> {
+        self.setback.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_back(&self, reason: &str) {
+        let setback = Setback { at: SystemTime::now(), reason: reason.to_owned() };
+        *self.setback.lock().unwrap_or_else(PoisonError::into_inner) = Some(setback);
+    }
+
+    /// What it wrote to its stderr, where it has one.
+    pub fn stderr(&self) -> &Arc<StderrLog> {
+        &self.stderr
     }
 
     /// The session, as soon as there is one.
@@ -183,6 +247,7 @@ impl Server {
             _ => false,
         });
         if renewed {
+            *self.since.lock().unwrap_or_else(PoisonError::into_inner) = SystemTime::now();
             tracing::info!(
                 server = &*self.name,
                 reason,
@@ -248,12 +313,12 @@ impl Link for Server {
     }
 
     fn status(&self) -> Value {
-        match self.state() {
-            State::Idle => json!({"state": "idle"}),
-            State::Connecting => json!({"state": "connecting"}),
-            State::Ready(session) => json!({"state": "ready", "protocol": session.era().version()}),
-            State::GivenUp(reason) => json!({"state": "given_up", "error": &*reason}),
-            State::Stopped => json!({"state": "stopped"}),
+        let state = self.state();
+        let name = state.name();
+        match state {
+            State::Ready(session) => json!({"state": name, "protocol": session.era().version()}),
+            State::GivenUp(reason) => json!({"state": name, "error": &*reason}),
+            _ => json!({"state": name}),
         }
     }
 }

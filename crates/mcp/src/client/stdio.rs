@@ -21,7 +21,10 @@ use tokio::runtime::Handle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    client::transport::{Failure, Request, SharedInbox, Transport},
+    client::{
+        stderr_log::StderrLog,
+        transport::{Failure, Request, SharedInbox, Transport},
+    },
     guard::Guard,
     wire::{Outgoing, RpcError},
 };
@@ -51,6 +54,8 @@ pub struct Config {
     pub guard: Option<Guard>,
     /// The largest message that is read, in bytes; a longer one is skipped.
     pub max_message: usize,
+    /// Where the lines of its stderr are kept beyond its end.
+    pub log: Option<Arc<StderrLog>>,
 }
 
 impl Config {
@@ -64,6 +69,7 @@ impl Config {
             cwd: None,
             guard: None,
             max_message: MAX_MESSAGE,
+            log: None,
         }
     }
 }
@@ -111,6 +117,7 @@ struct Shared {
     pending: Pending,
     writer: Writer,
     tail: Tail,
+    log: Option<Arc<StderrLog>>,
     group: Group,
 }
 
@@ -129,6 +136,7 @@ impl StdioTransport {
             pending: Pending::default(),
             writer: Writer::new(pipes.stdin),
             tail: Tail::default(),
+            log: config.log.clone(),
             group: Group::default(),
         });
         let reader = reader::read(pipes.stdout, Arc::clone(&shared), config.max_message);

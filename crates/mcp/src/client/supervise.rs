@@ -52,21 +52,22 @@ impl Server {
     /// Keeps the server connected until it is stopped.
     pub async fn run(self: Arc<Self>) {
         let stop = self.stop.clone();
-        stop.run_until_cancelled(self.keep_connected()).await;
-        self.state.send_replace(State::Stopped);
+        stop.run_until_cancelled(self.as_wished()).await;
+        self.enter(State::Stopped);
         self.close().await;
         // They were stopped with us.
         self.copies.ended().await;
     }
 
-    async fn keep_connected(self: &Arc<Self>) {
+    /// Never ends by itself.
+    pub(super) async fn keep_connected(self: &Arc<Self>) {
         let mut deaths = 0_u32;
         loop {
             if self.config().start == Start::OnDemand {
-                self.state.send_replace(State::Idle);
+                self.enter(State::Idle);
                 self.bell.notified().await;
             }
-            self.state.send_replace(State::Connecting);
+            self.enter(State::Connecting);
             if deaths > 1 {
                 sleep(self.pause(deaths - 1)).await;
             }
@@ -75,11 +76,11 @@ impl Server {
                 Err(trouble) => self.connect_in_background(trouble).await,
             };
             let began = Instant::now();
-            self.state.send_replace(State::Ready(connected.session.clone()));
+            self.enter(State::Ready(connected.session.clone()));
             self.tell_of_lists(&connected.session);
             let reason = self.attend(connected).await;
             // From here on calls wait for the next session instead of failing with this one.
-            self.state.send_replace(State::Connecting);
+            self.enter(State::Connecting);
             self.close().await;
             deaths = if began.elapsed() > HEALTHY { 1 } else { deaths + 1 };
             info!(server = &**self.name(), "MCP server '{}': {reason}", self.name());
@@ -132,7 +133,7 @@ impl Server {
         warn!(server = &**self.name(), "{}", given_up.error());
         // People are told first: who waits for the servers to settle then sees the block before the rest.
         (self.around.announce)(&given_up);
-        self.state.send_replace(State::GivenUp(given_up.error().into()));
+        self.enter(State::GivenUp(given_up.error().into()));
         for tries in 1.. {
             sleep(self.pause(tries + 1)).await;
             match self.try_once().await {
@@ -171,6 +172,7 @@ impl Server {
         match connected {
             Ok(connected) => Ok(connected),
             Err(trouble) => {
+                self.set_back(&trouble.reason);
                 // Its last words come after its answer: let it end before they are read.
                 let stderr = self.close().await;
                 Err(Trouble { stderr, ..trouble })
@@ -189,7 +191,7 @@ impl Server {
     }
 
     /// Puts the tools in place of those that the server had before.
-    fn offer(self: &Arc<Self>, entries: Vec<Value>) {
+    pub(super) fn offer(self: &Arc<Self>, entries: Vec<Value>) {
         let Some(manager) = self.around.tools.upgrade() else {
             return;
         };
@@ -228,7 +230,10 @@ impl Server {
         loop {
             let idle = self.idle_end(&session);
             tokio::select! {
-                reason = &mut lost => return reason,
+                reason = &mut lost => {
+                    self.set_back(&reason);
+                    return reason;
+                }
                 () = self.bell.notified() => {
                     if !self.is_current(&session) {
                         return "the connection is renewed".to_owned();

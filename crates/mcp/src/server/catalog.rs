@@ -104,6 +104,10 @@ impl Catalog {
         }
     }
 
+    pub(crate) fn upstreams(&self) -> Option<&Arc<Servers>> {
+        self.upstreams.as_ref()
+    }
+
     fn servers(&self) -> Vec<Arc<Server>> {
         self.upstreams.as_ref().map(|servers| servers.all()).unwrap_or_default()
     }

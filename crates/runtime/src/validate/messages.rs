@@ -10,36 +10,75 @@ use serde_json::{Number, Value};
 /// How many problems of one call are told; a hostile call has more.
 const MOST_PROBLEMS: usize = 20;
 
+/// One thing that is wrong with the arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: a JSON pointer into the arguments. What is missing has the place where it should be.
+    pub path: String,
+    /// What is wrong, in the words of the call's error.
+    pub message: String,
+}
+
 /// All problems of one call: the missing parameters first, then the others in order.
-pub(super) fn problems<'a>(errors: impl Iterator<Item = ValidationError<'a>>) -> String {
-    let mut missing: Vec<String> = Vec::new();
-    let mut others: Vec<String> = Vec::new();
-    for error in errors.take(10 * MOST_PROBLEMS) {
-        match error.kind() {
-            Kind::Required { property } => {
-                let name =
-                    format!("'{}'", below(error.instance_path(), property.as_str().unwrap_or("")));
-                if !missing.contains(&name) {
-                    missing.push(name);
+#[derive(Default)]
+pub(super) struct Problems {
+    /// Places and names.
+    missing: Vec<Problem>,
+    others: Vec<Problem>,
+}
+
+impl Problems {
+    pub(super) fn of<'a>(errors: impl Iterator<Item = ValidationError<'a>>) -> Self {
+        let mut problems = Self::default();
+        for error in errors.take(10 * MOST_PROBLEMS) {
+            let (list, found) = match error.kind() {
+                Kind::Required { property } => {
+                    let (at, name) = (error.instance_path(), property.as_str().unwrap_or(""));
+                    let message = format!("'{}'", below(at, name));
+                    (&mut problems.missing, Problem { path: at.join(name).to_string(), message })
                 }
-            }
-            _ => {
-                let problem = problem(&error);
-                if !others.contains(&problem) {
-                    others.push(problem);
+                _ => {
+                    let path = error.instance_path().to_string();
+                    (&mut problems.others, Problem { path, message: problem(&error) })
                 }
+            };
+            if !list.iter().any(|known| known.message == found.message) {
+                list.push(found);
             }
         }
+        problems
     }
-    if !missing.is_empty() {
-        others.insert(0, format!("missing {}", missing.join(", ")));
+
+    /// The arguments as a whole are the problem.
+    pub(super) fn whole(message: &str) -> Self {
+        let problem = Problem { path: String::new(), message: message.to_owned() };
+        Self { missing: Vec::new(), others: vec![problem] }
     }
-    let more = others.len().saturating_sub(MOST_PROBLEMS);
-    others.truncate(MOST_PROBLEMS);
-    if more > 0 {
-        others.push(format!("and {more} more problems"));
+
+    /// All in one text, as long as it helps.
+    pub(super) fn text(&self) -> String {
+        let mut texts: Vec<String> = Vec::new();
+        if !self.missing.is_empty() {
+            let names: Vec<_> = self.missing.iter().map(|missing| &*missing.message).collect();
+            texts.push(format!("missing {}", names.join(", ")));
+        }
+        texts.extend(self.others.iter().map(|problem| problem.message.clone()));
+        let more = texts.len().saturating_sub(MOST_PROBLEMS);
+        texts.truncate(MOST_PROBLEMS);
+        if more > 0 {
+            texts.push(format!("and {more} more problems"));
+        }
+        texts.join("; ")
     }
-    others.join("; ")
+
+    /// One by one.
+    pub(super) fn list(self) -> Vec<Problem> {
+        let missing = self.missing.into_iter().map(|Problem { path, message }| Problem {
+            path,
+            message: format!("missing {message}"),
+        });
+        missing.chain(self.others).take(MOST_PROBLEMS).collect()
+    }
 }
 
 /// One problem: the parameter and the way out.

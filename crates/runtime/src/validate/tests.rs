@@ -11,7 +11,7 @@ fn problems(schema: &Value, strictness: Strictness, args: Value) -> String {
     let check = Check::compile(schema, strictness).expect("compiles");
     match &check.validator {
         Some(validator) if !check.accepts(&args) => {
-            messages::problems(validator.iter_errors(&args))
+            messages::Problems::of(validator.iter_errors(&args)).text()
         }
         _ => String::new(),
     }
@@ -170,7 +170,7 @@ proptest! {
         if let Ok(check) = Check::compile(&schema, Strictness::Lenient) {
             let args = json!({"a": args});
             if !check.accepts(&args) && let Some(validator) = &check.validator {
-                prop_assert!(!messages::problems(validator.iter_errors(&args)).is_empty());
+                prop_assert!(!messages::Problems::of(validator.iter_errors(&args)).text().is_empty());
             }
         }
     }

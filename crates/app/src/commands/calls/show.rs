@@ -27,7 +27,8 @@ pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result
     let mut reader = open(loaded)?;
     let id = the_one(&mut reader, &call.id)?;
     let detail = reader.show(id).map_err(failed)?;
-    let detail = detail.ok_or_else(|| none(&call.id))?;
+    let mut detail = detail.ok_or_else(|| none(&call.id))?;
+    reader.count_lines(&mut detail).map_err(failed)?;
     if call.json {
         terminal::print(&serde_json::to_string(&detail)?)?;
     } else {
@@ -118,10 +119,12 @@ fn page(detail: &Detail, paint: Paint) -> String {
     let lines = ["begins", "ends"].iter().zip(&detail.lines).map(|(what, place)| {
         let file = format!("journal/{:08}.log", place.segment);
         format!(
-            "{}  {file}, byte {}\n        {}",
+            "{}  {file}, line {}, byte {}\n        {}\n        follows {}",
             text::pad(what, 6),
+            place.line.unwrap_or_default(),
             place.offset,
-            paint.dim(place.hash.as_str())
+            paint.dim(place.hash.as_str()),
+            paint.dim(place.previous.as_str())
         )
     });
     section("journal", lines.collect::<Vec<_>>().join("\n"));

@@ -21,6 +21,9 @@ pub(crate) struct Asked {
     /// Who asked.
     #[param(nullable = false)]
     caller: Option<String>,
+    /// The conversation that they were part of.
+    #[param(nullable = false)]
+    conversation: Option<String>,
     /// Only calls that failed.
     #[serde(default, deserialize_with = "flag")]
     #[param(required = false)]
@@ -65,6 +68,7 @@ impl Asked {
             tool: self.tool,
             server: self.server,
             caller: self.caller,
+            conversation: self.conversation,
             failed: self.failed,
             unknown: self.unknown,
             slower_than: self.slow.map(|asked| match asked {

@@ -75,6 +75,9 @@ impl Shared {
         let line = excerpt(bytes, WIDTH);
         if !line.trim().is_empty() {
             forward.pass(&self.name, &line);
+            if let Some(log) = &self.log {
+                log.add(&line);
+            }
             self.tail.add(line);
         }
     }

@@ -1,0 +1,225 @@
+//! Figures over time: how many calls, how many failed and of what kind, how long they took.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, SystemTime},
+};
+
+use rusqlite::params_from_iter;
+use serde::Serialize;
+
+use super::{Reader, stats::Sums};
+use crate::{
+    error::Error,
+    filter::Filter,
+    line::microseconds,
+    record::{Outcome, Record},
+};
+
+/// How many calls one question looks at, the newest; so that no question holds up the next for long.
+const MOST: usize = 500_000;
+
+/// Which figures are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Where the first step begins.
+    pub from: SystemTime,
+    /// How long a step is.
+    pub step: Duration,
+    /// How many there are.
+    pub steps: usize,
+    /// What calls are grouped by.
+    pub by: By,
+}
+
+/// What calls are grouped by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// The tool.
+    #[default]
+    Tool,
+    /// Who asked.
+    Caller,
+    /// The server that the tool belongs to.
+    Server,
+}
+
+/// The figures of some calls.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// How many there were.
+    pub calls: u64,
+    /// How many of those failed, or ended nobody knows how.
+    pub failures: u64,
+    /// Half of the calls took no longer, in milliseconds.
+    pub p50_ms: Option<f64>,
+    /// 95 of a hundred took no longer.
+    pub p95_ms: Option<f64>,
+    /// 99 of a hundred took no longer.
+    pub p99_ms: Option<f64>,
+}
+
+/// The answer: figures over time, by kind of failure and by group.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Of all calls.
+    pub total: Figure,
+    /// How many failed in which way.
+    pub kinds: BTreeMap<String, u64>,
+    /// Of each step.
+    pub steps: Vec<Figure>,
+    /// Of each tool, caller or server; none stands for calls of nobody in particular, or of no server.
+    pub groups: Vec<(Option<String>, Figure)>,
+    /// Whether there were more calls than one question looks at; then only the newest count.
+    pub is_partial: bool,
+}
+
+impl Reader {
+    /// The figures of the calls in the window that pass the filter.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a glob is none.
+    pub fn figures(&mut self, filter: &Filter, window: Window) -> Result<Figures, Error> {
+        let mut sums = Gathered::new(window);
+        let Some(index) = self.fresh()? else { return Ok(sums.figures()) };
+        let clause = window.within(filter).clause(&index.connection)?;
+        let question = format!(
+            "SELECT {}, outcome, duration, started FROM calls WHERE {} ORDER BY tick DESC LIMIT {}",
+            window.by.column(),
+            clause.conditions,
+            MOST + 1
+        );
+        let mut gather = || {
+            let mut rows = index.connection.prepare_cached(&question)?;
+            let mut rows = rows.query(params_from_iter(&clause.values))?;
+            while let Some(row) = rows.next()? {
+                let name = row.get_ref(0)?.as_str_or_null()?;
+                let outcome = row.get_ref(1)?.as_str_or_null()?;
+                sums.take(name, outcome, row.get(2)?, row.get(3)?);
+            }
+            Ok(())
+        };
+        gather().map_err(index.tried("read"))?;
+        Ok(sums.figures())
+    }
+}
+
+impl Figures {
+    /// The figures of calls that are only in memory.
+    ///
+    /// # Errors
+    /// A glob is none.
+    pub fn of<'a>(
+        records: impl IntoIterator<Item = &'a Record>,
+        filter: &Filter,
+        window: Window,
+    ) -> Result<Self, Error> {
+        let passes = window.within(filter).matcher()?;
+        let mut sums = Gathered::new(window);
+        for record in records.into_iter().filter(|record| passes(record)) {
+            let name = match window.by {
+                By::Tool => Some(&*record.tool),
+                By::Caller => record.caller.as_deref(),
+                By::Server => record.server.as_deref(),
+            };
+            let outcome =
+                Some(record.outcome.code()).filter(|_| record.outcome != Outcome::Running);
+            let duration = record.duration.and_then(|took| u64::try_from(took.as_nanos()).ok());
+            let started = i64::try_from(microseconds(record.started)).unwrap_or(i64::MAX);
+            sums.take(name, outcome, duration, started);
+        }
+        Ok(sums.figures())
+    }
+}
+
+impl By {
+    fn column(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Caller => "caller",
+            Self::Server => "server",
+        }
+    }
+}
+
+impl Window {
+    /// Where the last step ends.
+    pub fn until(&self) -> SystemTime {
+        let steps = u32::try_from(self.steps).unwrap_or(u32::MAX);
+        self.from + self.step.saturating_mul(steps)
+    }
+
+    fn within(&self, filter: &Filter) -> Filter {
+        let (since, until) = (Some(self.from), Some(self.until()));
+        Filter { since, until, limit: None, ..filter.clone() }
+    }
+}
+
+/// The figures while they are gathered.
+struct Gathered {
+    from: i64,
+    step: i64,
+    rows: usize,
+    total: Sums,
+    kinds: BTreeMap<String, u64>,
+    steps: Vec<Sums>,
+    groups: HashMap<Option<String>, Sums>,
+}
+
+impl Gathered {
+    fn new(window: Window) -> Self {
+        let signed = |number: u128| i64::try_from(number).unwrap_or(i64::MAX);
+        Self {
+            from: signed(microseconds(window.from).into()),
+            step: signed(window.step.as_micros()).max(1),
+            rows: 0,
+            total: Sums::default(),
+            kinds: BTreeMap::new(),
+            steps: (0..window.steps).map(|_| Sums::default()).collect(),
+            groups: HashMap::new(),
+        }
+    }
+
+    fn take(
+        &mut self,
+        name: Option<&str>,
+        outcome: Option<&str>,
+        duration: Option<u64>,
+        started: i64,
+    ) {
+        self.rows += 1;
+        if self.rows > MOST {
+            return;
+        }
+        let failure = outcome.filter(|outcome| *outcome != "ok");
+        if let Some(kind) = failure {
+            match self.kinds.get_mut(kind) {
+                Some(count) => *count += 1,
+                None => _ = self.kinds.insert(kind.to_owned(), 1),
+            }
+        }
+        let step = usize::try_from((started - self.from) / self.step);
+        let step = step.ok().and_then(|step| self.steps.get_mut(step));
+        let group = self.groups.entry(name.map(str::to_owned)).or_default();
+        for sums in [Some(&mut self.total), step, Some(group)].into_iter().flatten() {
+            sums.calls += 1;
+            sums.failures += u64::from(failure.is_some());
+            sums.durations.extend(duration);
+        }
+    }
+
+    fn figures(self) -> Figures {
+        Figures {
+            total: figure(self.total),
+            kinds: self.kinds,
+            steps: self.steps.into_iter().map(figure).collect(),
+            groups: self.groups.into_iter().map(|(name, sums)| (name, figure(sums))).collect(),
+            is_partial: self.rows > MOST,
+        }
+    }
+}
+
+fn figure(mut sums: Sums) -> Figure {
+    let [p50_ms, p95_ms, p99_ms] = sums.percentiles();
+    Figure { calls: sums.calls, failures: sums.failures, p50_ms, p95_ms, p99_ms }
+}

@@ -1,0 +1,82 @@
+//! The console: the page at `/` and its files, all within the binary.
+//!
+//! Everybody who may reach us may have the page; what it shows comes from REST, which asks who it is.
+
+mod files;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::Path,
+    http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+use crate::{gateway::Parts, rest};
+use files::{File, INDEX};
+
+/// Nothing from elsewhere, nothing inline, no page around ours, and text only ever as text.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self' data: blob:; media-src 'self' blob:; base-uri 'none'; form-action 'self'; \
+     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+);
+/// Where the page has views of its own, which can be linked to.
+const VIEWS: [&str; 7] =
+    ["/live", "/calls", "/tools", "/servers", "/overview", "/chat", "/approvals"];
+/// What programs are told that ask for the page.
+const FOR_PROGRAMS: &str = "Switchboard: open this address in a browser for the console.\n\
+    /mcp for MCP clients, /api for programs, /v1 for chat clients; /openapi.json describes them.\n";
+
+/// The page, its views and its files.
+pub(crate) fn routes() -> Router<Arc<Parts>> {
+    let mut routes = Router::new().route("/", get(page)).route("/console/{file}", get(file));
+    for view in VIEWS {
+        routes = routes.route(view, get(page)).route(&format!("{view}/{{*rest}}"), get(page));
+    }
+    routes
+}
+
+/// The page for browsers; others are told where to go.
+async fn page(uri: Uri, headers: HeaderMap) -> Response {
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    if accepts.is_some_and(|accepts| accepts.contains("text/html")) {
+        return shown(&INDEX, &headers);
+    }
+    match uri.path() {
+        "/" => FOR_PROGRAMS.into_response(),
+        _ => rest::nothing_here(uri).await,
+    }
+}
+
+async fn file(uri: Uri, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    match files::find(&name) {
+        Some(file) => shown(file, &headers),
+        None => rest::nothing_here(uri).await,
+    }
+}
+
+/// A file, or that the browser has it already.
+fn shown(file: &File, headers: &HeaderMap) -> Response {
+    let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| *known == *file.tag());
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => ([(header::CONTENT_TYPE, file.media_type())], file.content).into_response(),
+    };
+    let fixed = HeaderValue::from_static;
+    let more = [
+        (header::ETAG, file.tag().clone()),
+        // The next version has the same names.
+        (header::CACHE_CONTROL, fixed("no-cache")),
+        (header::VARY, fixed("accept")),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff")),
+        (header::REFERRER_POLICY, fixed("no-referrer")),
+        (header::HeaderName::from_static("cross-origin-opener-policy"), fixed("same-origin")),
+        (header::HeaderName::from_static("cross-origin-resource-policy"), fixed("same-origin")),
+    ];
+    response.headers_mut().extend(more);
+    response
+}

@@ -1,0 +1,166 @@
+//! The latest events, for those who watch and those who lost their connection and come back.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use switchboard_toolcall::CallId;
+use tokio::{sync::broadcast, time::Instant};
+
+use super::Event;
+
+/// How far those who watch may fall behind before they miss something, and how many events are kept for who comes back.
+const BEHIND: usize = 4096;
+/// How long events are kept when nobody watches any more.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The latest events. Where nobody watches, nothing is kept and nothing is made.
+pub(super) struct Memory {
+    /// Tells this start of the gateway from others.
+    start: CallId,
+    events: broadcast::Sender<Arc<Event>>,
+    /// Whether anybody watches, or did lately.
+    is_wanted: AtomicBool,
+    kept: Mutex<Kept>,
+}
+
+struct Kept {
+    events: VecDeque<Arc<Event>>,
+    /// The number of the next event.
+    next: u64,
+    /// When somebody last watched.
+    watched: Instant,
+}
+
+/// What somebody who watches gets.
+pub(crate) struct Watching {
+    /// How many events were lost since the last one it saw; none where nobody can tell.
+    pub(crate) missed: Option<u64>,
+    /// What happened since the last one it saw.
+    pub(crate) past: Vec<Arc<Event>>,
+    /// What happens from now on.
+    pub(crate) live: broadcast::Receiver<Arc<Event>>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        let kept = Kept { events: VecDeque::new(), next: 1, watched: Instant::now() };
+        Self {
+            start: CallId::generate(),
+            events: broadcast::Sender::new(BEHIND),
+            is_wanted: AtomicBool::new(false),
+            kept: Mutex::new(kept),
+        }
+    }
+}
+
+impl Memory {
+    /// Whether events should be made at all.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Tells those who watch, and keeps the event for those who come back.
+    pub(super) fn add(&self, tool: Arc<str>, json: String) {
+        let mut kept = self.lock();
+        let now = Instant::now();
+        if self.events.receiver_count() > 0 {
+            kept.watched = now;
+        } else if now - kept.watched > PATIENCE {
+            self.is_wanted.store(false, Ordering::Relaxed);
+            kept.events = VecDeque::new();
+            // Whoever comes back after this has missed something.
+            kept.next += 1;
+            return;
+        }
+        let event = Arc::new(Event { tool, json, number: kept.next });
+        kept.next += 1;
+        if kept.events.len() == BEHIND {
+            kept.events.pop_front();
+        }
+        kept.events.push_back(event.clone());
+        // Nobody may be left; then nobody minds. Sent under the lock, so that all see the same order.
+        let _ = self.events.send(event);
+    }
+
+    /// What happens from now on, and what happened since the event of this name.
+    pub(super) fn watch(&self, last: Option<&str>) -> Watching {
+        let mut kept = self.lock();
+        self.is_wanted.store(true, Ordering::Relaxed);
+        kept.watched = Instant::now();
+        let live = self.events.subscribe();
+        let Some(last) = last else { return Watching { missed: Some(0), past: Vec::new(), live } };
+        let Some(seen) = self.number(last).filter(|seen| *seen < kept.next) else {
+            return Watching { missed: None, past: Vec::new(), live };
+        };
+        let past: Vec<_> =
+            kept.events.iter().filter(|event| event.number > seen).cloned().collect();
+        let missed = kept.next - 1 - seen - past.len() as u64;
+        Watching { missed: Some(missed), past, live }
+    }
+
+    /// The name of an event.
+    pub(super) fn name(&self, event: &Event) -> String {
+        format!("{}-{}", self.start, event.number)
+    }
+
+    /// The number of the event of this name, where it is one of ours.
+    fn number(&self, name: &str) -> Option<u64> {
+        let (start, number) = name.rsplit_once('-')?;
+        number.parse().ok().filter(|_| start == self.start.to_string())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(watching: &Watching) -> (Option<u64>, Vec<u64>) {
+        (watching.missed, watching.past.iter().map(|event| event.number).collect())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_back_gets_what_happened_since() {
+        let memory = Memory::default();
+        assert!(!memory.is_wanted());
+        let mut first = memory.watch(None);
+        for _ in 0..3 {
+            memory.add("echo".into(), "{}".to_owned());
+        }
+        let seen = memory.name(&first.live.recv().await.unwrap());
+        drop(first);
+        assert_eq!(numbers(&memory.watch(Some(&seen))), (Some(0), vec![2, 3]));
+        for stranger in ["", "7", "01J00000000000000000000000-1", &format!("{}-99", memory.start)] {
+            assert_eq!(numbers(&memory.watch(Some(stranger))), (None, vec![]), "{stranger}");
+        }
+        tokio::time::advance(PATIENCE / 2).await;
+        memory.add("echo".into(), "{}".to_owned());
+        assert!(memory.is_wanted());
+        tokio::time::advance(PATIENCE * 2).await;
+        memory.add("echo".into(), "{}".to_owned());
+        assert!(!memory.is_wanted(), "nobody came back");
+        assert_eq!(numbers(&memory.watch(Some(&seen))), (Some(4), vec![]));
+    }
+
+    #[test]
+    fn no_more_is_kept_than_it_says() {
+        let memory = Memory::default();
+        let watching = memory.watch(None);
+        for _ in 0..BEHIND + 10 {
+            memory.add("echo".into(), "{}".to_owned());
+        }
+        drop(watching);
+        let first = format!("{}-0", memory.start);
+        let watching = memory.watch(Some(&first));
+        assert_eq!((watching.missed, watching.past.len()), (Some(10), BEHIND));
+    }
+}

@@ -1,0 +1,142 @@
+//! What results do not show: whole texts, images, audio.
+
+mod part;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    extract::{
+        Path, Query, State,
+        rejection::{PathRejection, QueryRejection},
+    },
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use switchboard_runtime::artifacts::Stored;
+use tokio::task::spawn_blocking;
+use utoipa::IntoParams;
+
+use crate::{
+    Caller,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::{
+        calls::refused,
+        openapi::words::{Failed, Refused},
+    },
+};
+
+/// Media types that a browser may show: none of them can run anything.
+const SHOWN: [&str; 12] = [
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "image/avif",
+    "image/bmp",
+    "audio/mpeg",
+    "audio/ogg",
+    "audio/wav",
+    "audio/webm",
+    "text/plain",
+    "application/json",
+];
+/// What is shown after all, as a page of its own, can do nothing.
+const NOTHING: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
+
+/// Which part of a text is wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// The character to start at; 0 is the first.
+    #[param(nullable = false)]
+    offset: Option<u64>,
+    /// How many characters.
+    #[param(nullable = false)]
+    limit: Option<u64>,
+}
+
+/// What is kept beside a result, to whoever may see the tool that it came from.
+#[utoipa::path(
+    get, path = "/api/artifacts/{id}", operation_id = "show_artifact", tag = "watch",
+    params(
+        ("id" = String, Path, description = "Its id, as results and records name it"),
+        Wanted,
+    ),
+    responses(
+        (status = 200, description = "The content, or a part of a text; `X-Total-Characters` then says how long the whole is",
+            body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 206, description = "The bytes that `Range` asked for", body = Vec<u8>,
+            content_type = "application/octet-stream"),
+        (status = 400, description = "It is no text, or the question makes no sense", body = Failed),
+        (status = 404, description = "Nothing is kept under the id", body = Failed),
+        (status = 416, description = "There are no such bytes"),
+        (status = 503, description = "The artifacts cannot be read", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn show(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let Path(id) = id.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
+    let Query(wanted) = wanted.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
+    let unknown = || Refusal::NotFound(format!("Nothing is kept under '{id}'"));
+    if !may_see(&parts, &caller, &id).await? {
+        return Err(unknown());
+    }
+    let stored = parts.executor.artifacts().get(&id).await;
+    let stored = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
+    let stored = stored.ok_or_else(unknown)?;
+    let content = match (wanted.offset, wanted.limit) {
+        (None, None) => part::bytes(&stored, headers.get(header::RANGE)),
+        (offset, limit) => part::characters(&stored, offset, limit)?,
+    };
+    Ok(dressed(content, &stored, &id))
+}
+
+/// Whether the artifact belongs to a call of a tool that exists for the caller.
+async fn may_see(parts: &Arc<Parts>, caller: &Caller, id: &str) -> Result<bool, Refusal> {
+    if caller.tools.is_none() {
+        return Ok(true);
+    }
+    // Without records nobody knows whose it is.
+    let Some(store) = parts.store.clone() else { return Ok(false) };
+    let id = id.to_owned();
+    let asked = spawn_blocking(move || store.ask(|reader| reader.tools_of_artifact(&id))).await;
+    let tools = asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)?;
+    Ok(tools.iter().any(|tool| caller.may_see(tool, parts.executor.tools())))
+}
+
+/// The content with headers that say what it is and keep it from doing anything.
+fn dressed(mut content: Response, stored: &Stored, id: &str) -> Response {
+    if content.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        return content;
+    }
+    let bare = stored.media_type.split(';').next().unwrap_or_default().trim();
+    let is_shown = SHOWN.iter().any(|shown| shown.eq_ignore_ascii_case(bare));
+    let place = if is_shown { "inline" } else { "attachment" };
+    let name: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
+    let place = HeaderValue::from_str(&format!("{place}; filename=\"{name}\""));
+    let media_type = match bare {
+        "text/plain" => Ok(HeaderValue::from_static("text/plain; charset=utf-8")),
+        _ => HeaderValue::from_str(&stored.media_type),
+    };
+    let unknown = HeaderValue::from_static("application/octet-stream");
+    let headers = content.headers_mut();
+    headers.insert(header::CONTENT_TYPE, media_type.unwrap_or(unknown));
+    headers.insert(
+        header::CONTENT_DISPOSITION,
+        place.unwrap_or(HeaderValue::from_static("attachment")),
+    );
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, NOTHING);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
+    content.into_response()
+}

@@ -1,0 +1,185 @@
+//! The MCP servers behind us: how they are, what they write, and what people do with them.
+
+mod act;
+mod stderr;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json,
+    extract::{Path, State, rejection::PathRejection},
+};
+use serde::Serialize;
+use serde_json::Value;
+use switchboard_mcp::{
+    client::{self, Server, config::Kind},
+    wire::Era,
+};
+use switchboard_runtime::redact;
+use utoipa::ToSchema;
+
+use crate::{
+    Caller,
+    feed::timestamp,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::openapi::words::{Failed, Refused},
+};
+
+pub(crate) use act::{__path_reconnect, __path_start, __path_stop, reconnect, start, stop};
+pub(crate) use stderr::{__path_follow, follow};
+
+/// A server as it is shown.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ShownServer {
+    name: String,
+    /// `ready`, `connecting`, `idle`, `given_up` or `stopped`.
+    state: &'static str,
+    /// `stdio`, `http` or `sse`.
+    kind: &'static str,
+    /// `legacy` or `modern`, where it is connected.
+    era: Option<&'static str>,
+    /// The revision of MCP that was agreed on.
+    protocol: Option<String>,
+    /// What it calls itself.
+    server: Option<Named>,
+    /// Since when its state is what it is.
+    since: String,
+    /// How often it was started or connected to.
+    starts: u64,
+    /// The same without the first time.
+    restarts: u64,
+    /// What last went wrong.
+    error: Option<String>,
+    error_at: Option<String>,
+    /// How many tools it offers now.
+    tools: usize,
+    /// Tools of its that are not used, and why.
+    set_aside: Vec<String>,
+    /// How many client sessions have a copy of it to themselves.
+    clients: usize,
+    /// The last lines of its stderr; none for who may not see them, and where it has none.
+    stderr: Option<Vec<String>>,
+}
+
+/// What a server calls itself.
+#[derive(Serialize, ToSchema)]
+struct Named {
+    name: Option<String>,
+    version: Option<String>,
+}
+
+impl ShownServer {
+    fn new(server: &Server, parts: &Parts, caller: &Caller) -> Self {
+        let state = server.state();
+        let session = match &state {
+            client::State::Ready(session) => Some(session),
+            _ => None,
+        };
+        let era = session.map(|session| session.era());
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let info = session.map(|session| session.info());
+        let tools = parts.executor.tools().all();
+        let of_server = tools.iter().filter(|tool| tool.spec().server() == Some(server.name()));
+        let setback = server.setback();
+        let sees_stderr = caller.may_administer() && server.kind() == Kind::Stdio;
+        Self {
+            name: server.name().to_string(),
+            state: state.name(),
+            kind: match server.kind() {
+                Kind::Stdio => "stdio",
+                Kind::Http => "http",
+                Kind::Sse => "sse",
+            },
+            era: era.map(|era| match era {
+                Era::Legacy(_) => "legacy",
+                Era::Modern => "modern",
+            }),
+            protocol: era.map(|era| era.version().to_owned()),
+            server: info
+                .map(|info| Named { name: text(&info["name"]), version: text(&info["version"]) }),
+            since: timestamp(server.since()),
+            starts: server.starts(),
+            restarts: server.starts().saturating_sub(1),
+            error: setback.as_ref().map(|setback| redact::text(&setback.reason).into_owned()),
+            error_at: setback.map(|setback| timestamp(setback.at)),
+            tools: of_server.filter(|tool| caller.sees(tool)).count(),
+            set_aside: server.set_aside(),
+            clients: server.copies(),
+            stderr: sees_stderr.then(|| {
+                let lines = server.stderr().lines();
+                lines.iter().map(|line| redact::text(&line.text).into_owned()).collect()
+            }),
+        }
+    }
+}
+
+/// The MCP servers of which the caller may see a tool, in the config's order.
+#[utoipa::path(
+    get, path = "/api/servers", operation_id = "list_servers", tag = "servers",
+    responses((status = 200, description = "The servers", body = Vec<ShownServer>), Refused)
+)]
+pub(crate) async fn list(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+) -> Json<Vec<ShownServer>> {
+    let servers = parts.mcp.upstreams().map(|servers| servers.all()).unwrap_or_default();
+    let visible = servers.iter().filter(|server| is_visible(server, &parts, &caller));
+    Json(visible.map(|server| ShownServer::new(server, &parts, &caller)).collect())
+}
+
+/// One of the servers.
+#[utoipa::path(
+    get, path = "/api/servers/{name}", operation_id = "show_server", tag = "servers",
+    params(("name" = String, Path, description = "Its name in the config")),
+    responses(
+        (status = 200, description = "The server", body = ShownServer),
+        (status = 400, description = "The name is no text", body = Failed),
+        (status = 404, description = "There is no such server", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn show(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Json<ShownServer>, Refusal> {
+    let server = find(&parts, &caller, name)?;
+    Ok(Json(ShownServer::new(&server, &parts, &caller)))
+}
+
+/// The server of this name, where it exists for the caller.
+fn find(
+    parts: &Parts,
+    caller: &Caller,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Arc<Server>, Refusal> {
+    let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+    let server = parts.mcp.upstreams().and_then(|servers| servers.get(&name));
+    let server = server.filter(|server| is_visible(server, parts, caller));
+    server.ok_or_else(|| Refusal::NotFound(format!("Server '{name}' not found")))
+}
+
+/// As [`find`], for who may do more than look.
+fn find_for_admin(
+    parts: &Parts,
+    caller: &Caller,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Arc<Server>, Refusal> {
+    let server = find(parts, caller, name)?;
+    match caller.may_administer() {
+        true => Ok(server),
+        false => {
+            let text =
+                "this token may not do that; `switchboard token new --admin` makes one that may";
+            Err(Refusal::Forbidden(text.to_owned()))
+        }
+    }
+}
+
+fn is_visible(server: &Server, parts: &Parts, caller: &Caller) -> bool {
+    let tools = parts.executor.tools();
+    let mut own =
+        tools.all().into_iter().filter(|tool| tool.spec().server() == Some(server.name()));
+    caller.tools.is_none() || own.any(|tool| caller.sees(&tool))
+}

@@ -1,0 +1,89 @@
+//! What people do with a server.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json,
+    extract::{Path, State, rejection::PathRejection},
+};
+
+use super::{ShownServer, find_for_admin};
+use crate::{
+    Caller,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::openapi::words::{Failed, Refused},
+};
+
+/// The name of a server, as a path has it.
+type Name = Result<Path<String>, PathRejection>;
+
+/// Connects a server anew, whatever it does now; calls that run there end as `unavailable`.
+#[utoipa::path(
+    post, path = "/api/servers/{name}/reconnect", operation_id = "reconnect_server", tag = "servers",
+    params(("name" = String, Path, description = "Its name in the config")),
+    responses(
+        (status = 200, description = "It connects", body = ShownServer),
+        (status = 400, description = "The name is no text", body = Failed),
+        (status = 404, description = "There is no such server", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn reconnect(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Name,
+) -> Result<Json<ShownServer>, Refusal> {
+    let server = find_for_admin(&parts, &caller, name)?;
+    server.reconnect();
+    tracing::info!(
+        server = &**server.name(),
+        caller = caller.name.as_deref(),
+        "asked to reconnect"
+    );
+    Ok(Json(ShownServer::new(&server, &parts, &caller)))
+}
+
+/// Stops a server until it is started; its tools are gone until then.
+#[utoipa::path(
+    post, path = "/api/servers/{name}/stop", operation_id = "stop_server", tag = "servers",
+    params(("name" = String, Path, description = "Its name in the config")),
+    responses(
+        (status = 200, description = "It is stopped", body = ShownServer),
+        (status = 400, description = "The name is no text", body = Failed),
+        (status = 404, description = "There is no such server", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn stop(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Name,
+) -> Result<Json<ShownServer>, Refusal> {
+    let server = find_for_admin(&parts, &caller, name)?;
+    server.halt();
+    tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "asked to stop");
+    Ok(Json(ShownServer::new(&server, &parts, &caller)))
+}
+
+/// Starts a server that was stopped.
+#[utoipa::path(
+    post, path = "/api/servers/{name}/start", operation_id = "start_server", tag = "servers",
+    params(("name" = String, Path, description = "Its name in the config")),
+    responses(
+        (status = 200, description = "It connects, or runs as it did", body = ShownServer),
+        (status = 400, description = "The name is no text", body = Failed),
+        (status = 404, description = "There is no such server", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn start(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Name,
+) -> Result<Json<ShownServer>, Refusal> {
+    let server = find_for_admin(&parts, &caller, name)?;
+    server.resume();
+    tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "asked to start");
+    Ok(Json(ShownServer::new(&server, &parts, &caller)))
+}

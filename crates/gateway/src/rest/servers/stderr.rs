@@ -1,0 +1,53 @@
+//! What a server writes to its stderr, as it writes it.
+
+use std::{future::ready, sync::Arc};
+
+use axum::{
+    Extension,
+    extract::{Path, State, rejection::PathRejection},
+    response::{Response, sse::Event},
+};
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+use switchboard_mcp::client::StderrLine;
+use switchboard_runtime::redact;
+use tokio_stream::wrappers::BroadcastStream;
+
+use super::find_for_admin;
+use crate::{
+    Caller,
+    feed::timestamp,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::openapi::words::{Failed, Refused},
+    sse::answer,
+};
+
+/// The last lines of a server's stderr, then each line as it is written.
+#[utoipa::path(
+    get, path = "/api/servers/{name}/stderr", operation_id = "watch_stderr", tag = "servers",
+    params(("name" = String, Path, description = "Its name in the config")),
+    responses(
+        (status = 200, body = String, content_type = "text/event-stream",
+            description = "Server-sent events; each `data` is JSON with `line` and `at`"),
+        (status = 400, description = "The name is no text", body = Failed),
+        (status = 404, description = "There is no such server", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn follow(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let server = find_for_admin(&parts, &caller, name)?;
+    let (kept, live) = server.stderr().follow();
+    // Whoever reads too slowly misses lines, as the log itself does.
+    let live = BroadcastStream::new(live).filter_map(|line| ready(line.ok()));
+    Ok(answer(stream::iter(kept).chain(live).map(|line| told(&line))))
+}
+
+fn told(line: &StderrLine) -> Event {
+    let told = json!({"line": redact::text(&line.text), "at": timestamp(line.at)});
+    Event::default().data(told.to_string())
+}

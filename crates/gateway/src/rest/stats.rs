@@ -1,0 +1,161 @@
+//! Figures over time, from the store where there is one, else from memory.
+
+mod asked;
+
+use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
+
+use axum::{
+    Extension, Json,
+    extract::{Query, State, rejection::QueryRejection},
+};
+use serde::Serialize;
+use switchboard_audit::{Error, Figure, Figures, Filter, Reader, Window};
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
+
+use crate::{
+    Caller,
+    feed::timestamp,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::{
+        calls::{recent, refused},
+        openapi::words::{Failed, Refused},
+    },
+};
+use asked::{Asked, Sort};
+
+/// How many calls are looked at where they are only in memory.
+const MOST: usize = 10_000;
+
+/// Figures over time.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Stats {
+    from: String,
+    until: String,
+    step_ms: u64,
+    /// Whether there were more calls than one question looks at; then only the newest count.
+    partial: bool,
+    total: Numbers,
+    /// How many calls failed in which way.
+    kinds: BTreeMap<String, u64>,
+    /// Each step, oldest first.
+    steps: Vec<Step>,
+    /// What `groups` are: `tool`, `caller` or `server`.
+    by: &'static str,
+    groups: Vec<Group>,
+}
+
+/// How many calls, and how long they took.
+#[derive(Serialize, ToSchema)]
+struct Numbers {
+    calls: u64,
+    failures: u64,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
+    p99_ms: Option<f64>,
+}
+
+/// The figures of a stretch of time.
+#[derive(Serialize, ToSchema)]
+struct Step {
+    /// When it begins.
+    at: String,
+    #[serde(flatten)]
+    numbers: Numbers,
+}
+
+/// The figures of a tool, a caller or a server.
+#[derive(Serialize, ToSchema)]
+struct Group {
+    /// None for calls of nobody in particular, or of no server.
+    name: Option<String>,
+    #[serde(flatten)]
+    numbers: Numbers,
+}
+
+impl From<Figure> for Numbers {
+    fn from(Figure { calls, failures, p50_ms, p95_ms, p99_ms }: Figure) -> Self {
+        Self { calls, failures, p50_ms, p95_ms, p99_ms }
+    }
+}
+
+/// How many calls there were, how many failed and how long they took: over time, and by tool, caller or server.
+#[utoipa::path(
+    get, path = "/api/stats", operation_id = "stats", tag = "watch",
+    params(Asked),
+    responses(
+        (status = 200, description = "The figures", body = Stats),
+        (status = 400, description = "The question makes no sense", body = Failed),
+        (status = 503, description = "The records cannot be read", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn show(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Result<Json<Stats>, Refusal> {
+    let Query(asked) = asked.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
+    let window = asked.window(SystemTime::now()).map_err(Refusal::BadRequest)?;
+    let filter = asked.filter();
+    let figures = figures(parts, caller, filter, window).await?;
+    Ok(Json(stats(figures, window, &asked)))
+}
+
+async fn figures(
+    parts: Arc<Parts>,
+    caller: Caller,
+    mut filter: Filter,
+    window: Window,
+) -> Result<Figures, Refusal> {
+    let Some(store) = parts.store.clone() else {
+        let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
+        let visible =
+            records.iter().filter(|call| caller.may_see(&call.tool, parts.executor.tools()));
+        return Figures::of(visible, &filter, window).map_err(refused);
+    };
+    let ask = move || {
+        // A reader of its own: what looks at many calls must not hold up others.
+        let mut reader = Reader::open(store.path())?;
+        if caller.tools.is_some() {
+            let mut names = reader.tools()?;
+            names.retain(|name| caller.may_see(name, parts.executor.tools()));
+            filter.tools = Some(names);
+        }
+        reader.figures(&filter, window)
+    };
+    let asked: Result<Result<_, Error>, _> = spawn_blocking(ask).await;
+    asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)
+}
+
+fn stats(figures: Figures, window: Window, asked: &Asked) -> Stats {
+    let mut groups = figures.groups;
+    groups.sort_by(|(one, a), (other, b)| {
+        let order = match asked.sort() {
+            Sort::Calls => b.calls.cmp(&a.calls),
+            Sort::Failures => b.failures.cmp(&a.failures),
+            Sort::P95 => b.p95_ms.unwrap_or(-1.0).total_cmp(&a.p95_ms.unwrap_or(-1.0)),
+        };
+        order.then_with(|| one.cmp(other))
+    });
+    groups.truncate(asked.top());
+    let steps = (0_u32..).zip(figures.steps).map(|(number, figure)| Step {
+        at: timestamp(window.from + window.step * number),
+        numbers: figure.into(),
+    });
+    Stats {
+        from: timestamp(window.from),
+        until: timestamp(window.until()),
+        step_ms: u64::try_from(window.step.as_millis()).unwrap_or(u64::MAX),
+        partial: figures.is_partial,
+        total: figures.total.into(),
+        kinds: figures.kinds,
+        steps: steps.collect(),
+        by: asked.by_name(),
+        groups: groups
+            .into_iter()
+            .map(|(name, figure)| Group { name, numbers: figure.into() })
+            .collect(),
+    }
+}

@@ -1,0 +1,84 @@
+//! How a tool was used lately.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use serde::Serialize;
+use switchboard_audit::{By, Error, Figure, Figures, Filter, Record, Window};
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
+
+use crate::{
+    feed::timestamp,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::calls::{recent, refused},
+};
+
+/// How far back uses are counted.
+const LATELY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How many calls are looked at where they are only in memory.
+const MOST: usize = 10_000;
+
+/// How a tool was used in the last 24 hours.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Usage {
+    /// Where the 24 hours begin.
+    since: String,
+    calls: u64,
+    failures: u64,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
+    /// The last call, however long ago.
+    last: Option<Last>,
+}
+
+/// A call in short.
+#[derive(Serialize, ToSchema)]
+struct Last {
+    id: String,
+    outcome: &'static str,
+    started: String,
+}
+
+/// How the tool of this name was used.
+pub(super) async fn of(parts: &Parts, tool: &Arc<str>) -> Result<Usage, Refusal> {
+    let from = SystemTime::now().checked_sub(LATELY).unwrap_or(SystemTime::UNIX_EPOCH);
+    // One step more than the time has: calls that begin now count too.
+    let window = Window { from, step: LATELY, steps: 2, by: By::Tool };
+    let filter = Filter { tools: Some(vec![tool.to_string()]), ..Filter::default() };
+    let (Figures { total, .. }, last) = match &parts.store {
+        Some(store) => {
+            let store = store.clone();
+            let ask = move || {
+                store.ask(|reader| {
+                    let figures = reader.figures(&filter, window)?;
+                    let last = reader.list(&Filter { limit: Some(1), ..filter })?.pop();
+                    Ok::<_, Error>((figures, last))
+                })
+            };
+            let asked = spawn_blocking(ask).await;
+            asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)?
+        }
+        None => {
+            let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
+            let figures = Figures::of(&records, &filter, window).map_err(refused)?;
+            (figures, records.into_iter().find(|record| *record.tool == **tool))
+        }
+    };
+    let Figure { calls, failures, p50_ms, p95_ms, .. } = total;
+    let last = last.as_ref().map(Last::from);
+    Ok(Usage { since: timestamp(from), calls, failures, p50_ms, p95_ms, last })
+}
+
+impl From<&Record> for Last {
+    fn from(record: &Record) -> Self {
+        Self {
+            id: record.id.to_string(),
+            outcome: record.outcome.code(),
+            started: timestamp(record.started),
+        }
+    }
+}
