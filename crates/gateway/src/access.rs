@@ -45,6 +45,8 @@ pub struct Caller {
     pub tools: Option<Arc<Globs>>,
     /// What the issuer of the caller's JWT says of it; a JSON object.
     pub claims: Option<Arc<Value>>,
+    /// Whether it may decide about held calls.
+    pub may_approve: bool,
     /// The same for the MCP server.
     mcp: mcp::server::Caller,
 }
@@ -66,7 +68,14 @@ impl Caller {
             may_see
         });
         let mcp = mcp::server::Caller { name: name.clone(), may_see, claims: claims.clone() };
-        Self { name, tools, claims, mcp }
+        Self { name, tools, claims, may_approve: false, mcp }
+    }
+
+    /// The same caller, who may decide about held calls where `may` says so.
+    #[must_use]
+    pub fn approving(mut self, may: bool) -> Self {
+        self.may_approve = may;
+        self
     }
 
     /// The caller as the MCP server knows it.
@@ -89,13 +98,19 @@ impl Caller {
     }
 }
 
-/// A request that is let in, by default from nobody in particular, and what it holds until it has been answered.
-#[derive(Default)]
+/// A request that is let in, and what it holds until it has been answered.
 pub struct Admitted {
     /// Who asks.
     pub caller: Caller,
     /// The place in the token's share.
     pub share: Share,
+}
+
+impl Admitted {
+    /// Somebody without a token where none is demanded: the owner of this machine, who may do everything.
+    fn owner() -> Self {
+        Self { caller: Caller::default().approving(true), share: Share::default() }
+    }
 }
 
 /// Why the gateway does not start.
@@ -158,7 +173,7 @@ impl Access {
         self.hosts.check(request)?;
         match bearer(request)? {
             // Chat clients always send a key, any key; where nobody has made a token, none can be wrong.
-            Some(_) if self.takes_any_key() => Ok(Admitted::default()),
+            Some(_) if self.takes_any_key() => Ok(Admitted::owner()),
             Some(secret) => match &self.jwt {
                 Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
                     Ok(Admitted { caller: jwt.caller(secret).await?, share: Share::default() })
@@ -168,7 +183,7 @@ impl Access {
             None if self.demands_token => Err(Refusal::Unauthorized(
                 "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
             )),
-            None => Ok(Admitted::default()),
+            None => Ok(Admitted::owner()),
         }
     }
 

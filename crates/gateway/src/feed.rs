@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_runtime::{
-    CallEnd, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Tracer, redact,
+    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder,
+    Tracer, redact,
 };
 use switchboard_toolcall::{BoxError, BoxFuture, ErrorKind, ToolResult};
 use tokio::sync::broadcast;
@@ -21,7 +22,7 @@ pub struct Feed {
     events: broadcast::Sender<Arc<Event>>,
 }
 
-/// The beginning or the end of a call.
+/// The beginning or the end of a call, or what a person has to do with it.
 #[derive(Debug)]
 pub struct Event {
     /// The tool's name, as it was asked for.
@@ -78,6 +79,18 @@ impl Recorder for Feed {
         self.tell(&end.start.tool, || ended(&end));
     }
 
+    fn held(&self, held: &CallHeld<'_>) {
+        self.metrics.approvals.held();
+        self.recorder.held(held);
+        self.tell(held.tool, || Value::Object(about("held", held)));
+    }
+
+    fn decided(&self, held: &CallHeld<'_>, approval: &Approval) {
+        self.metrics.approvals.decided(approval);
+        self.recorder.decided(held, approval);
+        self.tell(held.tool, || decided(held, approval));
+    }
+
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         self.recorder.recent(most)
     }
@@ -126,10 +139,32 @@ fn ended(end: &CallEnd<'_>) -> Value {
         "wait": ms(stages.wait), "run": ms(stages.run), "shape": ms(stages.shape),
     });
     event.insert("stages".to_owned(), stages);
+    if let Some(approval) = end.approval {
+        event.insert("approval".to_owned(), json!(approval));
+    }
     if let Some(text) = end.result.map(ToolResult::text) {
         let shown: String = redact::text(&text).chars().take(500).collect();
         event.insert("result".to_owned(), shown.into());
     }
+    Value::Object(event)
+}
+
+/// A held call: `id` is the approval's.
+fn about(kind: &str, held: &CallHeld<'_>) -> Map<String, Value> {
+    let mut event = head(kind, held.start);
+    event.insert("id".to_owned(), held.id.into());
+    event.insert("call_id".to_owned(), held.start.id.to_string().into());
+    event.insert("tool".to_owned(), (**held.tool).into());
+    event.insert("reason".to_owned(), held.rule.into());
+    event.insert("expires".to_owned(), timestamp(held.expires).into());
+    event
+}
+
+fn decided(held: &CallHeld<'_>, approval: &Approval) -> Value {
+    let mut event = about("decided", held);
+    event.insert("decision".to_owned(), approval.decision.code().into());
+    event.insert("decided_by".to_owned(), approval.by.clone().into());
+    event.insert("decision_reason".to_owned(), approval.reason.clone().into());
     Value::Object(event)
 }
 

@@ -55,6 +55,7 @@ fn create(tokens: &Tokens, new: &NewToken) -> anyhow::Result<()> {
         tools: (!new.tools.is_empty()).then(|| new.tools.clone()),
         rate: new.rate,
         concurrent: new.concurrent,
+        approve: new.approve,
     };
     let secret = tokens.create(wanted)?;
     if new.json {
@@ -80,8 +81,9 @@ fn list(tokens: &Tokens, json: bool) -> anyhow::Result<()> {
         let tools = entry.tools.as_ref().map_or("all tools".to_owned(), |tools| tools.join(", "));
         let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
         let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
+        let approves = if entry.approve { ", may approve" } else { "" };
         terminal::print(&format!(
-            "{}  {tools}{rate}{most}  since {:.0}",
+            "{}  {tools}{rate}{most}{approves}  since {:.0}",
             entry.name, entry.created
         ))?;
     }
@@ -94,6 +96,7 @@ fn shown(entry: &Entry) -> serde_json::Value {
         "tools": entry.tools,
         "rate": entry.rate,
         "concurrent": entry.concurrent,
+        "approve": entry.approve,
         "created": entry.created,
     })
 }

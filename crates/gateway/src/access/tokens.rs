@@ -62,6 +62,9 @@ pub struct Entry {
     /// How many requests it may have at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<usize>,
+    /// Whether it may decide about held calls.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub approve: bool,
     /// When it was made.
     pub created: jiff::Timestamp,
 }
@@ -77,6 +80,8 @@ pub struct NewToken {
     pub rate: Option<Rate>,
     /// How many requests it may have at once.
     pub concurrent: Option<usize>,
+    /// Whether it may decide about held calls.
+    pub approve: bool,
 }
 
 /// Why tokens cannot be read or changed.
@@ -185,6 +190,7 @@ impl Tokens {
             tools: new.tools,
             rate: new.rate,
             concurrent: new.concurrent,
+            approve: new.approve,
             created: jiff::Timestamp::now(),
         };
         known(&entry)?;
@@ -240,12 +246,18 @@ impl Tokens {
             let old = old.filter(|old| old.entry.rate == entry.rate);
             let old = old.filter(|old| old.entry.concurrent == entry.concurrent);
             let old = old.filter(|old| old.entry.tools == entry.tools);
+            let old = old.filter(|old| old.entry.approve == entry.approve);
             by_hash.insert(hash, old.unwrap_or_else(|| Arc::new(token)));
         }
         known_now.by_hash = by_hash;
         known_now.stamp = stamp;
         Ok(())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn known(entry: &Entry) -> Result<([u8; 32], Token), TokensError> {
@@ -255,6 +267,7 @@ fn known(entry: &Entry) -> Result<([u8; 32], Token), TokensError> {
     let globs = entry.tools.as_ref().map(|tools| Globs::new(tools)).transpose();
     let globs = globs.map_err(|error| wrong(&error.to_string()))?;
     let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
+    let caller = caller.approving(entry.approve);
     let quota = Quota::new(entry.rate, entry.concurrent);
     Ok((hash, Token { entry: entry.clone(), caller, quota }))
 }
