@@ -6,7 +6,7 @@ use serde_json::Value;
 use switchboard_toolcall::{BoxError, ErrorKind, ToolError, ToolResult};
 use tracing::{Level, enabled, error, info, warn};
 
-use crate::{record::CallStart, redact};
+use crate::{approval::CallHeld, record::CallStart, redact};
 
 /// How much of a result a log line shows.
 const SHOWN: usize = 200;
@@ -47,6 +47,12 @@ pub(crate) fn ended(
         }
         None => {}
     }
+}
+
+/// Logs that a call waits for a person.
+pub(crate) fn held(held: &CallHeld<'_>) {
+    let (tool, id, rule) = (&**held.tool, held.id, held.rule);
+    info!(tool, approval = id, rule, "call of '{tool}' waits for a person: approval {id}");
 }
 
 /// Logs that a read-only call runs although it could not be recorded.

@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("math", &[]),
     ("runtime", &["toolcall"]),
     ("audit", &["runtime", "toolcall"]),
+    ("approvals", &["runtime", "toolcall"]),
     ("telemetry", &["runtime", "toolcall"]),
     ("local", &["math", "toolcall"]),
     ("mcp", &["runtime", "toolcall"]),
@@ -17,12 +18,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("zwave", &["toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
     ("voice", &["agent", "models", "runtime", "toolcall"]),
-    ("gateway", &["agent", "audit", "mcp", "models", "runtime", "toolcall"]),
+    ("gateway", &["agent", "approvals", "audit", "mcp", "models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
     (
         "app",
         &[
             "agent",
+            "approvals",
             "audit",
             "gateway",
             "local",

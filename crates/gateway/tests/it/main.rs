@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
+mod approvals;
 mod chat;
 mod calls;
 mod events;
@@ -20,6 +21,7 @@ use std::{net::SocketAddr, sync::Arc};
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_agent::Globs;
+use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
@@ -40,6 +42,7 @@ struct House {
     tokens: Arc<Tokens>,
     witness: Witness,
     parrot: Parrot,
+    desk: Arc<Desk>,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
     _folder: TempDir,
@@ -75,10 +78,16 @@ impl House {
             None => Arc::new(MemoryRecorder::default()),
         };
         let feed = Arc::new(Feed::new(recorder, Arc::new(Metrics::default())));
-        let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
+        let desk = Arc::new(Desk::open(folder.path().join("approvals")));
+        let rules = PolicyConfig {
+            deny: vec!["forbidden".to_owned()],
+            ask: vec!["delete_*".to_owned()],
+            ..Default::default()
+        };
         let rules = RulePolicy::new(rules).unwrap();
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
+            .approver(desk.clone())
             .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
         let witness = Witness::default();
@@ -90,14 +99,24 @@ impl House {
         let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
         let parrot = Parrot::default();
         let models = models(&parrot, agent);
-        let parts = Parts { executor: executor.clone(), mcp, feed, store, access, models, config };
+        let approvals = Some(desk.clone());
+        let parts = Parts {
+            executor: executor.clone(),
+            mcp,
+            feed,
+            store,
+            access,
+            approvals,
+            models,
+            config,
+        };
         let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
         // reqwest is built without a provider of its own.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
         let running = Some(running);
         let _folder = folder;
-        Self { address, client, executor, tokens, witness, parrot, stop, running, _folder }
+        Self { address, client, executor, tokens, witness, parrot, desk, stop, running, _folder }
     }
 
     fn url(&self, path: &str) -> String {
