@@ -1,8 +1,6 @@
 // The gateway's REST, as the page uses it.
 
-import { parse } from './json.js';
-
-/** @import { Json } from './types' */
+import { answer } from './json.js';
 
 /** An answer that is no success, in the gateway's own words. */
 export class Problem extends Error {
@@ -67,10 +65,10 @@ export async function* stream(path, body, signal) {
     yield { event: 'result', data: await response.text() };
     return;
   }
-  const lines = response.body.pipeThrough(new TextDecoderStream());
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
-  for await (const chunk of lines) {
-    rest += chunk.replaceAll('\r', '');
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    rest += piece.value.replaceAll('\r', '');
     const blocks = rest.split('\n\n');
     rest = blocks.pop() ?? '';
     for (const block of blocks) {
@@ -127,11 +125,11 @@ async function problem(response, path) {
 
 /**
  * @param {Response} response
- * @returns {Promise<Json>}
+ * @returns {Promise<any>}
  */
 async function read(response) {
   const said = await response.text();
-  return said === '' ? null : parse(said);
+  return said === '' ? null : answer(said);
 }
 
 // Only a page of the gateway itself can send this header, so that no other page can act with our cookie.

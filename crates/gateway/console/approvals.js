@@ -95,6 +95,7 @@ async function remembered(place) {
     const rules = answer?.rules ?? answer ?? [];
     fill(place, rules.length > 0 && [h('h2', {}, 'Remembered'), h('ul', { class: 'rule-list' }, rules.map((rule) => h('li', {},
       h('code', {}, rule.tool), h('span', { class: 'muted' }, rule.arguments === undefined || rule.arguments === null ? 'with any arguments' : write(rule.arguments)),
+      h('span', {}, `by ${rule.by}`),
       mayApprove() && h('button', { type: 'button', class: 'small', 'aria-label': `Forget the rule for ${rule.tool}`, onclick: () => forget(rule, place) }, 'Forget'))))]);
   } catch (error) {
     fill(place, trouble(error, () => remembered(place)));

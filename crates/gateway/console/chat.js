@@ -3,7 +3,7 @@
 import { get, stream } from './api.js';
 import { fill, h } from './dom.js';
 import { duration } from './format.js';
-import { parse } from './json.js';
+import { answer } from './json.js';
 import { markdown } from './markdown.js';
 import { json } from './tree.js';
 import { chip, empty, head, loading, trouble } from './widgets.js';
@@ -85,21 +85,21 @@ class Chat {
     this.text.value = '';
     this.#messages.push({ role: 'user', content: text });
     this.log.append(h('article', { class: 'said user', 'aria-label': 'You' }, h('p', {}, text)));
-    const answer = new Answer();
-    this.log.append(answer.element);
+    const reply = new Answer();
+    this.log.append(reply.element);
     this.#running = new AbortController();
     this.#shows(true);
     try {
       const body = { model: this.model.value, messages: this.#messages, stream: true, stream_options: { include_usage: true, include_calls: true }, user: this.#conversation };
       for await (const { event, data } of stream('/v1/chat/completions', body, this.#running.signal)) {
-        answer.take(event, data);
+        reply.take(event, data);
         this.log.scrollTop = this.log.scrollHeight;
       }
-      answer.end();
+      reply.end();
     } catch (error) {
-      answer.fail(this.#running.signal.aborted ? 'Stopped.' : error);
+      reply.fail(this.#running.signal.aborted ? 'Stopped.' : error);
     }
-    if (answer.text) this.#messages.push({ role: 'assistant', content: answer.text });
+    if (reply.text) this.#messages.push({ role: 'assistant', content: reply.text });
     this.#running = null;
     this.#shows(false);
     this.text.focus();
@@ -128,7 +128,7 @@ class Answer {
    */
   take(event, data) {
     if (data === '[DONE]') return;
-    const body = /** @type {any} */ (parse(data));
+    const body = answer(data);
     if (event === 'call_started') this.#began(body);
     else if (event === 'call_progress') this.#progress(body);
     else if (event === 'call_ended') this.#ended(body);

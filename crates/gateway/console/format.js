@@ -73,6 +73,14 @@ export function words(outcome) {
 }
 
 /**
+ * Whether a call is over and went wrong.
+ * @param {string} outcome
+ */
+export function isFailure(outcome) {
+  return !['ok', 'running', 'held'].includes(outcome);
+}
+
+/**
  * The class that gives an outcome its colour.
  * @param {string} outcome
  */

@@ -1,32 +1,40 @@
 // The console: finds the section for an address, and keeps what stands around it up to date.
 
 import { signedOut } from './api.js';
+import * as approvals from './approvals.js';
+import * as chat from './chat.js';
 import { byId, fill, h } from './dom.js';
 import { feed } from './feed.js';
-import * as keys from './keys.js';
-import * as router from './router.js';
-import * as session from './session.js';
-import { trouble } from './widgets.js';
 import * as held from './held.js';
+import * as keys from './keys.js';
+import * as live from './live/live.js';
+import * as overview from './overview.js';
+import * as router from './router.js';
+import * as servers from './servers.js';
+import * as session from './session.js';
+import * as tools from './tools/tools.js';
+import { trouble } from './widgets.js';
 
 /** @import { Route, View } from './types' */
 
-/** @type {Record<string, { title: string, load: () => Promise<{ open: (place: HTMLElement, route: Route) => View }> }>} */
+/**
+ * All are loaded at once: a section that is opened after the connection was lost can still say so.
+ * @type {Record<string, { title: string, open: (place: HTMLElement, route: Route) => View }>}
+ */
 const SECTIONS = {
-  live: { title: 'Live', load: () => import('./live/live.js') },
-  tools: { title: 'Tools', load: () => import('./tools/tools.js') },
-  servers: { title: 'Servers', load: () => import('./servers.js') },
-  overview: { title: 'Overview', load: () => import('./overview.js') },
-  chat: { title: 'Chat', load: () => import('./chat.js') },
-  approvals: { title: 'Approvals', load: () => import('./approvals.js') },
+  live: { title: 'Live', open: live.open },
+  tools: { title: 'Tools', open: tools.open },
+  servers: { title: 'Servers', open: servers.open },
+  overview: { title: 'Overview', open: overview.open },
+  chat: { title: 'Chat', open: chat.open },
+  approvals: { title: 'Approvals', open: approvals.open },
 };
 
 /** @type {{ name: string, view: View } | null} */
 let shown = null;
-let asked = 0;
 
 /** @param {Route} route */
-async function show(route) {
+function show(route) {
   const name = sectionOf(route);
   const section = SECTIONS[name];
   if (!session.isIn() || !section) return;
@@ -34,16 +42,12 @@ async function show(route) {
     shown.view.update(route);
     return;
   }
-  const turn = ++asked;
   shown?.view.close?.();
   shown = null;
   mark(name, section.title);
-  const module = await section.load();
-  // Somebody may have gone on meanwhile.
-  if (turn !== asked) return;
   const place = h('div', { class: `section ${name}` });
   fill(byId('main'), place);
-  shown = { name, view: module.open(place, router.here()) };
+  shown = { name, view: section.open(place, route) };
 }
 
 /** @param {Route} route */

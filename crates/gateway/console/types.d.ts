@@ -42,8 +42,7 @@ export interface CallDetail extends Call {
   truncated?: boolean;
   artifacts?: Artifact[];
   journal?: Place[];
-  decided?: { by: string; decision?: string; reason?: string | null };
-  decided_by?: string;
+  approval?: { decision: string; by?: string; reason?: string; rule?: string };
 }
 
 export interface LiveEvent extends Partial<Call> {
@@ -153,7 +152,7 @@ export interface Approval {
   expires: string;
 }
 
-export interface Rule { id: string; tool: string; arguments?: Json; made_by?: string | null; by?: string | null; made?: string }
+export interface Rule { id: string; tool: string; arguments?: Json; by: string; created: string }
 
 export interface Route { path: string[]; query: URLSearchParams }
 

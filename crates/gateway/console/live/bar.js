@@ -7,7 +7,7 @@ import { KEYS } from './filter.js';
 
 /** @import { Filter } from './filter.js' */
 
-const OUTCOMES = ['failed', 'ok', 'running', 'invalid_parameters', 'denied', 'timeout', 'cancelled', 'unavailable', 'overloaded', 'tool_error',
+const OUTCOMES = ['failed', 'ok', 'running', 'held', 'invalid_parameters', 'denied', 'timeout', 'cancelled', 'unavailable', 'overloaded', 'tool_error',
   'not_found', 'unknown_server', 'internal', 'outcome_unknown'];
 /** How long somebody must have stopped typing. */
 const PAUSE = 200;

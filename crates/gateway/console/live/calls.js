@@ -60,6 +60,7 @@ export class Calls {
   take(events) {
     for (const event of events) {
       if (event.type === 'call_started' || event.type === 'call_ended') this.#happened(event);
+      else if (event.call_id) this.#waits(event.call_id, event.type === 'held');
     }
     this.#trim(SLACK);
   }
@@ -80,6 +81,16 @@ export class Calls {
     this.#all.push(call);
     this.seen += 1;
     if (this.#passes(call)) this.#show(call);
+  }
+
+  /**
+   * A call that is held has not ended, but it does not run either.
+   * @param {string} id
+   * @param {boolean} isHeld
+   */
+  #waits(id, isHeld) {
+    const call = this.#byId.get(id);
+    if (call && (call.outcome === 'running' || call.outcome === 'held')) call.outcome = isHeld ? 'held' : 'running';
   }
 
   /** @param {Call} call */

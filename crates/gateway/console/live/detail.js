@@ -43,8 +43,8 @@ function content(call) {
       ['Started', `${day(call.started)}, ${clock(call.started)}`], ['Server', call.server], ['Caller', call.caller],
       ['Conversation', call.conversation && h('a', { href: `/live?view=waterfall&conversation=${encodeURIComponent(call.conversation)}` }, call.conversation)],
       ['Answer', call.reused && `not run again: ${call.reused}`], ['Size', call.bytes === undefined ? null : size(call.bytes)],
-      ['Decided by', decided(call)],
     ]),
+    call.approval && block('Approval', approval(call.approval)),
     failure(call),
     block('Arguments', json(call.arguments ?? {}, 'arguments'), h('a', { href: again }, 'Try again in the form')),
     result(call),
@@ -54,10 +54,9 @@ function content(call) {
   ];
 }
 
-/** @param {CallDetail} call */
-function decided(call) {
-  const { by, decision, reason } = call.decided ?? { by: call.decided_by };
-  return by ? [by, decision, reason].filter(Boolean).join(', ') : null;
+/** @param {NonNullable<CallDetail['approval']>} given */
+function approval({ decision, by, reason, rule }) {
+  return facts([['Decision', decision], ['By', by], ['Reason', reason], ['Left to a person by', rule && h('code', {}, rule)]]);
 }
 
 /** @param {CallDetail} call */

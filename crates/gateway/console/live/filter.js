@@ -1,5 +1,7 @@
 // Which calls are shown, as the address says it; the same words as `switchboard calls` and GET /api/calls take.
 
+import { isFailure } from '../format.js';
+
 /** @import { Call } from '../types' */
 
 /** What stands in the address. */
@@ -46,7 +48,7 @@ export class Filter {
     if (server) query.set('server', server);
     if (caller) query.set('caller', caller);
     if (conversation) query.set('conversation', conversation);
-    if (outcome && outcome !== 'ok' && outcome !== 'running') query.set('failed', 'true');
+    if (outcome && isFailure(outcome)) query.set('failed', 'true');
     if (slow) query.set('slow', slow);
     return query;
   }
@@ -67,7 +69,7 @@ export function serverOf(call) {
  * @param {string} wanted
  */
 function isOf(outcome, wanted) {
-  return wanted === 'failed' ? outcome !== 'ok' && outcome !== 'running' : outcome === wanted;
+  return wanted === 'failed' ? isFailure(outcome) : outcome === wanted;
 }
 
 /**

@@ -1,7 +1,7 @@
 // Calls by conversation on one line of time each, so that what ran side by side stands side by side.
 
 import { fill, h } from '../dom.js';
-import { clock, duration, tone, words } from '../format.js';
+import { clock, duration, isFailure, tone, words } from '../format.js';
 import { empty } from '../widgets.js';
 
 /** @import { Call } from '../types' */
@@ -47,7 +47,7 @@ export class Waterfall {
     const calls = all.slice(-CALLS);
     const begin = Math.min(...calls.map(start));
     const end = Math.max(...calls.map(finish), begin + 1);
-    const failed = all.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'running').length;
+    const failed = all.filter(({ outcome }) => isFailure(outcome)).length;
     return h('section', { class: 'conversation' },
       h('h2', {}, h('a', { href: `/live?view=waterfall&conversation=${encodeURIComponent(name)}` }, name)),
       h('p', { class: 'muted' }, [

@@ -3,7 +3,7 @@
 import { stream } from '../api.js';
 import { fill, h } from '../dom.js';
 import { duration } from '../format.js';
-import { parse } from '../json.js';
+import { answer } from '../json.js';
 import { artifacts, pages } from '../live/artifacts.js';
 import { json } from '../tree.js';
 import { chip, trouble } from '../widgets.js';
@@ -41,7 +41,7 @@ export class Run {
       const path = `/api/tools/${encodeURIComponent(call.tool)}/call`;
       for await (const { event, data } of stream(path, call.args, controller.signal)) {
         if (event === 'progress') this.#progress(JSON.parse(data));
-        if (event === 'result') fill(this.outcome, result(/** @type {any} */ (parse(data))));
+        if (event === 'result') fill(this.outcome, result(answer(data)));
       }
     } catch (error) {
       if (controller.signal.aborted) fill(this.outcome, h('p', { class: 'result-head' }, chip('cancelled'), `after ${duration(performance.now() - began)}`));

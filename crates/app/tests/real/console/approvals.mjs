@@ -33,7 +33,6 @@ await visit(async ({ window }) => {
   // Remembered, and forgotten.
   const args = { room: 'bedroom', lights: [] };
   const first = call('scene', args);
-  await page.getByLabel('Allow', { exact: true }).first().waitFor();
   await page.locator('select[id^=remember-]').selectOption('arguments');
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   assert.equal((await first).success, true);

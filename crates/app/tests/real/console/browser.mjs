@@ -54,6 +54,7 @@ async function open(context, path, complaints, allowed) {
 /** What an audit finds that is serious or worse. */
 export async function audit(page) {
   const found = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ['violations'] })`);
+  assert(found.passes.length > 10, 'the audit looked at nothing');
   return found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} (${node.failureSummary})`).join(' | ')}`);
 }

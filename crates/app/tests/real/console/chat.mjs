@@ -13,7 +13,7 @@ await visit(async ({ window }) => {
   await says(page, '.chat-call .chip', 'ok');
   await says(page, '.said.model', 'These are 5.08 cm.');
   await says(page, '.cost', 'tokens');
-  await page.locator('.chat-call summary').click();
+  await page.locator('.chat-call > summary').click();
   await says(page, '.chat-call pre', '5.08 cm');
   // In order: what it said, what it called, what it answered.
   const text = await page.locator('.said.model').innerText();

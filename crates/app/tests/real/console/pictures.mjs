@@ -24,7 +24,7 @@ const PICTURES = {
     await page.getByLabel('Message').fill('How long are 2 inches?');
     await page.getByLabel('Message').press('Enter');
     await says(page, '.cost', 'tokens');
-    await page.locator('.chat-call summary').click();
+    await page.locator('.chat-call > summary').click();
   }],
   approvals: ['/approvals', (page) => page.locator('.held').waitFor()],
 };

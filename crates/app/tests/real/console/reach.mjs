@@ -41,7 +41,7 @@ await visit(async ({ window }) => {
     await page.evaluate(() => document.activeElement.blur());
   }
   await page.keyboard.press('j');
-  await page.locator('.timings').waitFor();
+  await page.locator('.detail-title').waitFor();
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   assert.deepEqual(await audit(page), []);
