@@ -10,7 +10,7 @@ import { empty, head, segments, trouble } from './widgets.js';
 /** @import { Figures, Route, Stats, View } from './types' */
 
 /** The spans that can be chosen, and the step of each. @type {Record<string, { step: string, words: string }>} */
-const SPANS = { '15m': { step: '15s', words: '15 min' }, '1h': { step: '1m', words: '1 h' }, '24h': { step: '20m', words: '24 h' }, '7d': { step: '3h', words: '7 d' } };
+const SPANS = { '5m': { step: '5s', words: '5 min' }, '15m': { step: '15s', words: '15 min' }, '1h': { step: '1m', words: '1 h' }, '24h': { step: '20m', words: '24 h' }, '7d': { step: '3h', words: '7 d' } };
 /** How often the figures are asked for anew. */
 const LOOK = 10_000;
 const TOP = 8;
@@ -95,7 +95,7 @@ function content(slow, callers, busy) {
  * @param {string} key
  */
 function rows(stats, value, unit, key) {
-  return stats.groups.slice(0, TOP).map((group) => ({
+  return stats.groups.filter((group) => value(group) > 0).slice(0, TOP).map((group) => ({
     name: group.name ?? 'no name', address: group.name ? `/live?${key}=${encodeURIComponent(group.name)}` : null, value: value(group), shown: unit(value(group)),
   }));
 }

@@ -2,7 +2,7 @@
 
 import { get, send } from './api.js';
 import { fill, h } from './dom.js';
-import { ago, clock, words } from './format.js';
+import { ago, clock, day, words } from './format.js';
 import { mayAdminister } from './session.js';
 import { chip, empty, facts, head, loading, toast, trouble } from './widgets.js';
 
@@ -90,7 +90,7 @@ class Servers {
         ['Program', server.server && `${server.server.name} ${server.server.version}`], ['Over', server.kind],
         ['Protocol', server.protocol && `${server.protocol}${server.era ? ` (${server.era})` : ''}`],
         ['Tools', h('a', { href: `/tools?q=${encodeURIComponent(`${server.name}__`)}` }, String(server.tools ?? 0))],
-        ['Restarts', String(server.restarts ?? 0)], ['Since', server.since && h('span', { title: server.since }, clock(server.since).slice(0, 8))],
+        ['Restarts', String(server.restarts ?? 0)], ['Since', server.since && day(server.since)],
       ]),
       server.error && h('p', { class: server.state === 'ready' ? 'note' : 'failure' }, server.error, server.error_at && ` (${ago(server.error_at)})`),
       setAside.length > 0 && h('div', { class: 'set-aside' }, h('h3', {}, `Set aside (${setAside.length})`), h('ul', {}, setAside.map((why) => h('li', {}, why)))),

@@ -161,6 +161,11 @@ fn a_token_signs_in() {
 }
 
 #[test]
+fn the_page_computes_what_it_should() {
+    look("", "modules", &[]);
+}
+
+#[test]
 fn a_lost_connection_is_told_and_mended() {
     look(&servers(), "lost", &[]);
 }

@@ -85,3 +85,17 @@ await visit(async ({ window }) => {
   await page.keyboard.press('p');
   await says(page, '.rows-space .call-row', 'while you read');
 });
+
+// What looks like a page is text.
+await visit(async ({ window }) => {
+  const page = await (await window()).open('/live');
+  page.on('dialog', () => assert.fail('a script ran'));
+  const markup = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+  const { call_id: id } = await call('echo', { [markup]: [markup], note: 'javascript:alert(3)' }, { 'X-Conversation': 'a"><b>b' });
+  await says(page, '.rows-space .call-row', 'onerror');
+  await page.goto(`${base}/calls/${id}`);
+  await says(page, '.detail', 'onerror');
+  assert.equal(await page.locator('main img, main script, main b').count(), 0);
+  await page.goto(`${base}/live?view=waterfall&tool=${encodeURIComponent(markup)}&conversation=${encodeURIComponent(markup)}`);
+  await page.getByText('No conversations here').waitFor();
+});

@@ -19,7 +19,6 @@ const PICTURES = {
   waterfall: ['/live?view=waterfall', (page) => page.locator('.lane').first().waitFor()],
   tools: [`/tools/scene?args=${args}`, (page) => says(page, '.verdict', 'Valid')],
   servers: ['/servers/things', (page) => page.locator('.stderr-line').first().waitFor()],
-  overview: ['/overview?since=15m', (page) => page.locator('.chart svg').first().waitFor()],
   chat: ['/chat', async (page) => {
     await page.getByLabel('Message').fill('How long are 2 inches?');
     await page.getByLabel('Message').press('Enter');
@@ -27,10 +26,13 @@ const PICTURES = {
     await page.locator('.chat-call > summary').click();
   }],
   approvals: ['/approvals', (page) => page.locator('.held').waitFor()],
+  // Last, so that time has passed since the first call.
+  overview: ['/overview?since=5m', (page) => page.locator('.chart svg').first().waitFor()],
 };
 
 await visit(async ({ window }) => {
-  await history();
+  await history(8);
+  const more = history(40);
   const held = call('scene', { room: 'garage', lights: [{ name: 'Garage/Door', level: 100 }] });
   for (const colorScheme of ['light', 'dark']) {
     const { open } = await window({ colorScheme, viewport: { width: 1200, height: 720 } });
@@ -47,15 +49,15 @@ await visit(async ({ window }) => {
   }
   const { approvals: [{ id }] } = await (await fetch(`${base}/api/approvals`)).json();
   await fetch(`${base}/api/approvals/${id}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"decision":"deny"}' });
-  await held;
+  await Promise.all([held, more]);
 });
 
 /** Calls of some variety, so that there is something to see. */
-async function history() {
+async function history(rounds) {
   const zones = ['Europe/Berlin', 'Asia/Tokyo', 'America/Lima', 'Nowhere/Land'];
-  for (let round = 0; round < 8; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     const headers = { 'X-Conversation': `morning-${round}` };
-    const slow = call('things__trigger-long-running-operation', { duration: 0.4 + round / 10, steps: 2 }, headers);
+    const slow = call('things__trigger-long-running-operation', { duration: 0.4 + (round % 8) / 10, steps: 2 }, headers);
     await Promise.all([
       call('math_eval', { expression: `${round + 2} inch to cm` }, headers),
       call('time__get_current_time', { timezone: zones[round % zones.length] }, headers),
