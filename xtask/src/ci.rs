@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 
 use crate::shell::{self, Run};
-use crate::{spec, test};
+use crate::{console, spec, test};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
@@ -15,6 +15,7 @@ pub(crate) fn run() -> Result<()> {
     let docs = Run::cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
     command("docs", docs.environment("RUSTDOCFLAGS", "-D warnings"))?;
     step("spec ids", "cargo xtask spec", spec::check)?;
+    step("console", "cargo xtask console --check", console::check)?;
 
     header("tests");
     test::run(&[]).context(failed("tests", "cargo xtask test"))

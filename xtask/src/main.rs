@@ -7,6 +7,7 @@ mod test;
 mod parts;
 mod spec;
 mod conformance;
+mod console;
 mod shell;
 
 use std::process::ExitCode;
@@ -45,6 +46,12 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// Check the console's page, then take the pictures of docs/console.md anew
+    Console {
+        /// Take no pictures
+        #[arg(long)]
+        check: bool,
+    },
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
     Conformance {
         /// Write nothing, and fail where the tables would change
@@ -60,6 +67,8 @@ fn main() -> ExitCode {
         Task::Test { filters, .. } => test::run(&filters),
         Task::Parts => parts::install().map(drop),
         Task::Spec { json } => spec::run(json),
+        Task::Console { check: true } => console::check(),
+        Task::Console { check: false } => console::run(),
         Task::Conformance { check } => conformance::run(check),
     };
     match outcome {

@@ -1,5 +1,6 @@
 //! What can be written on the command line.
 
+mod approve;
 mod asking;
 mod calls;
 mod voice;
@@ -13,6 +14,7 @@ use switchboard_gateway::access::Rate;
 use switchboard_local::FaultRule;
 use switchboard_toolcall::HumanDuration;
 
+pub(crate) use approve::Approve;
 pub(crate) use asking::{Ask, Asked, Chat};
 pub(crate) use calls::{
     Calls, CallsAction, Export, Form, Format, Gc, Policy, PolicyAction, PolicyTest, ShowCall, Stats,
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Make, list and revoke the tokens that clients of `serve` bear
     Token(Token),
+    /// List the calls that wait for a person, and allow or deny them
+    Approve(Approve),
     /// Show what was called and what came of it
     Calls(Calls),
     /// Try the rules of the config on what was called
@@ -281,7 +285,7 @@ pub(crate) enum TokenAction {
     New(NewToken),
     /// List the tokens, without their secrets
     List {
-        /// Print an array of {name, tools, rate, concurrent, created}
+        /// Print an array of {name, tools, rate, concurrent, approve, created}
         #[arg(long)]
         json: bool,
     },
@@ -313,6 +317,10 @@ pub(crate) struct NewToken {
     /// It may also start, stop and reconnect servers, and read what they write to stderr
     #[arg(long)]
     pub(crate) admin: bool,
+
+    /// Let it decide about calls that wait for a person
+    #[arg(long)]
+    pub(crate) approve: bool,
 
     /// Print {token, name}
     #[arg(long)]

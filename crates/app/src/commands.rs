@@ -12,6 +12,7 @@ mod import;
 mod completions;
 mod serve;
 mod token;
+mod approve;
 mod calls;
 mod policy;
 mod zwave;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Completions(completions) => completions::run(completions),
         Command::Serve(serve) => serve::run(serve, cli),
         Command::Token(token) => token::run(token),
+        Command::Approve(approve) => approve::run(approve, cli),
         Command::Calls(calls) => calls::run(calls, cli),
         Command::Policy(policy) => policy::run(policy, cli),
         Command::Zwave(zwave) => zwave::run(zwave, cli),

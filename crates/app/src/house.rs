@@ -8,10 +8,14 @@ use anyhow::anyhow;
 use switchboard_gateway::RuleSet;
 use switchboard_local::{HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
-use switchboard_runtime::{Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services};
+use switchboard_runtime::{
+    Approver, Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services,
+};
 use switchboard_toolcall::Tool;
 
-use crate::{connections::Connections, records::Records, settings::Loaded, telemetry::Sent};
+use crate::{
+    approvals, connections::Connections, records::Records, settings::Loaded, telemetry::Sent,
+};
 
 /// Everything that runs.
 pub(crate) struct House {
@@ -34,14 +38,21 @@ pub(crate) struct Around {
     pub(crate) records: Records,
     /// Who answers what servers ask.
     pub(crate) answers: Arc<dyn Answers>,
+    /// Who is asked about calls that a person must allow.
+    pub(crate) approver: Arc<dyn Approver>,
     /// Whether callers come from elsewhere, so that the rules of `[serve]` hold too.
     pub(crate) is_open: bool,
 }
 
 impl Around {
-    /// As the settings say, with nobody to answer servers.
-    fn usual(loaded: &Loaded) -> Self {
-        Self { records: Records::of(loaded), answers: Arc::new(NoAnswers), is_open: false }
+    /// As the settings say, with nobody to answer servers, and only somebody at this terminal to allow calls.
+    pub(crate) fn usual(loaded: &Loaded) -> Self {
+        Self {
+            records: Records::of(loaded),
+            answers: Arc::new(NoAnswers),
+            approver: approvals::here(loaded),
+            is_open: false,
+        }
     }
 }
 
@@ -87,7 +98,10 @@ impl House {
         };
         let policy = Arc::new(SwapPolicy::new(policy));
         let config = loaded.settings.executor.clone();
-        let mut executor = ToolExecutor::builder().config(config).policy(policy.clone());
+        let mut executor = ToolExecutor::builder()
+            .config(config)
+            .policy(policy.clone())
+            .approver(around.approver.clone());
         if let Some(faults) = loaded.faults.clone() {
             executor = executor.wrap_tools(Arc::new(move |name, tool| faults.wrap(name, tool)));
         }
@@ -226,15 +240,18 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
 /// What may run: the rules of `[policy]`, and for callers from elsewhere those of `[serve]` too.
 fn policy(loaded: &Loaded, is_open: bool) -> Result<Box<dyn Policy>, String> {
     let rules = rules(loaded)?;
-    let serve = &loaded.settings.serve;
-    if !is_open || (serve.allow_if.is_empty() && serve.deny_if.is_empty()) {
+    let (serve, policy) = (&loaded.settings.serve, &loaded.settings.policy);
+    let (allow_if, deny_if): (&[String], &[String]) = match is_open {
+        true => (&serve.allow_if, &serve.deny_if),
+        false => (&[], &[]),
+    };
+    if allow_if.is_empty() && deny_if.is_empty() && policy.ask_if.is_empty() {
         return Ok(Box::new(rules));
     }
-    let place = loaded.place_of_section("serve");
-    let rules = RuleSet::new(&serve.allow_if, &serve.deny_if, rules);
-    rules
-        .map(|rules| Box::new(rules) as Box<dyn Policy>)
-        .map_err(|error| format!("{place}: {error}"))
+    let wrong = |section, error| format!("{}: {error}", loaded.place_of_section(section));
+    let rules = RuleSet::new(allow_if, deny_if, rules).map_err(|error| wrong("serve", error))?;
+    let rules = rules.asking(&policy.ask_if, policy.ask_timeout.0);
+    Ok(Box::new(rules.map_err(|error| wrong("policy", error))?))
 }
 
 /// The rules of `[policy]`.

@@ -24,6 +24,7 @@ pub(crate) fn start(cli: &Cli) {
         | Command::Token(_)
         | Command::Calls(_)
         | Command::Policy(_)
+        | Command::Approve(_)
         | Command::Completions(_) => "warn",
     };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());

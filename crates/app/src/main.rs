@@ -6,6 +6,7 @@ mod logging;
 mod settings;
 mod rehearsal;
 mod records;
+mod approvals;
 mod telemetry;
 mod house;
 mod connections;

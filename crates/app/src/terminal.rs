@@ -2,6 +2,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod json;
+pub(crate) mod keys;
 pub(crate) mod spinner;
 pub(crate) mod text;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
-use switchboard_runtime::record::Stages;
+use switchboard_runtime::{Approval, record::Stages};
 use switchboard_toolcall::{Artifact, CallId, ErrorKind, Reused};
 
 use crate::chain::Hash;
@@ -85,6 +85,8 @@ pub struct Detail {
     pub result: Option<String>,
     /// Whether the result was content parts.
     pub is_content: bool,
+    /// What a person said of it, where one was asked.
+    pub approval: Option<Approval>,
     /// What the model read of the failure.
     pub error: Option<String>,
     /// The way out that was shown with it.
@@ -167,6 +169,9 @@ impl Serialize for Detail {
             if let Some(value) = value {
                 map.serialize_entry(key, value)?;
             }
+        }
+        if let Some(approval) = &self.approval {
+            map.serialize_entry("approval", approval)?;
         }
         if !self.causes.is_empty() {
             map.serialize_entry("causes", &self.causes)?;

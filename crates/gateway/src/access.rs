@@ -51,6 +51,8 @@ pub struct Caller {
     pub claims: Option<Arc<Value>>,
     /// Whether the token may start and stop servers.
     pub is_admin: bool,
+    /// Whether it may decide about held calls.
+    pub may_approve: bool,
     /// The same for the MCP server.
     mcp: mcp::server::Caller,
 }
@@ -72,12 +74,19 @@ impl Caller {
             may_see
         });
         let mcp = mcp::server::Caller { name: name.clone(), may_see, claims: claims.clone() };
-        Self { name, tools, claims, is_admin: false, mcp }
+        Self { name, tools, claims, is_admin: false, may_approve: false, mcp }
     }
 
     /// Whether the caller may start and stop servers: nobody in particular may, where no token is demanded.
     pub fn may_administer(&self) -> bool {
         self.is_admin || self.name.is_none()
+    }
+
+    /// The same caller, who may decide about held calls where `may` says so.
+    #[must_use]
+    pub fn approving(mut self, may: bool) -> Self {
+        self.may_approve = may;
+        self
     }
 
     /// The caller as the MCP server knows it.
@@ -100,13 +109,19 @@ impl Caller {
     }
 }
 
-/// A request that is let in, by default from nobody in particular, and what it holds until it has been answered.
-#[derive(Default)]
+/// A request that is let in, and what it holds until it has been answered.
 pub struct Admitted {
     /// Who asks.
     pub caller: Caller,
     /// The place in the token's share.
     pub share: Share,
+}
+
+impl Admitted {
+    /// Somebody without a token where none is demanded: the owner of this machine, who may do everything.
+    fn owner() -> Self {
+        Self { caller: Caller::default().approving(true), share: Share::default() }
+    }
 }
 
 /// Why the gateway does not start.
@@ -170,7 +185,7 @@ impl Access {
         self.hosts.check(request)?;
         match bearer(request)? {
             // Chat clients always send a key, any key; where nobody has made a token, none can be wrong.
-            Some(_) if self.takes_any_key() => Ok(Admitted::default()),
+            Some(_) if self.takes_any_key() => Ok(Admitted::owner()),
             Some(secret) => match &self.jwt {
                 Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
                     Ok(Admitted { caller: jwt.caller(secret).await?, share: Share::default() })
@@ -196,7 +211,7 @@ impl Access {
             None if self.demands_token => Err(Refusal::Unauthorized(
                 "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
             )),
-            None => Ok(Admitted::default()),
+            None => Ok(Admitted::owner()),
         }
     }
 

@@ -32,7 +32,7 @@ const FOR_PROGRAMS: &str = "Switchboard: open this address in a browser for the 
 
 /// The page, its views and its files.
 pub(crate) fn routes() -> Router<Arc<Parts>> {
-    let mut routes = Router::new().route("/", get(page)).route("/console/{file}", get(file));
+    let mut routes = Router::new().route("/", get(page)).route("/console/{*file}", get(file));
     for view in VIEWS {
         routes = routes.route(view, get(page)).route(&format!("{view}/{{*rest}}"), get(page));
     }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use switchboard_runtime::{
-    CallEnd, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Tracer,
+    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Tracer,
 };
 use switchboard_toolcall::{BoxError, BoxFuture};
 
 use crate::Metrics;
 use memory::Memory;
-use wording::{Begun, Ended};
+use wording::{Begun, Decided, Ended, Held};
 
 pub(crate) use memory::Watching;
 
@@ -24,7 +24,7 @@ pub struct Feed {
     memory: Memory,
 }
 
-/// Something that happened to a call.
+/// The beginning or the end of a call, or what a person has to do with it.
 #[derive(Debug)]
 pub struct Event {
     /// The tool's name, as it was asked for.
@@ -86,6 +86,18 @@ impl Recorder for Feed {
         self.metrics.ended(&end);
         self.recorder.close(end);
         self.tell(&end.start.tool, || Ended::new(&end));
+    }
+
+    fn held(&self, held: &CallHeld<'_>) {
+        self.metrics.approvals.held();
+        self.recorder.held(held);
+        self.tell(held.tool, || Held::new(held));
+    }
+
+    fn decided(&self, held: &CallHeld<'_>, approval: &Approval) {
+        self.metrics.approvals.decided(approval);
+        self.recorder.decided(held, approval);
+        self.tell(held.tool, || Decided::new(held, approval));
     }
 
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {

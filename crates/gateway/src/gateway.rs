@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Extension, Router, extract::Request, middleware, response::Response};
+use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_runtime::ToolExecutor;
 use tokio::net::TcpListener;
@@ -26,6 +27,8 @@ pub struct Parts {
     pub store: Option<Store>,
     /// Decides about requests.
     pub access: Access,
+    /// Where held calls wait for a person; without it there is no place for them.
+    pub approvals: Option<Arc<Desk>>,
     /// What chat clients may ask.
     pub models: Models,
     /// The settings.

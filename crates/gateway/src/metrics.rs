@@ -1,5 +1,7 @@
 //! Counts and durations, as Prometheus reads them.
 
+mod approvals;
+
 use std::{
     collections::HashMap,
     sync::{Arc, OnceLock, PoisonError, RwLock, atomic::Ordering},
@@ -12,6 +14,8 @@ use prometheus_client::{
 };
 use switchboard_runtime::{CallEnd, ToolExecutor};
 use switchboard_toolcall::ErrorKind;
+
+use approvals::Approvals;
 
 /// The label of calls that found no tool: names that a model made up must not fill the memory.
 const UNKNOWN: &str = "(unknown)";
@@ -35,6 +39,8 @@ pub struct Metrics {
     /// What a request touches, found by its status alone.
     by_status: Vec<OnceLock<Counter>>,
     unrecorded: Counter,
+    /// Calls that wait for a person.
+    pub(crate) approvals: Approvals,
     looked_up: LookedUp,
 }
 
@@ -96,6 +102,7 @@ impl Default for Metrics {
         let help = "Calls that could not be written down before they ran";
         registry.register("unrecorded_calls", help, unrecorded.clone());
         looked_up.register(&mut registry);
+        let approvals = Approvals::new(&mut registry);
         Self {
             registry,
             running,
@@ -106,6 +113,7 @@ impl Default for Metrics {
             requests,
             by_status: (0..600).map(|_| OnceLock::new()).collect(),
             unrecorded,
+            approvals,
             looked_up,
         }
     }

@@ -41,6 +41,9 @@ pub enum Refusal {
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
+    /// It is too late for it: somebody else was faster, or the time is over.
+    #[error("{0}")]
+    Conflict(String),
     /// Something of ours is broken.
     #[error("{0}")]
     Unavailable(String),
@@ -57,6 +60,7 @@ impl Refusal {
             Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -66,7 +70,9 @@ impl Refusal {
             Self::Unauthorized(_) | Self::InvalidToken(_) => "unauthorized",
             Self::Forbidden(_) => ErrorKind::Denied.code(),
             Self::TooMany { .. } => ErrorKind::Overloaded.code(),
-            Self::BadRequest(_) | Self::TooLarge(_) => ErrorKind::InvalidParameters.code(),
+            Self::BadRequest(_) | Self::TooLarge(_) | Self::Conflict(_) => {
+                ErrorKind::InvalidParameters.code()
+            }
             Self::TooSlow(_) => ErrorKind::Timeout.code(),
             Self::NotFound(_) => ErrorKind::NotFound.code(),
             Self::Unavailable(_) => ErrorKind::Unavailable.code(),

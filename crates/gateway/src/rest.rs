@@ -1,5 +1,6 @@
-//! REST (SPEC §13): tools, calls, live events, metrics, health.
+//! REST (SPEC §13): tools, calls, approvals, live events, metrics, health.
 
+mod approvals;
 mod artifacts;
 mod call;
 mod calls;
@@ -17,7 +18,7 @@ use axum::{
     extract::State,
     http::{StatusCode, Uri},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{delete, get, post},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -43,6 +44,10 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/artifacts/{id}", get(artifacts::show))
         .route("/api/calls", get(calls::list))
         .route("/api/calls/{id}", get(calls::show))
+        .route("/api/approvals", get(approvals::list))
+        .route("/api/approvals/rules", get(approvals::rules))
+        .route("/api/approvals/rules/{id}", delete(approvals::forget))
+        .route("/api/approvals/{id}", post(approvals::decide))
         .route("/api/events", get(events::stream))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi::document))

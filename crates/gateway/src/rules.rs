@@ -1,16 +1,16 @@
 //! Rules that look at who asks and what for: expressions in CEL over claims, names and arguments.
 //!
 //! They stand before another policy, and can only take away from what that one allows. An expression that cannot be evaluated
-//! means no.
+//! means no; where it is to say whether a person is asked, one is.
 
 mod names;
 mod question;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use cel::{Context, Env, ExecutionError, Program, Value as Outcome};
 use serde_json::Value;
-use switchboard_runtime::{Policy, RegisteredTool, policy::Answer, policy::Verdict};
+use switchboard_runtime::{AskFirst, Policy, RegisteredTool, policy::Answer, policy::Verdict};
 use switchboard_toolcall::CallContext;
 
 use question::Question;
@@ -21,6 +21,9 @@ pub struct RuleSet<P> {
     env: Arc<Env>,
     allow: Vec<Rule>,
     deny: Vec<Rule>,
+    ask: Vec<Rule>,
+    /// How long a person has to answer.
+    within: Duration,
 }
 
 /// An expression that is true or false of a call.
@@ -33,7 +36,7 @@ struct Rule {
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
     /// It is no expression.
-    #[error("`[serve] {list}`: `{rule}` is not an expression: {reason}")]
+    #[error("`{list}`: `{rule}` is not an expression: {reason}")]
     Syntax {
         /// The list that it stands in.
         list: &'static str,
@@ -44,7 +47,7 @@ pub enum RuleError {
     },
     /// It speaks of something that there is not.
     #[error(
-        "`[serve] {list}`: `{rule}` speaks of `{name}`; there are claims, caller, tool, server, args and read_only"
+        "`{list}`: `{rule}` speaks of `{name}`; there are claims, caller, tool, server, args and read_only"
     )]
     Unknown {
         /// The list that it stands in.
@@ -63,18 +66,24 @@ impl<P: Policy> RuleSet<P> {
     /// An expression does not compile, or speaks of something that there is not.
     pub fn new(allow_if: &[String], deny_if: &[String], inner: P) -> Result<Self, RuleError> {
         let env = Arc::new(Env::stdlib());
-        let compile = |list, rules: &[String]| {
-            rules.iter().map(|rule| Rule::compile(&env, list, rule)).collect::<Result<Vec<_>, _>>()
-        };
-        let (allow, deny) = (compile("allow_if", allow_if)?, compile("deny_if", deny_if)?);
-        Ok(Self { inner, env, allow, deny })
+        let allow = compiled(&env, "[serve] allow_if", allow_if)?;
+        let deny = compiled(&env, "[serve] deny_if", deny_if)?;
+        Ok(Self { inner, env, allow, deny, ask: Vec::new(), within: Duration::ZERO })
     }
 
-    fn judge(&self, question: &Question<'_>) -> Verdict {
-        let mut cx = Context::with_env(self.env.clone());
-        cx.set_variable_resolver(question);
+    /// Compiles `ask_if` too: what these say yes to, and nothing forbids, is left to a person.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn asking(mut self, ask_if: &[String], within: Duration) -> Result<Self, RuleError> {
+        self.ask = compiled(&self.env, "[policy] ask_if", ask_if)?;
+        self.within = within;
+        Ok(self)
+    }
+
+    fn judge(&self, cx: &Context<'_, '_>) -> Verdict {
         for rule in &self.deny {
-            match rule.holds(&cx) {
+            match rule.holds(cx) {
                 Ok(false) => {}
                 Ok(true) => return Verdict::Deny(format!("deny_if \"{}\"", rule.text)),
                 Err(reason) => {
@@ -86,11 +95,25 @@ impl<P: Policy> RuleSet<P> {
             }
         }
         // One that cannot be answered does not allow; another still may.
-        match self.allow.is_empty() || self.allow.iter().any(|rule| rule.holds(&cx) == Ok(true)) {
+        match self.allow.is_empty() || self.allow.iter().any(|rule| rule.holds(cx) == Ok(true)) {
             true => Verdict::Allow,
             false => Verdict::Deny("no expression in allow_if says yes".to_owned()),
         }
     }
+
+    /// Whether a person is to be asked, by an expression that says so or cannot be answered.
+    fn asks(&self, cx: &Context<'_, '_>) -> Option<AskFirst> {
+        let rule = self.ask.iter().find_map(|rule| match rule.holds(cx) {
+            Ok(false) => None,
+            Ok(true) => Some(format!("ask_if \"{}\"", rule.text)),
+            Err(reason) => Some(format!("ask_if \"{}\" cannot be answered: {reason}", rule.text)),
+        });
+        rule.map(|rule| AskFirst { rule, within: self.within })
+    }
+}
+
+fn compiled(env: &Arc<Env>, list: &'static str, rules: &[String]) -> Result<Vec<Rule>, RuleError> {
+    rules.iter().map(|rule| Rule::compile(env, list, rule)).collect()
 }
 
 impl<P: Policy> Policy for RuleSet<P> {
@@ -100,12 +123,20 @@ impl<P: Policy> Policy for RuleSet<P> {
         args: &'a Value,
         cx: &'a CallContext,
     ) -> Answer<'a> {
-        if self.allow.is_empty() && self.deny.is_empty() {
+        if self.allow.is_empty() && self.deny.is_empty() && self.ask.is_empty() {
             return self.inner.check(tool, args, cx);
         }
+        let question = Question::new(tool, args, cx);
+        let mut asked = Context::with_env(self.env.clone());
+        asked.set_variable_resolver(&question);
         // The rules are asked first: nobody should be bothered about a call that they forbid.
-        match self.judge(&Question::new(tool, args, cx)) {
-            Verdict::Allow => self.inner.check(tool, args, cx),
+        match self.judge(&asked) {
+            Verdict::Allow => match self.inner.check(tool, args, cx) {
+                Answer::Now(Verdict::Allow) => {
+                    Answer::Now(self.asks(&asked).map_or(Verdict::Allow, Verdict::AskFirst))
+                }
+                other => other,
+            },
             no => Answer::Now(no),
         }
     }

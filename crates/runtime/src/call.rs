@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use switchboard_toolcall::{CallContext, ToolCall, ToolError, ToolOutput, ToolResult};
 
 use crate::{
+    approval::{Approver, Nobody},
     artifacts::{ArtifactStore, MemoryArtifacts},
     config::Config,
     dispatch::{self, Slots},
@@ -25,6 +26,7 @@ use crate::{
 pub struct ToolExecutor {
     tools: Arc<ToolManager>,
     policy: Arc<dyn Policy>,
+    approver: Arc<dyn Approver>,
     recorder: Arc<dyn Recorder>,
     artifacts: Arc<dyn ArtifactStore>,
     slots: Slots,
@@ -57,7 +59,7 @@ impl ToolExecutor {
         record.found(&tool);
         let args = rename::for_server(tool.spec(), args);
         let args = validate::args(&tool, args)?;
-        policy::check(&*self.policy, &tool, &args, cx, record).await?;
+        policy::check(&*self.policy, &*self.approver, &tool, &args, cx, record).await?;
         record.permits(&tool)?;
         record.checked();
         let plan = self.flights.plan(&tool, &args, cx, record).await?;
@@ -146,6 +148,7 @@ impl Default for ToolExecutor {
 pub struct Builder {
     config: Config,
     policy: Option<Arc<dyn Policy>>,
+    approver: Option<Arc<dyn Approver>>,
     recorder: Option<Arc<dyn Recorder>>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     wrap: Option<Wrap>,
@@ -163,6 +166,13 @@ impl Builder {
     #[must_use]
     pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
         self.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Asks there about calls that the policy leaves to a person.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
         self
     }
 
@@ -193,6 +203,7 @@ impl Builder {
         ToolExecutor {
             tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap)),
             policy: self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default())),
+            approver: self.approver.unwrap_or_else(|| Arc::new(Nobody::default())),
             recorder: self.recorder.unwrap_or_else(|| Arc::new(MemoryRecorder::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             slots: Slots::new(config.max_concurrent, config.max_queue),

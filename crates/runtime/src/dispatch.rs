@@ -48,7 +48,7 @@ pub(crate) async fn run(
     let own = CallContext {
         // The caller's token is watched by `within`: a child of it would only cost a lock.
         cancel: CancellationToken::new(),
-        deadline: Some(deadline(record.started(), limit)),
+        deadline: Some(deadline(record.runs_from(cx), limit)),
         call_id: Some(record.id()),
         progress: match &alive {
             Some(alive) if extends => heard_too(&cx.progress, alive),
@@ -95,7 +95,7 @@ async fn until_done<T>(
     effects: &str,
 ) -> Result<T, ToolError> {
     let limit = record.timeout(cx);
-    let mut timer = pin!(sleep_until(deadline(record.started(), limit)));
+    let mut timer = pin!(sleep_until(deadline(record.runs_from(cx), limit)));
     loop {
         tokio::select! {
             biased;

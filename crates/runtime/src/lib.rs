@@ -31,6 +31,7 @@ pub mod lookup;
 pub mod rename;
 pub mod validate;
 pub mod policy;
+pub mod approval;
 mod reuse;
 pub mod dispatch;
 pub mod normalise;
@@ -41,10 +42,11 @@ pub mod services;
 mod log;
 mod registry;
 
+pub use approval::{Approval, Approver, CallHeld, Ruling};
 pub use artifacts::{ArtifactStore, MemoryArtifacts};
 pub use call::{Builder, ToolExecutor};
 pub use config::Config;
-pub use policy::{Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
+pub use policy::{AskFirst, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
     CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Span,
     Stages, Tracer, Work,

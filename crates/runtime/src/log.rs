@@ -6,6 +6,7 @@ use switchboard_toolcall::{BoxError, ErrorKind, ToolError, ToolResult};
 use tracing::{Level, enabled, error, info, warn};
 
 use crate::{
+    approval::CallHeld,
     record::{CallStart, Redacted},
     redact,
 };
@@ -49,6 +50,12 @@ pub(crate) fn ended(
         }
         None => {}
     }
+}
+
+/// Logs that a call waits for a person.
+pub(crate) fn held(held: &CallHeld<'_>) {
+    let (tool, id, rule) = (&**held.tool, held.id, held.rule);
+    info!(tool, approval = id, rule, "call of '{tool}' waits for a person: approval {id}");
 }
 
 /// Logs that a read-only call runs although it could not be recorded.

@@ -1,14 +1,21 @@
-//! What may run: allow, deny, only read (SPEC §13 `[policy]`).
+//! What may run: allow, deny, only read, ask a person first (SPEC §13 `[policy]`).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use serde_json::Value;
-use switchboard_toolcall::{BoxError, BoxFuture, CallContext, ErrorKind, ToolError};
+use switchboard_toolcall::{
+    BoxError, BoxFuture, CallContext, ErrorKind, HumanDuration, ToolError, ToolSpec,
+};
 
-use crate::{dispatch, record::CallRecord, tools::RegisteredTool};
+use crate::{
+    approval::{self, Approver},
+    dispatch,
+    record::CallRecord,
+    tools::RegisteredTool,
+};
 
 /// Decides whether a call may run.
 ///
@@ -38,16 +45,42 @@ pub enum Verdict {
     Allow,
     /// It may not; the text names the rule.
     Deny(String),
+    /// A person decides.
+    AskFirst(AskFirst),
 }
 
-/// Asks the policy, and turns everything but a yes into `denied`.
+/// A call that is left to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskFirst {
+    /// The rule that says so.
+    pub rule: String,
+    /// How long an answer is waited for.
+    pub within: Duration,
+}
+
+/// Asks the policy, and a person where it says so; turns everything but a yes into `denied`.
 pub(crate) async fn check(
     policy: &dyn Policy,
+    approver: &dyn Approver,
     tool: &RegisteredTool,
     args: &Value,
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<(), ToolError> {
+    let Some(ask) = judge(policy, tool, args, cx, record).await? else { return Ok(()) };
+    approval::until_allowed(approver, tool, args, ask, cx, record).await?;
+    // The rules may have changed while the call waited, and a person cannot allow what they forbid.
+    judge(policy, tool, args, cx, record).await.map(drop)
+}
+
+/// What the policy says; a question where a person is to be asked.
+async fn judge(
+    policy: &dyn Policy,
+    tool: &RegisteredTool,
+    args: &Value,
+    cx: &CallContext,
+    record: &CallRecord,
+) -> Result<Option<AskFirst>, ToolError> {
     let name = tool.name();
     let denied = |rule: &str| {
         let text = format!("Tool '{name}' is denied by policy: {rule}");
@@ -59,8 +92,9 @@ pub(crate) async fn check(
         Answer::Later(verdict) => dispatch::within(async { Ok(verdict.await) }, cx, record).await?,
     };
     match verdict {
-        Ok(Verdict::Allow) => Ok(()),
+        Ok(Verdict::Allow) => Ok(None),
         Ok(Verdict::Deny(rule)) => Err(denied(&rule)),
+        Ok(Verdict::AskFirst(ask)) => Ok(Some(ask)),
         Err(error) => Err(denied("the policy could not be asked").caused_by(error)),
     }
 }
@@ -75,11 +109,27 @@ pub struct PolicyConfig {
     pub deny: Vec<String>,
     /// Whether only tools annotated as read-only may run.
     pub read_only: bool,
+    /// Globs of the tools that run only when a person allows it; weaker than `deny`.
+    pub ask: Vec<String>,
+    /// Whether a person is asked about tools that may destroy something, as those may that say nothing of themselves.
+    pub ask_destructive: bool,
+    /// Expressions over a call; where one is true, or cannot be answered, a person is asked.
+    pub ask_if: Vec<String>,
+    /// How long a person has to answer.
+    pub ask_timeout: HumanDuration,
 }
 
 impl Default for PolicyConfig {
     fn default() -> Self {
-        Self { allow: vec!["*".to_owned()], deny: Vec::new(), read_only: false }
+        Self {
+            allow: vec!["*".to_owned()],
+            deny: Vec::new(),
+            read_only: false,
+            ask: Vec::new(),
+            ask_destructive: false,
+            ask_if: Vec::new(),
+            ask_timeout: HumanDuration(Duration::from_secs(300)),
+        }
     }
 }
 
@@ -90,6 +140,7 @@ pub struct RulePolicy {
     allows_all: bool,
     allow: GlobSet,
     deny: GlobSet,
+    ask: GlobSet,
 }
 
 impl RulePolicy {
@@ -99,22 +150,24 @@ impl RulePolicy {
     /// A glob is not one; nothing may run under rules that cannot be read.
     pub fn new(config: PolicyConfig) -> Result<Self, globset::Error> {
         let allows_all = config.allow.iter().any(|glob| glob == "*");
-        Ok(Self { allows_all, allow: globs(&config.allow)?, deny: globs(&config.deny)?, config })
+        let (allow, deny, ask) = (globs(&config.allow)?, globs(&config.deny)?, globs(&config.ask)?);
+        Ok(Self { allows_all, allow, deny, ask, config })
     }
 
     /// Judges a tool by its names and annotations.
     pub fn judge(&self, tool: &RegisteredTool) -> Verdict {
         // A rule meets a tool under any name it has, so that no spelling walks around it.
         let names = [&**tool.name(), tool.spec().name.as_str()];
-        self.judge_named(&names, tool.spec().is_read_only())
+        let spec = tool.spec();
+        self.judge_named(&names, spec.is_read_only(), may_destroy(spec))
     }
 
     /// Judges a tool of which nothing but its names is known.
     pub fn judge_names(&self, names: &[&str]) -> Verdict {
-        self.judge_named(names, false)
+        self.judge_named(names, false, true)
     }
 
-    fn judge_named(&self, names: &[&str], is_read_only: bool) -> Verdict {
+    fn judge_named(&self, names: &[&str], is_read_only: bool, may_destroy: bool) -> Verdict {
         let denied = names.iter().find_map(|name| self.deny.matches(name).first().copied());
         if let Some(rule) = denied {
             return Verdict::Deny(format!("deny \"{}\"", self.config.deny[rule]));
@@ -127,8 +180,24 @@ impl RulePolicy {
                 "read_only, and the tool is not annotated as read-only".to_owned(),
             );
         }
-        Verdict::Allow
+        let asked = names.iter().find_map(|name| self.ask.matches(name).first().copied());
+        match asked {
+            Some(rule) => self.ask_first(format!("ask \"{}\"", self.config.ask[rule])),
+            None if self.config.ask_destructive && may_destroy => self.ask_first(
+                "ask_destructive, and the tool does not say that it destroys nothing".to_owned(),
+            ),
+            None => Verdict::Allow,
+        }
     }
+
+    fn ask_first(&self, rule: String) -> Verdict {
+        Verdict::AskFirst(AskFirst { rule, within: self.config.ask_timeout.0 })
+    }
+}
+
+/// Whether a tool may destroy something: MCP takes that of each that neither only reads nor says otherwise.
+fn may_destroy(spec: &ToolSpec) -> bool {
+    !spec.is_read_only() && spec.annotations.destructive != Some(false)
 }
 
 impl Default for RulePolicy {
@@ -139,6 +208,7 @@ impl Default for RulePolicy {
             allows_all: true,
             allow: GlobSet::empty(),
             deny: GlobSet::empty(),
+            ask: GlobSet::empty(),
         }
     }
 }

@@ -17,7 +17,12 @@ use switchboard_toolcall::{
 };
 use tokio::time::Instant;
 
-use crate::{config::Config, dispatch, log, redact, tools::RegisteredTool};
+use crate::{
+    approval::{Approval, CallHeld},
+    config::Config,
+    dispatch, log, redact,
+    tools::RegisteredTool,
+};
 
 pub use memory::MemoryRecorder;
 use stages::Marks;
@@ -31,6 +36,12 @@ pub trait Recorder: Send + Sync {
 
     /// Writes down how it ended. Must not block.
     fn close(&self, end: CallEnd<'_>);
+
+    /// Learns that a call waits for a person. Must not block.
+    fn held(&self, _held: &CallHeld<'_>) {}
+
+    /// Learns what became of that. Must not block.
+    fn decided(&self, _held: &CallHeld<'_>, _approval: &Approval) {}
 
     /// The latest calls, newest first, those still running included.
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>>;
@@ -125,6 +136,8 @@ pub struct CallEnd<'a> {
     pub duration: Duration,
     /// How long each stage took.
     pub stages: Stages,
+    /// What a person said of it, where one was asked.
+    pub approval: Option<&'a Approval>,
     /// What came of it; none where the caller walked away.
     pub result: Option<&'a ToolResult>,
     /// The answer, for logs and records.
@@ -176,6 +189,7 @@ pub(crate) struct CallRecord {
     /// The end of a call whose time was over before its record was open.
     cut_short: Option<ToolError>,
     reused: OnceLock<Reused>,
+    approval: OnceLock<Approval>,
     closed: bool,
 }
 
@@ -206,6 +220,7 @@ impl CallRecord {
             unwritten: None,
             cut_short: None,
             reused: OnceLock::new(),
+            approval: OnceLock::new(),
             closed: false,
         };
         let opened = match recorder.open(start) {
@@ -263,6 +278,17 @@ impl CallRecord {
     /// Why the tool did not run, where an answer was there already.
     pub(crate) fn reused(&self) -> Option<Reused> {
         self.reused.get().copied()
+    }
+
+    /// Notes what a person said of the call.
+    pub(crate) fn decided(&self, approval: Approval) {
+        // Set once: a call is held once.
+        let _ = self.approval.set(approval);
+    }
+
+    /// How long the call waited for a person.
+    fn held(&self) -> Duration {
+        self.approval.get().map_or(Duration::ZERO, |approval| approval.held)
     }
 
     /// What claims `key` for this call.
@@ -341,6 +367,16 @@ impl CallRecord {
         self.marks.started
     }
 
+    /// When the call's time began: what a person took to allow it is not the tool's, unless the caller set the limit.
+    pub(crate) fn runs_from(&self, cx: &CallContext) -> Instant {
+        let held = if cx.timeout.is_none() { self.held() } else { Duration::ZERO };
+        self.marks.started + held
+    }
+
+    pub(crate) fn start(&self) -> &Arc<CallStart> {
+        &self.start
+    }
+
     /// Writes down and logs how the call ended.
     pub(crate) fn close(mut self, result: &ToolResult) {
         self.finish(Some(result));
@@ -350,7 +386,8 @@ impl CallRecord {
         self.closed = true;
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.marks.started.elapsed(), |result| result.elapsed);
-        let slow = self.config.slow_call.0;
+        // A person who takes their time does not make the tool slow.
+        let slow = self.config.slow_call.0 + self.held();
         let redacted = &Redacted::of(result);
         log::ended(&self.start, error_kind, duration, slow, result, redacted);
         self.recorder.close(CallEnd {
@@ -362,6 +399,7 @@ impl CallRecord {
             error_kind,
             duration,
             stages: self.marks.stages(),
+            approval: self.approval.get(),
             result,
             redacted,
         });

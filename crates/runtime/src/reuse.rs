@@ -215,7 +215,7 @@ fn other_arguments(key: Option<&Arc<str>>) -> ToolError {
 }
 
 /// The same for the same tool and arguments, however they are written.
-fn fingerprint(tool: &str, args: &Value) -> [u8; 32] {
+pub(crate) fn fingerprint(tool: &str, args: &Value) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(tool.as_bytes());
     hasher.update([0]);

@@ -9,7 +9,8 @@ use std::{
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_sdk::{metrics::SdkMeterProvider, trace::SpanProcessor};
 use switchboard_runtime::{
-    CallEnd, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Span, ToolManager, Tracer,
+    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Span,
+    ToolManager, Tracer,
 };
 use switchboard_toolcall::{BoxError, BoxFuture, CallId, TraceContext};
 
@@ -104,6 +105,14 @@ impl Recorder for Telemetry {
             metrics.call(&end);
         }
         self.recorder.close(end);
+    }
+
+    fn held(&self, held: &CallHeld<'_>) {
+        self.recorder.held(held);
+    }
+
+    fn decided(&self, held: &CallHeld<'_>, approval: &Approval) {
+        self.recorder.decided(held, approval);
     }
 
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {

@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mqtt", &[]),
     ("runtime", &["toolcall"]),
     ("audit", &["runtime", "toolcall"]),
+    ("approvals", &["runtime", "toolcall"]),
     ("telemetry", &["runtime", "toolcall"]),
     ("local", &["math", "toolcall"]),
     ("mcp", &["runtime", "toolcall"]),
@@ -18,12 +19,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("zwave", &["mqtt", "toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
     ("voice", &["agent", "models", "mqtt", "runtime", "toolcall"]),
-    ("gateway", &["agent", "audit", "mcp", "models", "runtime", "toolcall"]),
+    ("gateway", &["agent", "approvals", "audit", "mcp", "models", "runtime", "toolcall"]),
     ("testkit", &["models", "toolcall"]),
     (
         "app",
         &[
             "agent",
+            "approvals",
             "audit",
             "gateway",
             "local",

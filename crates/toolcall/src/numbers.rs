@@ -1,6 +1,6 @@
 //! Numbers that JSON Schema and Rust see differently.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// The value with whole numbers written as such: `3` for `3.0`.
 pub fn whole_numbers(value: &Value) -> Value {
@@ -11,11 +11,25 @@ pub fn whole_numbers(value: &Value) -> Value {
         }
         Value::Number(number) => match number.as_f64() {
             #[expect(clippy::cast_possible_truncation, reason = "whole and small, as just checked")]
-            Some(float) if float.fract() == 0.0 && float.abs() < 9e15 => Value::from(float as i64),
+            Some(float) if float.fract() == 0.0 && float.abs() < 9e15 && is_exact(number) => {
+                Value::from(float as i64)
+            }
             _ => value.clone(),
         },
         other => other.clone(),
     }
+}
+
+/// Whether a float tells the number from all others: `1.00000000000000000001` is not 1.
+fn is_exact(number: &Number) -> bool {
+    let text = number.to_string();
+    let digits = text.split(['e', 'E']).next().unwrap_or_default();
+    let significant = match digits.split_once('.') {
+        Some((whole, fraction)) => whole.len() + fraction.trim_end_matches('0').len(),
+        None => digits.len(),
+    };
+    // Every number of 15 digits has a float of its own; whole ones of this size have one anyway.
+    significant <= 15 || number.as_i64().is_some()
 }
 
 /// The same value for the same meaning, however it is written: whole numbers as such, keys in order.
@@ -23,4 +37,40 @@ pub fn canonical(value: &Value) -> Value {
     let mut value = whole_numbers(value);
     value.sort_all_objects();
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        canonical(&serde_json::from_str(text).expect("JSON")).to_string()
+    }
+
+    #[test]
+    fn what_means_the_same_is_written_the_same() {
+        for (one, other) in [
+            ("3.0", "3"),
+            ("3.00000000000000000000000", "3"),
+            ("1.5e1", "15"),
+            ("-2e0", "-2"),
+            ("8999999999999999", "8999999999999999"),
+            (r#"{"b":1.0,"a":[2.0]}"#, r#"{"a":[2],"b":1}"#),
+        ] {
+            assert_eq!(written(one), written(other));
+        }
+    }
+
+    #[test]
+    fn what_means_something_else_is_not() {
+        for (one, other) in [
+            ("1.00000000000000000001", "1"),
+            ("3000000000000000.0001", "3000000000000000"),
+            ("9007199254740993", "9007199254740992"),
+            ("0.1", "0.10000000000000000001"),
+            ("\"1\"", "1"),
+        ] {
+            assert_ne!(written(one), written(other));
+        }
+    }
 }

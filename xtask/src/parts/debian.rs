@@ -14,6 +14,8 @@ pub(super) const PACKAGES: &[&str] = &[
     "pulseaudio",
     "pulseaudio-utils",
     "wireplumber",
+    // A browser for the console.
+    "chromium",
     // A broker for Z-Wave.
     "mosquitto",
     // Scrapes /metrics.

@@ -8,7 +8,7 @@ mod mocks;
 mod show;
 mod stats;
 mod verify;
-mod words;
+pub(super) mod words;
 
 use std::{path::PathBuf, process::ExitCode};
 

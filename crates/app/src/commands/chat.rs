@@ -19,9 +19,10 @@ use self::{
     transcript::Transcript,
 };
 use crate::{
+    approvals,
     cli::{Chat, Cli},
     connections::{INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, while_connected},
-    house::House,
+    house::{self, House},
     model::{self, Chosen},
     rehearsal,
     settings::Loaded,
@@ -33,7 +34,9 @@ pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
         return list::run(chat, cli);
     }
     let loaded = rehearsal::load(cli)?;
-    let house = House::build(&loaded)?;
+    let approver = approvals::here_or_elsewhere(&loaded);
+    let around = house::Around { approver, ..house::Around::usual(&loaded) };
+    let house = House::build_in(&loaded, around)?;
     let store = Store::open();
     let transcript = match &chat.resume {
         Some(which) => Some(store.find(which.as_deref())?),

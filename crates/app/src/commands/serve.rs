@@ -7,6 +7,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use serde_json::json;
+use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
 use switchboard_mcp::server::{self, Bridge, Caller};
@@ -17,6 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    approvals,
     cli::{Cli, Serve},
     commands::token,
     connections::{Needs, on_threads, while_connected},
@@ -39,12 +41,17 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
         records.recorder = feed.clone();
         let store = records.store.clone();
-        let around = Around { records, answers: Arc::new(Bridge), is_open: true };
+        let approvals = approvals::desk(&loaded);
+        let approver = approvals::elsewhere(approvals.clone());
+        let around = Around { records, answers: Arc::new(Bridge), approver, is_open: true };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
         match serve.stdio {
             true => over_stdio(cli, &house, &loaded, stop).await,
-            false => over_http(serve, cli, &house, &loaded, Watched { feed, store }, stop).await,
+            false => {
+                let watched = Watched { feed, store, approvals };
+                over_http(serve, cli, &house, &loaded, watched, stop).await
+            }
         }
     })
 }
@@ -71,10 +78,11 @@ async fn over_stdio(
     .await
 }
 
-/// What happens, and what happened.
+/// What happens, what happened, and what waits for a person.
 struct Watched {
     feed: Arc<Feed>,
     store: Option<Store>,
+    approvals: Option<Arc<Desk>>,
 }
 
 async fn over_http(
@@ -82,7 +90,7 @@ async fn over_http(
     cli: &Cli,
     house: &House,
     loaded: &Loaded,
-    Watched { feed, store }: Watched,
+    Watched { feed, store, approvals }: Watched,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let mut config = loaded.settings.serve.clone();
@@ -104,8 +112,9 @@ async fn over_http(
         }
         let executor = house.executor.clone();
         let models = model::for_chat(loaded)?;
-        let chat = models.clone();
-        let parts = Parts { executor, mcp: mcp.clone(), feed, store, access, models, config };
+        let (mcp_too, chat) = (mcp.clone(), models.clone());
+        let parts =
+            Parts { executor, mcp: mcp_too, feed, store, access, approvals, models, config };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
             failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,

@@ -56,6 +56,7 @@ fn create(tokens: &Tokens, new: &NewToken) -> anyhow::Result<()> {
         rate: new.rate,
         concurrent: new.concurrent,
         admin: new.admin,
+        approve: new.approve,
     };
     let secret = tokens.create(wanted)?;
     if new.json {
@@ -82,8 +83,9 @@ fn list(tokens: &Tokens, json: bool) -> anyhow::Result<()> {
         let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
         let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
         let admin = if entry.admin { ", admin" } else { "" };
+        let approves = if entry.approve { ", may approve" } else { "" };
         terminal::print(&format!(
-            "{}  {tools}{rate}{most}{admin}  since {:.0}",
+            "{}  {tools}{rate}{most}{admin}{approves}  since {:.0}",
             entry.name, entry.created
         ))?;
     }
@@ -97,6 +99,7 @@ fn shown(entry: &Entry) -> serde_json::Value {
         "rate": entry.rate,
         "concurrent": entry.concurrent,
         "admin": entry.admin,
+        "approve": entry.approve,
         "created": entry.created,
     })
 }

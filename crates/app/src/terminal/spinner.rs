@@ -19,6 +19,26 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
+static IS_HUSHED: AtomicBool = AtomicBool::new(false);
+
+/// While this is held no spinner moves: somebody is asked something in its place.
+pub(crate) struct Hush;
+
+impl Hush {
+    pub(crate) fn begin() -> Self {
+        IS_HUSHED.store(true, Ordering::Relaxed);
+        if IS_SHOWN.swap(false, Ordering::Relaxed) {
+            draw(CLEAR_LINE);
+        }
+        Self
+    }
+}
+
+impl Drop for Hush {
+    fn drop(&mut self) {
+        IS_HUSHED.store(false, Ordering::Relaxed);
+    }
+}
 
 /// What other lines on stderr must write first, so that they do not start behind the spinner.
 pub(crate) fn clear() -> &'static [u8] {
@@ -53,6 +73,9 @@ impl Spinner {
 
     /// Shows the next picture, with what goes on and for how long.
     pub(crate) fn show(&mut self, label: &str, elapsed: Duration) {
+        if IS_HUSHED.load(Ordering::Relaxed) {
+            return;
+        }
         let frame = self.0.next().unwrap_or(&"…");
         draw(&format!("{CLEAR_LINE}{frame} {label} {:.1}s", elapsed.as_secs_f32()));
         IS_SHOWN.store(true, Ordering::Relaxed);

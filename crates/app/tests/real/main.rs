@@ -1,5 +1,5 @@
 //! The binary with a real model behind it, with real MCP clients before it, with those who watch it (an OpenTelemetry collector,
-//! Prometheus), and in a household: real speech services, a real broker, simulated devices.
+//! Prometheus, a browser), and in a household: real speech services, a real broker, simulated devices.
 //!
 //! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
 
@@ -8,6 +8,7 @@
 mod rotel;
 mod serving;
 mod clients;
+mod console;
 mod prometheus;
 mod small_model;
 mod traces;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use switchboard_runtime::Approval;
 use switchboard_toolcall::{Artifact, CallId, Reused};
 
 /// What a line is, by its first key.
@@ -100,6 +101,8 @@ pub(crate) struct End<'a> {
     pub(crate) stages_ns: Option<StagesNs>,
     #[serde(default)]
     pub(crate) reused: Option<Reused>,
+    #[serde(default)]
+    pub(crate) approval: Option<Approval>,
     #[serde(default)]
     pub(crate) bytes: u64,
     #[serde(borrow, default)]

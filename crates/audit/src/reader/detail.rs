@@ -34,6 +34,7 @@ impl Reader {
             record,
             result: None,
             is_content: false,
+            approval: None,
             error: None,
             hint: None,
             causes: Vec::new(),
@@ -78,6 +79,7 @@ impl Reader {
         let head = || end.result_head.as_ref().map(|head| serde_json::json!(head).to_string());
         detail.result = end.result.map(|json| json.get().to_owned()).or(whole).or_else(head);
         detail.is_content = end.content;
+        detail.approval = end.approval;
         detail.error = end.error.map(Into::into);
         detail.hint = end.hint.map(Into::into);
         detail.causes = end.causes;

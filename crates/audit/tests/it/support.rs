@@ -125,6 +125,7 @@ pub(crate) fn cancelled(start: &Arc<CallStart>) -> CallEnd<'_> {
         error_kind: Some(ErrorKind::Cancelled),
         duration: Duration::from_millis(1),
         stages: Stages::default(),
+        approval: None,
         result: None,
         redacted: Box::leak(Box::default()),
     }

@@ -65,6 +65,9 @@ pub struct Entry {
     /// Whether it may start and stop servers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
+    /// Whether it may decide about held calls.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub approve: bool,
     /// When it was made.
     pub created: jiff::Timestamp,
 }
@@ -82,6 +85,8 @@ pub struct NewToken {
     pub concurrent: Option<usize>,
     /// Whether it may start and stop servers.
     pub admin: bool,
+    /// Whether it may decide about held calls.
+    pub approve: bool,
 }
 
 /// Why tokens cannot be read or changed.
@@ -196,6 +201,7 @@ impl Tokens {
             rate: new.rate,
             concurrent: new.concurrent,
             admin: new.admin,
+            approve: new.approve,
             created: jiff::Timestamp::now(),
         };
         known(&entry)?;
@@ -252,6 +258,7 @@ impl Tokens {
             let old = old.filter(|old| old.entry.concurrent == entry.concurrent);
             let old = old.filter(|old| old.entry.tools == entry.tools);
             let old = old.filter(|old| old.entry.admin == entry.admin);
+            let old = old.filter(|old| old.entry.approve == entry.approve);
             by_hash.insert(hash, old.unwrap_or_else(|| Arc::new(token)));
         }
         known_now.by_hash = by_hash;
@@ -260,13 +267,19 @@ impl Tokens {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 fn known(entry: &Entry) -> Result<([u8; 32], Token), TokensError> {
     let wrong = |what: &str| TokensError::Invalid(format!("token '{}': {what}", entry.name));
     let hash = URL_SAFE_NO_PAD.decode(&entry.hash).ok().and_then(|hash| hash.try_into().ok());
     let hash = hash.ok_or_else(|| wrong("its hash is damaged"))?;
     let globs = entry.tools.as_ref().map(|tools| Globs::new(tools)).transpose();
     let globs = globs.map_err(|error| wrong(&error.to_string()))?;
-    let mut caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
+    let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
+    let mut caller = caller.approving(entry.approve);
     caller.is_admin = entry.admin;
     let quota = Quota::new(entry.rate, entry.concurrent);
     Ok((hash, Token { entry: entry.clone(), caller, quota }))

@@ -27,7 +27,44 @@ macro_rules! file {
 pub(super) static INDEX: File = file!("index.html");
 
 /// What the page loads.
-static FILES: &[File] = &[];
+static FILES: [File; 36] = [
+    file!("api.js"),
+    file!("approvals.js"),
+    file!("chart.js"),
+    file!("chat.js"),
+    file!("console.css"),
+    file!("dom.js"),
+    file!("feed.js"),
+    file!("format.js"),
+    file!("held.js"),
+    file!("icon.svg"),
+    file!("json.js"),
+    file!("keys.js"),
+    file!("main.js"),
+    file!("markdown.js"),
+    file!("overview.js"),
+    file!("router.js"),
+    file!("servers.js"),
+    file!("session.js"),
+    file!("theme.js"),
+    file!("tree.js"),
+    file!("widgets.js"),
+    file!("live/artifacts.js"),
+    file!("live/bar.js"),
+    file!("live/calls.js"),
+    file!("live/detail.js"),
+    file!("live/filter.js"),
+    file!("live/live.js"),
+    file!("live/rows.js"),
+    file!("live/waterfall.js"),
+    file!("tools/controls.js"),
+    file!("tools/form.js"),
+    file!("tools/lines.js"),
+    file!("tools/run.js"),
+    file!("tools/schema.js"),
+    file!("tools/tool.js"),
+    file!("tools/tools.js"),
+];
 
 /// The file of this name.
 pub(super) fn find(name: &str) -> Option<&'static File> {
@@ -54,5 +91,49 @@ impl File {
             let hash = URL_SAFE_NO_PAD.encode(&Sha256::digest(self.content)[..12]);
             HeaderValue::from_str(&format!("\"{hash}\"")).unwrap_or(HeaderValue::from_static(""))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+
+    /// What browsers get of a folder, by the name under which they ask for it.
+    fn sent(folder: &Path, above: &str) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        entries
+            .flat_map(|entry| {
+                let name = format!("{above}{}", entry.file_name().to_string_lossy());
+                match entry.file_type().unwrap().is_dir() {
+                    true => sent(&entry.path(), &format!("{name}/")),
+                    false => vec![name],
+                }
+            })
+            .filter(|name| [".js", ".css", ".svg"].iter().any(|end| name.ends_with(end)))
+            .collect()
+    }
+
+    #[test]
+    fn every_file_of_the_page_is_served() {
+        let mut there = sent(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/console")), "");
+        let mut served: Vec<_> = FILES.iter().map(|file| file.name.to_owned()).collect();
+        there.sort();
+        served.sort();
+        assert_eq!(there, served);
+    }
+
+    #[test]
+    fn the_page_is_light_and_has_nothing_inline() {
+        let weight: usize = FILES.iter().chain([&INDEX]).map(|file| file.content.len()).sum();
+        assert!(weight < 200_000, "{weight}");
+        let page = str::from_utf8(INDEX.content).unwrap();
+        for (at, _) in page.match_indices("<script") {
+            assert!(page[at..].contains("></script>") && page[at..].contains("src=\"/console/"));
+        }
+        for wrong in ["<style", " style=", " onclick=", "http://", "https://", "javascript:"] {
+            assert!(!page.contains(wrong), "{wrong}");
+        }
     }
 }

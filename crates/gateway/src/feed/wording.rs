@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use switchboard_runtime::{CallEnd, CallStart, Stages, redact};
+use switchboard_runtime::{Approval, CallEnd, CallHeld, CallStart, Stages, redact};
 use switchboard_toolcall::{ErrorKind, ToolResult};
 
 use super::timestamp;
@@ -57,7 +57,29 @@ pub(super) struct Ended<'a> {
     duration_ms: f64,
     stages: StagesMs,
     #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'a Approval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
+}
+
+/// A call that waits for a person; `id` is the approval's.
+#[derive(Serialize)]
+pub(super) struct Held<'a> {
+    #[serde(flatten)]
+    begun: Begun<'a>,
+    call_id: String,
+    reason: &'a str,
+    expires: String,
+}
+
+/// A held call about which somebody has decided.
+#[derive(Serialize)]
+pub(super) struct Decided<'a> {
+    #[serde(flatten)]
+    held: Held<'a>,
+    decision: &'static str,
+    decided_by: Option<&'a str>,
+    decision_reason: Option<&'a str>,
 }
 
 /// How long each stage took, in milliseconds.
@@ -84,8 +106,39 @@ impl<'a> Ended<'a> {
             outcome: end.error_kind.map_or("ok", ErrorKind::code),
             error_kind: end.error_kind.map(ErrorKind::code),
             duration_ms: ms(end.duration),
+            approval: end.approval,
             stages: StagesMs { open, lookup, check, wait, run, shape },
             result: end.result.map(|result| shown(&ToolResult::text(result))),
+        }
+    }
+}
+
+impl<'a> Held<'a> {
+    pub(super) fn new(held: &CallHeld<'a>) -> Self {
+        let begun = Begun {
+            kind: "held",
+            id: held.id.to_owned(),
+            tool: held.tool,
+            ..Begun::new(held.start)
+        };
+        Self {
+            begun,
+            call_id: held.start.id.to_string(),
+            reason: held.rule,
+            expires: timestamp(held.expires),
+        }
+    }
+}
+
+impl<'a> Decided<'a> {
+    pub(super) fn new(held: &CallHeld<'a>, approval: &'a Approval) -> Self {
+        let mut held = Held::new(held);
+        held.begun.kind = "decided";
+        Self {
+            held,
+            decision: approval.decision.code(),
+            decided_by: approval.by.as_deref(),
+            decision_reason: approval.reason.as_deref(),
         }
     }
 }

@@ -35,6 +35,10 @@ use words::Refused;
         rest::call::call,
         rest::calls::list,
         rest::calls::show,
+        rest::approvals::list,
+        rest::approvals::decide,
+        rest::approvals::rules,
+        rest::approvals::forget,
         rest::events::stream,
         rest::artifacts::show,
         rest::stats::show,
@@ -60,6 +64,7 @@ use words::Refused;
     security((), ("bearer" = [])),
     tags(
         (name = "tools", description = "Tools, and calls of them"),
+        (name = "approvals", description = "Calls that wait for a person, and a person's word about them"),
         (name = "chat", description = "Chat completions as OpenAI's clients speak them, with tools run here"),
         (name = "watch", description = "What happens, and how we are"),
         (name = "servers", description = "The MCP servers behind us"),

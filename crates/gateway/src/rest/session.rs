@@ -27,6 +27,8 @@ pub(crate) struct Session {
     name: Option<String>,
     /// Whether the caller may start and stop servers.
     may_administer: bool,
+    /// Whether the caller may decide about held calls.
+    may_approve: bool,
     /// Our own version.
     version: &'static str,
     /// When the session that was just opened is over.
@@ -49,6 +51,7 @@ impl Session {
             needs_token: parts.access.demands_token(),
             name: name.map(str::to_owned),
             may_administer: caller.is_some_and(Caller::may_administer),
+            may_approve: caller.is_some_and(|caller| caller.may_approve),
             version: env!("CARGO_PKG_VERSION"),
             expires: None,
         }

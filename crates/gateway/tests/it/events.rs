@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{House, answer};
 
 /// Reads events until there are so many.
-async fn events(mut response: reqwest::Response, count: usize) -> Vec<Value> {
+pub(crate) async fn events(mut response: reqwest::Response, count: usize) -> Vec<Value> {
     let mut text = String::new();
     loop {
         let events: Vec<_> = text

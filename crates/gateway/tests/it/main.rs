@@ -3,6 +3,7 @@
 
 mod access;
 mod artifacts;
+mod approvals;
 mod chat;
 mod calls;
 mod console;
@@ -26,6 +27,7 @@ use std::{net::SocketAddr, sync::Arc};
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_agent::Globs;
+use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
@@ -50,6 +52,7 @@ struct House {
     tokens: Arc<Tokens>,
     witness: Witness,
     parrot: Parrot,
+    desk: Arc<Desk>,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
     servers: Option<Arc<Servers>>,
@@ -100,7 +103,12 @@ impl House {
             None => Arc::new(MemoryRecorder::default()),
         };
         let feed = Arc::new(Feed::new(recorder, Arc::new(Metrics::default())));
-        let rules = PolicyConfig { deny: vec!["forbidden".to_owned()], ..Default::default() };
+        let desk = Arc::new(Desk::open(folder.path().join("approvals")));
+        let rules = PolicyConfig {
+            deny: vec!["forbidden".to_owned()],
+            ask: vec!["delete_*".to_owned()],
+            ..Default::default()
+        };
         let rules = RulePolicy::new(rules).unwrap();
         let artifacts: Arc<dyn ArtifactStore> = match &store {
             Some(store) => Arc::new(store.clone()),
@@ -109,6 +117,7 @@ impl House {
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
             .artifacts(artifacts)
+            .approver(desk.clone())
             .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
         let witness = Witness::default();
@@ -121,14 +130,36 @@ impl House {
         let mcp = mcp::Server::new(executor.clone(), servers.clone(), mcp::Config::default());
         let parrot = Parrot::default();
         let models = models(&parrot, agent);
-        let parts = Parts { executor: executor.clone(), mcp, feed, store, access, models, config };
+        let approvals = Some(desk.clone());
+        let parts = Parts {
+            executor: executor.clone(),
+            mcp,
+            feed,
+            store,
+            access,
+            approvals,
+            models,
+            config,
+        };
         let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
         // reqwest is built without a provider of its own.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
         let running = Some(running);
         let _folder = folder;
-        Self { address, client, executor, tokens, witness, parrot, stop, running, servers, _folder }
+        Self {
+            address,
+            client,
+            executor,
+            tokens,
+            witness,
+            parrot,
+            desk,
+            stop,
+            running,
+            servers,
+            _folder,
+        }
     }
 
     fn url(&self, path: &str) -> String {

@@ -35,6 +35,10 @@ async fn every_route_is_documented() {
         "/api/tools/{name}/call",
         "/api/calls",
         "/api/calls/{id}",
+        "/api/approvals",
+        "/api/approvals/{id}",
+        "/api/approvals/rules",
+        "/api/approvals/rules/{id}",
         "/api/events",
         "/api/artifacts/{id}",
         "/api/stats",
@@ -68,7 +72,11 @@ async fn every_route_is_documented() {
             let response = house.client.request(method, house.url(&path)).send().await.unwrap();
             let status = response.status().as_str().to_owned();
             assert!(operation["responses"].get(&status).is_some(), "{path}: {status}");
-            assert_ne!((status.as_str(), path.as_str()), ("404", path.as_str()));
+            // Something may not be there, but the route is.
+            if status == "404" {
+                let text = response.text().await.unwrap();
+                assert!(!text.contains("there is nothing at"), "{path}: {text}");
+            }
         }
     }
     let model = &document["components"]["schemas"]["ChatRequest"]["properties"]["model"];

@@ -1,6 +1,7 @@
 //! The executor as its callers see it.
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod approvals;
 mod concurrency;
 mod endings;
 mod hostile;

@@ -32,7 +32,7 @@ async fn judged(config: PolicyConfig) -> Vec<Option<String>> {
 
 fn rules(allow: &[&str], deny: &[&str], read_only: bool) -> PolicyConfig {
     let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect();
-    PolicyConfig { allow: owned(allow), deny: owned(deny), read_only }
+    PolicyConfig { allow: owned(allow), deny: owned(deny), read_only, ..Default::default() }
 }
 
 fn denied(name: &str, rule: &str) -> Option<String> {

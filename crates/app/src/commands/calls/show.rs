@@ -8,7 +8,7 @@ use std::{
 use anyhow::anyhow;
 use serde_json::Value;
 use switchboard_audit::{Detail, Reader};
-use switchboard_runtime::record::Stages;
+use switchboard_runtime::{Approval, Ruling, record::Stages};
 use switchboard_toolcall::CallId;
 
 use super::{failed, open, words};
@@ -78,6 +78,7 @@ fn page(detail: &Detail, paint: Paint) -> String {
         ("conversation", record.conversation.clone()),
         ("answer", record.reused.map(|reused| format!("not run: {}", reused.code()))),
         ("size", record.bytes.map(words::size)),
+        ("approval", detail.approval.as_ref().map(said)),
         ("cut", detail.truncated.then(|| "what the caller saw was cut".to_owned())),
     ];
     page.push('\n');
@@ -129,6 +130,23 @@ fn page(detail: &Detail, paint: Paint) -> String {
     });
     section("journal", lines.collect::<Vec<_>>().join("\n"));
     page
+}
+
+/// What a person said of the call, in a few words.
+fn said(approval: &Approval) -> String {
+    let by = approval.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let held = match approval.id {
+        Some(_) => format!(" after {}", words::took(approval.held)),
+        None => String::new(),
+    };
+    let reason = approval.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let what = match approval.decision {
+        Ruling::Allow => "allowed",
+        Ruling::Deny => "denied",
+        Ruling::Expired => "nobody decided",
+        Ruling::Withdrawn => "the caller left",
+    };
+    format!("{what}{by}{held}{reason} ({})", approval.rule)
 }
 
 /// JSON laid out; a text as it is.

@@ -8,7 +8,7 @@ use switchboard_audit::{Outcome, Record};
 use crate::terminal::Paint;
 
 /// How long ago something was, in one unit: `now`, `5s ago`, `3d ago`.
-pub(super) fn ago(then: SystemTime, now: SystemTime) -> String {
+pub(in crate::commands) fn ago(then: SystemTime, now: SystemTime) -> String {
     let seconds = now.duration_since(then).unwrap_or_default().as_secs();
     let units = [(86400, "d"), (3600, "h"), (60, "m"), (1, "s")];
     match units.into_iter().find(|(length, _)| seconds >= *length) {
@@ -18,7 +18,7 @@ pub(super) fn ago(then: SystemTime, now: SystemTime) -> String {
 }
 
 /// The local time, with its offset.
-pub(super) fn local(time: SystemTime) -> String {
+pub(in crate::commands) fn local(time: SystemTime) -> String {
     let time = Timestamp::try_from(time).unwrap_or_default();
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S%.3f %:z").to_string()
 }

@@ -74,7 +74,7 @@ fn policy(loaded: &Loaded, house: &House) -> Option<Check> {
     let rules = house::rules(loaded).ok()?;
     let all = house.executor.tools().all();
     let denied = all.iter().filter_map(|tool| match rules.judge(tool) {
-        Verdict::Allow => None,
+        Verdict::Allow | Verdict::AskFirst(_) => None,
         Verdict::Deny(rule) => Some(format!("{} is denied by {rule}", tool.name())),
     });
     let denied: Vec<_> = denied.collect();

@@ -19,6 +19,7 @@ pub(super) fn text(address: SocketAddr, house: &House, loaded: &Loaded) -> Strin
     let mut text = format!(
         "Switchboard {version} serves {tools} tools{connecting}
 
+  console       {url}/
   MCP clients   {url}/mcp
   programs      {url}/api/tools, described in {url}/openapi.json
   chat clients  {url}/v1

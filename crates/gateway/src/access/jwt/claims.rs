@@ -40,8 +40,11 @@ impl Bearer {
         let not_before = time("nbf")?;
         let name = name(&claims, &config.name_claim)?;
         let tools = config.tools_claim.as_deref().map(|claim| tools(&claims, claim)).transpose()?;
+        let claim = config.approve_claim.as_deref();
+        let approves = claim.is_some_and(|claim| claims.get(claim) == Some(&Value::Bool(true)));
         let claims = Some(Arc::new(Value::Object(claims)));
         let caller = Caller::with_claims(Some(name), tools.map(Arc::new), claims);
+        let caller = caller.approving(approves);
         Ok(Self { caller, generation, not_before, expires })
     }
 

@@ -29,6 +29,9 @@ pub struct JwtConfig {
     /// The claim that lists the tools that the caller may see; all may be seen where this is unset.
     #[serde(default)]
     pub tools_claim: Option<String>,
+    /// The claim that says, with `true`, that the caller may decide about held calls; nobody may where this is unset.
+    #[serde(default)]
+    pub approve_claim: Option<String>,
     /// The scopes that clients should ask the issuer for.
     #[serde(default)]
     pub scopes: Vec<String>,

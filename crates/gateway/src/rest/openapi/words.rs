@@ -113,7 +113,7 @@ pub(crate) enum Refused {
     /// There is no token, or nobody knows it
     #[response(status = 401)]
     Unauthorized(Failed),
-    /// A page or a host that is not ours
+    /// A page or a host that is not ours, or a token without the right
     #[response(status = 403)]
     Forbidden(Failed),
     /// The token's share is used up; `Retry-After` says until when
@@ -134,7 +134,7 @@ pub(crate) enum Endings {
     /// There is no token, or nobody knows it
     #[response(status = 401)]
     Unauthorized(Failed),
-    /// The policy denied the call, or it comes from a page or a host that is not ours
+    /// The policy or a person denied the call, or it comes from a page or a host that is not ours
     #[response(status = 403)]
     Denied(Failed),
     /// There is no such tool, or no such server

@@ -1,0 +1,86 @@
+//! Who is asked about calls that a person must allow: somebody at this terminal, somebody elsewhere, or nobody.
+
+mod person;
+
+use std::sync::Arc;
+
+use switchboard_approvals::Desk;
+use switchboard_runtime::{
+    Approver,
+    approval::{Asked, Nobody, Question},
+};
+use switchboard_toolcall::BoxError;
+
+use crate::{
+    environment,
+    settings::Loaded,
+    terminal::{self, ask},
+};
+use person::Person;
+pub(crate) use person::who;
+
+/// The desk of this user, where there is a place for it.
+pub(crate) fn desk(loaded: &Loaded) -> Option<Arc<Desk>> {
+    let folder = environment::state_home().or_else(|| loaded.settings.audit.path.clone())?;
+    Some(Arc::new(Desk::open(folder.join("approvals"))))
+}
+
+/// For a command that ends with its call: somebody at this terminal, or nobody.
+pub(crate) fn here(loaded: &Loaded) -> Arc<dyn Approver> {
+    match (desk(loaded), ask::is_possible()) {
+        (Some(desk), true) => Arc::new(Person::new(desk)),
+        (Some(desk), false) => Arc::new(OnlyRules(desk)),
+        (None, _) => nowhere(),
+    }
+}
+
+/// For a conversation: somebody at this terminal; where there is none, whoever runs `switchboard approve`.
+pub(crate) fn here_or_elsewhere(loaded: &Loaded) -> Arc<dyn Approver> {
+    match (desk(loaded), ask::is_possible()) {
+        (Some(desk), true) => Arc::new(Person::new(desk)),
+        (Some(desk), false) => Arc::new(Announced(desk)),
+        (None, _) => nowhere(),
+    }
+}
+
+/// For what runs on: whoever runs `switchboard approve`, or decides over HTTP.
+pub(crate) fn elsewhere(desk: Option<Arc<Desk>>) -> Arc<dyn Approver> {
+    desk.map_or_else(nowhere, |desk| desk as Arc<dyn Approver>)
+}
+
+fn nowhere() -> Arc<dyn Approver> {
+    let text = "There is no place for approvals: set XDG_STATE_HOME or HOME.";
+    Arc::new(Nobody(text.to_owned()))
+}
+
+/// Nobody is asked; but what was allowed for good is allowed.
+struct OnlyRules(Arc<Desk>);
+
+impl Approver for OnlyRules {
+    fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
+        match self.0.allowed_for_good(&question)? {
+            Some(decision) => Ok(Asked::Decided(decision)),
+            None => Ok(Asked::Nobody(
+                "Call it on a terminal, or through `switchboard serve`, where `switchboard approve` allows it."
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+/// Where nobody reads the log, people are told on stderr that a call waits.
+struct Announced(Arc<Desk>);
+
+impl Approver for Announced {
+    fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
+        let tool = question.tool.clone();
+        let asked = self.0.ask(question)?;
+        if let Asked::Held(held) = &asked {
+            let id = &held.id;
+            terminal::tell(&format!(
+                "{tool} waits for a person: `switchboard approve {id}` allows it, with --deny it does not run"
+            ));
+        }
+        Ok(asked)
+    }
+}

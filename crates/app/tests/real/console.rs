@@ -1,0 +1,198 @@
+//! The console in a real browser, in front of the real binary with real MCP servers behind it.
+//!
+//! Each section has a script in `console/`, which steers Debian's Chromium and fails where something is not as it should be.
+
+use std::{fs, path::Path, process::Output};
+
+use serde_json::{Value, json};
+use switchboard_testkit::{ProviderServer, Reply};
+
+use crate::serving::{Serving, part, program, switchboard};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/console");
+
+/// A tool whose schema has all that a form must bear.
+const SCENE: &str = r##"
+[[tools]]
+name = "scene"
+description = "Sets the lights of a room: which, how bright, what colour, and until when."
+annotations = { destructive = true, idempotent = true }
+implementation = { type = "mock", mock_response = { lights = 1, confirmed = true } }
+[tools.parameters]
+type = "object"
+required = ["room", "lights"]
+[tools.parameters."$defs".colour]
+oneOf = [{ title = "Named", type = "string", enum = ["warm", "cold"] }, { "$ref" = "#/$defs/rgb" }]
+[tools.parameters."$defs".rgb]
+title = "RGB"
+type = "object"
+required = ["r", "g", "b"]
+properties.r = { type = "integer", default = 0 }
+properties.g = { type = "integer", default = 0 }
+properties.b = { type = "integer", default = 0 }
+[tools.parameters."$defs".light]
+type = "object"
+required = ["name"]
+properties.name = { type = "string", description = "As Location/Name" }
+properties.level = { type = "integer", minimum = 0, default = 80 }
+properties.colour = { "$ref" = "#/$defs/colour" }
+[tools.parameters.properties]
+room = { type = "string", enum = ["kitchen", "garage", "bedroom"], description = "Where" }
+lights = { type = "array", items = { "$ref" = "#/$defs/light" }, description = "Which lights, and how" }
+until = { anyOf = [{ type = "string", format = "date-time" }, { type = "null" }] }
+[tools.parameters.properties.options]
+type = "object"
+properties.fade = { type = "number", description = "Seconds" }
+properties.confirm = { type = "boolean" }
+"##;
+
+/// Two real servers, and one that cannot be reached.
+fn servers() -> String {
+    let (time, things) = (
+        part("mcp-python/venv/bin/mcp-server-time"),
+        part("mcp-node/node_modules/.bin/mcp-server-everything"),
+    );
+    format!(
+        "[servers.time]\ncommand = '{}'\nargs = ['--local-timezone', 'UTC']\n\
+         [servers.things]\ncommand = '{}'\nargs = ['stdio']\n\
+         [servers.gone]\ncommand = '/nowhere/gone'\n",
+        time.display(),
+        things.display()
+    )
+}
+
+/// A gateway with this config, and a script that looks at it.
+fn look(config: &str, script: &str, words: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let serving = Serving::start(folder.path(), config);
+    let url = format!("http://{}", serving.address);
+    let said = run(folder.path(), script, &[&[url.as_str()], words].concat());
+    serving.stop();
+    said
+}
+
+/// Runs a script and returns what it printed.
+fn run(folder: &Path, script: &str, words: &[&str]) -> String {
+    let mut command = program("node", folder);
+    command.env("SWITCHBOARD_PARTS", part(".")).env("HOME", folder);
+    let Output { status, stdout, stderr } =
+        command.arg(format!("{FOLDER}/{script}.mjs")).args(words).output().unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{script}.mjs\n{said}\n{errors}");
+    said.into_owned()
+}
+
+/// What a model says that calls a tool and then answers.
+fn turns() -> [Reply; 2] {
+    let arguments = r#"{"expression":"2 inch to cm"}"#;
+    let call = json!([{"index": 0, "id": "c1", "function": {"name": "math_eval", "arguments": arguments}}]);
+    let calls = json!({"choices": [{"index": 0, "delta": {"tool_calls": call}}]});
+    let end =
+        |reason: &str| json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 812, "completion_tokens": 41}});
+    [
+        events(&[say("Let me **calculate** that."), calls, end("tool_calls"), usage.clone()]),
+        events(&[say("These are "), say("5.08 cm."), end("stop"), usage]),
+    ]
+}
+
+fn say(text: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {"content": text}}]})
+}
+
+fn events(events: &[Value]) -> Reply {
+    Reply::events(&events.iter().map(ToString::to_string).collect::<Vec<_>>())
+}
+
+fn with_model(model: &ProviderServer) -> String {
+    format!(
+        "[models.local]\nprovider = 'openai'\nmodel = 'local'\nbase_url = '{}/v1'\napi_key = 'none'\n",
+        model.url()
+    )
+}
+
+const ASK: &str = "[policy]\nask = ['scene']\n";
+
+#[test]
+fn calls_appear_as_they_happen() {
+    look(&servers(), "live", &[]);
+}
+
+#[test]
+fn tools_are_found_filled_in_and_run() {
+    look(&format!("{}{SCENE}", servers()), "tools", &[]);
+}
+
+#[test]
+fn servers_are_watched_stopped_and_started() {
+    look(&servers(), "servers", &[]);
+}
+
+#[test]
+fn the_overview_counts() {
+    look(&servers(), "overview", &[]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_is_tried_and_stopped() {
+    let model = ProviderServer::start(turns()).await;
+    // It thinks for ever.
+    model.push(events(&[say("Let me think")]).then_silence());
+    let config = with_model(&model);
+    tokio::task::spawn_blocking(move || look(&config, "chat", &[])).await.unwrap();
+    assert_eq!(model.abandoned(), 1, "the stop reached the model");
+}
+
+#[test]
+fn a_held_call_is_decided_by_a_person() {
+    look(&format!("{ASK}{SCENE}"), "approvals", &[]);
+}
+
+#[test]
+fn a_token_signs_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = ["token", "new", "--name", "console-test", "--json"];
+    let made = switchboard(folder.path(), &token).output().unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let serving = Serving::start(folder.path(), "[serve]\nrequire_token = true\n");
+    let url = format!("http://{}", serving.address);
+    run(folder.path(), "sign_in", &[&url, made["token"].as_str().unwrap()]);
+    serving.stop();
+}
+
+#[test]
+fn the_page_computes_what_it_should() {
+    look("", "modules", &[]);
+}
+
+#[test]
+fn a_lost_connection_is_told_and_mended() {
+    look(&servers(), "lost", &[]);
+}
+
+#[test]
+fn a_thousand_calls_a_second_leave_the_page_answering() {
+    println!("{}", look("", "load", &[]));
+}
+
+#[test]
+fn everybody_can_reach_everything() {
+    look(&format!("{ASK}{}{SCENE}", servers()), "reach", &[]);
+}
+
+/// With `SWITCHBOARD_PICTURES`, which `cargo xtask console` sets, they become those of the documentation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pictures() {
+    let kept = std::env::var_os("SWITCHBOARD_PICTURES").map(std::path::PathBuf::from);
+    let folder = tempfile::tempdir().unwrap();
+    let target = kept.unwrap_or_else(|| folder.path().to_owned());
+    let model = ProviderServer::start([]).await;
+    for reply in std::iter::repeat_n(turns(), 2).flatten() {
+        model.push(reply);
+    }
+    let config = format!("{ASK}{}{}{SCENE}", with_model(&model), servers());
+    let words = target.to_str().unwrap().to_owned();
+    tokio::task::spawn_blocking(move || look(&config, "pictures", &[&words])).await.unwrap();
+    let taken = fs::read_dir(&target).unwrap().count();
+    assert!(taken >= 14, "{taken} pictures");
+}

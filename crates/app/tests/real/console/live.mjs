@@ -1,0 +1,101 @@
+// Live: calls appear as they happen, open to all that is known of them, and the address holds the view.
+
+import assert from 'node:assert/strict';
+import { base, call, says, visit } from './browser.mjs';
+
+await visit(async ({ window }) => {
+  const { open } = await window();
+  const page = await open('/');
+  await says(page, '#link', 'Live');
+  await page.getByText('No calls yet').waitFor();
+
+  // Two at once in one conversation, one that fails, one that answers with an image.
+  const conversation = { 'X-Conversation': 'weekend' };
+  const long = call('things__trigger-long-running-operation', { duration: 1, steps: 2 }, conversation);
+  await says(page, '.rows-space .chip', 'running');
+  await call('math_eval', { expression: '2 inch to cm' }, conversation);
+  await long;
+  await call('math_eval', { expresion: '2' });
+  const image = await call('things__get-tiny-image', {});
+  await page.locator('.rows-space .call-row:visible').nth(3).waitFor();
+  const row = (text) => page.locator('.rows-space .call-row:visible').filter({ hasText: text });
+  assert.equal(await row('invalid parameters').count(), 1);
+
+  // One opens to all that is known of it.
+  await row('inch').locator('a').click();
+  const panel = page.locator('.detail');
+  await panel.getByText('5.08 cm').waitFor();
+  assert.match(page.url(), /\/live\?call=01/);
+  const text = await panel.innerText();
+  for (const part of ['math_eval', 'expression', 'weekend', 'Ran', 'Waited for a slot', 'segment 1', 'hash', 'follows']) assert(text.includes(part), `${part}: ${text}`);
+  await page.keyboard.press('Escape');
+  await panel.waitFor({ state: 'detached' });
+
+  // An error with its way out.
+  await row('invalid parameters').locator('a').click();
+  await says(page, '.failure', "missing 'expression'");
+  await says(page, '.failure', 'Required parameters');
+
+  // An image is shown.
+  await page.goto(`${base}/calls/${image.call_id}`);
+  const shown = page.locator('.artifacts img');
+  await shown.waitFor();
+  assert(await shown.evaluate(async (picture) => { await picture.decode(); return picture.naturalWidth > 0; }));
+
+  // The filter is in the address, and the address is the filter.
+  await page.goto(`${base}/live`);
+  await page.getByLabel('Outcome').selectOption('failed');
+  await page.waitForURL(/outcome=failed/);
+  await page.waitForFunction(() => document.querySelectorAll('.rows-space .call-row:not([hidden])').length === 1);
+  const again = await open('/live?tool=things__*');
+  await again.waitForFunction(() => document.querySelectorAll('.rows-space .call-row:not([hidden])').length === 2);
+  assert.equal(await again.getByLabel('Tool', { exact: true }).inputValue(), 'things__*');
+
+  // Side by side: the short call lies within the long one.
+  await page.goto(`${base}/live?view=waterfall&conversation=weekend`);
+  await page.locator('.lane').nth(1).waitFor();
+  const bars = await page.locator('.lane-bar').evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => ({ left, right })));
+  assert(bars[0].left <= bars[1].left && bars[0].right >= bars[1].right, JSON.stringify(bars));
+});
+
+// A result that was cut is read page by page.
+await visit(async ({ window }) => {
+  const { open } = await window();
+  const text = Array.from({ length: 12_000 }, (_, index) => `line ${index}`).join('\n');
+  const { call_id: id, truncated } = await call('echo', { text });
+  assert.equal(truncated, true);
+  const page = await open(`/calls/${id}`);
+  await says(page, '.page-text', 'line 10');
+  await page.getByRole('button', { name: 'Next page' }).click();
+  await says(page, '.pages [role=status]', 'Characters 20,001 to 40,000');
+  assert((await page.locator('.page-text').innerText()).includes('line 2500'));
+});
+
+// While somebody reads, nothing moves; the rest waits behind a button.
+await visit(async ({ window }) => {
+  const { open } = await window();
+  const page = await open('/live');
+  await says(page, '#link', 'Live');
+  await page.locator('.rows-space .call-row:visible').first().waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  const before = await page.locator('.rows-space .call-row').first().getAttribute('data-id');
+  await call('echo', { note: 'while you read' });
+  await page.getByRole('button', { name: '1 new call' }).waitFor();
+  assert.equal(await page.locator('.rows-space .call-row').first().getAttribute('data-id'), before);
+  await page.keyboard.press('p');
+  await says(page, '.rows-space .call-row', 'while you read');
+});
+
+// What looks like a page is text.
+await visit(async ({ window }) => {
+  const page = await (await window()).open('/live');
+  page.on('dialog', () => assert.fail('a script ran'));
+  const markup = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+  const { call_id: id } = await call('echo', { [markup]: [markup], note: 'javascript:alert(3)' }, { 'X-Conversation': 'a"><b>b' });
+  await says(page, '.rows-space .call-row', 'onerror');
+  await page.goto(`${base}/calls/${id}`);
+  await says(page, '.detail', 'onerror');
+  assert.equal(await page.locator('main img, main script, main b').count(), 0);
+  await page.goto(`${base}/live?view=waterfall&tool=${encodeURIComponent(markup)}&conversation=${encodeURIComponent(markup)}`);
+  await page.getByText('No conversations here').waitFor();
+});

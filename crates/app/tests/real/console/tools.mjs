@@ -1,0 +1,94 @@
+// Tools: found, filled in, checked as one types, run, cancelled; and what is run here is seen in another window.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { base, says, visit } from './browser.mjs';
+
+const field = (page, pointer) => page.locator(`[id="field${pointer}"]`);
+const raw = async (page) => JSON.parse(await page.locator('#raw').inputValue());
+
+await visit(async ({ window }) => {
+  const [here, there] = [await window(), await window()];
+  const page = await here.open('/tools');
+  const other = await there.open('/live');
+  await says(other, '#link', 'Live');
+
+  // Search, by key.
+  await page.keyboard.press('/');
+  await page.keyboard.type('expression');
+  await page.waitForURL(/q=expression/);
+  await page.getByRole('link', { name: /math_eval/ }).click();
+  await page.waitForURL(/\/tools\/math_eval/);
+
+  // The gateway's own words, as one types.
+  await says(page, '.verdict', "Invalid parameters: missing 'expression'");
+  await says(page, '[id="problem/expression"]', "missing 'expression'");
+  await field(page, '/expression').fill("2 * 'it''s'");
+  assert.deepEqual(await raw(page), { expression: "2 * 'it''s'" });
+  await field(page, '/expression').fill('6 * 7');
+  await says(page, '.verdict', 'Valid');
+
+  // The same call for a shell does the same.
+  const [curl, command] = await page.locator('.line code').allInnerTexts();
+  assert.equal(command, `switchboard call math_eval '{"expression":"6 * 7"}'`);
+  assert.equal(JSON.parse(execFileSync('sh', ['-c', curl.replace(/^curl/, 'curl -s')], { encoding: 'utf8' })).result.result, 42);
+
+  // Run here, seen there.
+  const calls = other.locator('.rows-space .call-row:visible').filter({ hasText: '6 * 7' });
+  const before = await calls.count();
+  await page.getByRole('button', { name: 'Run' }).click();
+  await says(page, '.outcome', '42');
+  await other.waitForFunction((number) => [...document.querySelectorAll('.rows-space .call-row:not([hidden])')].filter((row) => row.textContent.includes('6 * 7')).length > number, before);
+});
+
+// A schema with everything in it: form and raw JSON stay in step.
+await visit(async ({ window }) => {
+  const { open } = await window();
+  const page = await open('/tools/scene');
+  await field(page, '/room').selectOption({ label: 'kitchen' });
+  await page.getByRole('button', { name: 'Add to lights' }).click();
+  await field(page, '/lights/0/name').fill('Kitchen/Ceiling');
+  assert.deepEqual((await raw(page)).lights, [{ level: 80, name: 'Kitchen/Ceiling' }]);
+  await field(page, '/lights/0/level').fill('eighty');
+  await says(page, '[id="problem/lights/0/level"]', 'lights[0].level');
+  await field(page, '/lights/0/level').fill('12345678901234567890');
+  assert.match(await page.locator('#raw').inputValue(), /"level": 12345678901234567890/);
+  await field(page, '/lights/0/level').fill('40');
+  await page.locator('[id="kind/lights/0/colour"]').selectOption({ label: 'RGB' });
+  await field(page, '/lights/0/colour/r').fill('255');
+  await page.locator('[id="kind/until"]').selectOption({ label: 'null' });
+  await field(page, '/options/fade').fill('2.5');
+  assert.deepEqual(await raw(page), {
+    room: 'kitchen', lights: [{ level: 40, name: 'Kitchen/Ceiling', colour: { r: 255, g: 0, b: 0 } }], options: { fade: 2.5 }, until: null,
+  });
+  await says(page, '.verdict', 'Valid');
+
+  // And the other way round.
+  await page.locator('#raw').fill('{"room": "garage", "lights": [{"name": "A"}, {"name": "B", "colour": "warm"}]}');
+  assert.equal(await field(page, '/lights/1/name').inputValue(), 'B');
+  assert.equal(await page.locator('[id="kind/lights/1/colour"]').evaluate((select) => select.selectedOptions[0].label), 'Named');
+  await page.getByRole('button', { name: 'Remove 0' }).click();
+  assert.deepEqual((await raw(page)).lights, [{ name: 'B', colour: 'warm' }]);
+  await page.locator('#raw').fill('{"room": ');
+  await says(page, '.verdict', 'Not JSON yet');
+
+  // A view can be shared, arguments and all.
+  await page.goto(`${base}/tools/scene?args=${encodeURIComponent('{"room":"bedroom","lights":[]}')}`);
+  await says(page, '.verdict', 'Valid');
+  assert.equal(await field(page, '/room').evaluate((select) => select.selectedOptions[0].label), 'bedroom');
+});
+
+// Progress while it runs, and a button that cancels.
+await visit(async ({ window }) => {
+  const { open } = await window({}, [/404/]);
+  const page = await open(`/tools/things__trigger-long-running-operation?args=${encodeURIComponent('{"duration":30,"steps":60}')}`);
+  await says(page, '.verdict', 'Valid');
+  await page.locator('#raw').press('Control+Enter');
+  await says(page, '.run-state', 'of 60');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await says(page, '.outcome', 'cancelled');
+  const [record] = await (await fetch(`${base}/api/calls?limit=1`)).json();
+  assert.equal(record.outcome, 'cancelled');
+  await page.goto(`${base}/tools/nobody`);
+  await says(page, '.trouble', "Tool 'nobody' not found");
+});

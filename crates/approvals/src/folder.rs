@@ -1,0 +1,175 @@
+//! The folder: `pending/ID.json` is locked by who waits, `decided/ID.json` is laid down once.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    error::Error,
+    question::{Answer, Pending},
+};
+
+/// What ids are made of: nothing that looks like something else.
+const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+const LENGTH: usize = 8;
+/// How long it is known what became of a question.
+const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The folder of a desk. Made when the first question is laid down.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(PathBuf);
+
+/// A question that lies in the folder for as long as this is held, whatever becomes of this process.
+pub(crate) struct Laid {
+    path: PathBuf,
+    /// Its lock says that somebody waits.
+    _locked: File,
+}
+
+impl Drop for Laid {
+    fn drop(&mut self) {
+        // Gone already, or swept away later: nobody waits there any more.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Folder {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    fn pending(&self) -> PathBuf {
+        self.0.join("pending")
+    }
+
+    fn decided(&self) -> PathBuf {
+        self.0.join("decided")
+    }
+
+    pub(crate) fn rules(&self) -> PathBuf {
+        self.0.join("rules.json")
+    }
+
+    /// Makes the folders, for this user alone.
+    pub(crate) fn make(&self) -> Result<(), Error> {
+        for folder in [self.pending(), self.decided()] {
+            let mut builder = DirBuilder::new();
+            builder
+                .recursive(true)
+                .mode(0o700)
+                .create(&folder)
+                .map_err(Error::file("create", &folder))?;
+        }
+        Ok(())
+    }
+
+    /// Lays a question down, complete and locked from the moment that others can see it.
+    pub(crate) fn lay(&self, pending: &Pending) -> Result<Laid, Error> {
+        self.make()?;
+        let path = self.pending().join(format!("{}.json", pending.id));
+        let beside = path.with_extension("new");
+        let failed = || Error::file("write", &path);
+        let locked = private(&beside, pending).map_err(failed())?;
+        locked.lock().map_err(failed())?;
+        fs::rename(&beside, &path).map_err(failed())?;
+        Ok(Laid { path, _locked: locked })
+    }
+
+    /// The question of this id, as long as somebody waits for an answer.
+    pub(crate) fn question(&self, id: &str) -> Result<Option<Pending>, Error> {
+        let path = self.pending().join(format!("{id}.json"));
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(Error::file("read", &path)(source)),
+        };
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => read(&path),
+            Err(TryLockError::Error(source)) => Err(Error::file("lock", &path)(source)),
+            // Whoever waited has died.
+            Ok(()) => {
+                let _ = fs::remove_file(&path);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The ids of all questions.
+    pub(crate) fn ids(&self) -> Result<Vec<String>, Error> {
+        let folder = self.pending();
+        let files = match fs::read_dir(&folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(Error::file("read", &folder)(source)),
+        };
+        let names = files.flatten().filter_map(|file| file.file_name().into_string().ok());
+        Ok(names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect())
+    }
+
+    /// The answer to a question, where there is one.
+    pub(crate) fn answer(&self, id: &str) -> Result<Option<Answer>, Error> {
+        read(&self.decided().join(format!("{id}.json")))
+    }
+
+    /// Lays an answer down, unless there is one: then that one is returned.
+    pub(crate) fn answer_once(&self, id: &str, answer: &Answer) -> Result<Option<Answer>, Error> {
+        let path = self.decided().join(format!("{id}.json"));
+        let beside = self.decided().join(format!("{id}.{}.new", self::id()?));
+        private(&beside, answer).map_err(Error::file("write", &beside))?;
+        let linked = fs::hard_link(&beside, &path);
+        let _ = fs::remove_file(&beside);
+        match linked {
+            Ok(()) => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(&path),
+            Err(source) => Err(Error::file("write", &path)(source)),
+        }
+    }
+
+    /// Removes old answers.
+    pub(crate) fn sweep(&self) {
+        let before = SystemTime::now() - REMEMBERED;
+        for file in fs::read_dir(self.decided()).into_iter().flatten().flatten() {
+            let written = file.metadata().and_then(|data| data.modified());
+            if written.is_ok_and(|written| written < before) {
+                let _ = fs::remove_file(file.path());
+            }
+        }
+    }
+}
+
+/// Whether this can be an id: it becomes part of a path.
+pub(crate) fn is_id(text: &str) -> bool {
+    (1..=LENGTH).contains(&text.len()) && text.bytes().all(|byte| LETTERS.contains(&byte))
+}
+
+/// A fresh id, short enough to be typed.
+pub(crate) fn id() -> Result<String, Error> {
+    let mut bytes = [0_u8; LENGTH];
+    getrandom::fill(&mut bytes).map_err(Error::Random)?;
+    Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
+}
+
+/// Reads what we wrote; none where it is not there.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    match fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|source| Error::Format { path: path.to_owned(), source }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::file("read", path)(source)),
+    }
+}
+
+/// Writes a file that nobody else may read.
+pub(crate) fn private(path: &Path, content: &impl Serialize) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(&serde_json::to_vec_pretty(content)?)?;
+    Ok(file)
+}

@@ -1,0 +1,118 @@
+//! What a person allowed for good: a tool, or a tool with exactly these arguments.
+
+use std::fs::{self, OpenOptions};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use switchboard_runtime::approval::Question;
+
+use crate::{
+    desk::Remember,
+    error::Error,
+    folder::{self, Folder},
+    question::{Pending, hex},
+};
+
+/// Something that is allowed for good.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Rule {
+    /// The word under which it is forgotten.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments that it is allowed with, secrets redacted; all where unset.
+    pub arguments: Option<Box<RawValue>>,
+    /// Who allowed it.
+    pub by: String,
+    /// When.
+    pub created: Timestamp,
+    /// Of the tool's name and the exact arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+}
+
+impl Rule {
+    fn new(pending: &Pending, remember: Remember, by: &str) -> Result<Self, Error> {
+        let is_exact = remember == Remember::Arguments;
+        Ok(Self {
+            id: folder::id()?,
+            tool: pending.tool.clone(),
+            arguments: is_exact.then(|| pending.arguments.clone()),
+            by: by.to_owned(),
+            created: Timestamp::now(),
+            fingerprint: is_exact.then(|| pending.fingerprint.clone()),
+        })
+    }
+
+    /// Whether it allows this call.
+    fn allows(&self, question: &Question) -> bool {
+        self.tool == *question.tool
+            && match (&self.arguments, &self.fingerprint) {
+                (None, None) => true,
+                (_, Some(fingerprint)) => *fingerprint == hex(&question.fingerprint),
+                // Somebody has changed the file: it allows nothing rather than everything.
+                (Some(_), None) => false,
+            }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.tool == other.tool && self.fingerprint == other.fingerprint
+    }
+}
+
+/// All rules, oldest first.
+pub(crate) fn all(folder: &Folder) -> Result<Vec<Rule>, Error> {
+    Ok(folder::read(&folder.rules())?.unwrap_or_default())
+}
+
+/// The rule that allows a call.
+pub(crate) fn that_allows(folder: &Folder, question: &Question) -> Result<Option<Rule>, Error> {
+    Ok(all(folder)?.into_iter().find(|rule| rule.allows(question)))
+}
+
+/// Keeps a rule, unless there is one like it.
+pub(crate) fn add(
+    folder: &Folder,
+    pending: &Pending,
+    remember: Remember,
+    by: &str,
+) -> Result<Rule, Error> {
+    let new = Rule::new(pending, remember, by)?;
+    change(folder, |rules| {
+        if let Some(rule) = rules.iter().find(|rule| rule.is_same(&new)) {
+            return Ok(rule.clone());
+        }
+        rules.push(new.clone());
+        Ok(new)
+    })
+}
+
+/// Forgets a rule.
+pub(crate) fn forget(folder: &Folder, id: &str) -> Result<Rule, Error> {
+    change(folder, |rules| {
+        let found = rules.iter().position(|rule| rule.id == id);
+        found.map(|found| rules.remove(found)).ok_or_else(|| Error::NoRule(id.to_owned()))
+    })
+}
+
+/// Changes the rules; whoever else wants to, waits.
+fn change(
+    folder: &Folder,
+    change: impl FnOnce(&mut Vec<Rule>) -> Result<Rule, Error>,
+) -> Result<Rule, Error> {
+    folder.make()?;
+    let path = folder.rules();
+    let guard = path.with_extension("lock");
+    let mut options = OpenOptions::new();
+    let lock = options.create(true).truncate(false).write(true).open(&guard);
+    let lock = lock.map_err(Error::file("open", &guard))?;
+    lock.lock().map_err(Error::file("lock", &guard))?;
+    let mut rules = all(folder)?;
+    let changed = change(&mut rules)?;
+    let beside = path.with_extension("new");
+    let file = folder::private(&beside, &rules).map_err(Error::file("write", &beside))?;
+    file.sync_all().map_err(Error::file("write", &beside))?;
+    fs::rename(&beside, &path).map_err(Error::file("write", &path))?;
+    Ok(changed)
+}

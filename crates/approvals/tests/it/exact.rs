@@ -1,0 +1,124 @@
+//! An answer holds for the call that was asked about, and a rule for what it says; for nothing else.
+
+use std::fs;
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use switchboard_approvals::Remember;
+use switchboard_runtime::toolcall::{ErrorKind, numbers::canonical};
+use tokio::runtime::Builder;
+
+use crate::{House, always, yes};
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3_i64..4).prop_map(Value::from),
+        prop_oneof![Just("1.0"), Just("1.5"), Just("1.00000000000000000001"), Just("2e0")]
+            .prop_map(|text| serde_json::from_str(text).unwrap()),
+        "[ab1]{0,2}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            arguments(inner),
+        ]
+    })
+}
+
+fn arguments(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    prop::collection::vec(("[abc]", value), 0..3)
+        .prop_map(|pairs| Value::Object(pairs.into_iter().collect::<Map<_, _>>()))
+}
+
+/// Two sets of arguments, often the same in other words.
+fn two() -> impl Strategy<Value = (Value, Value)> {
+    let one = arguments(value());
+    (one, arguments(value()), 0..4).prop_map(|(one, other, which)| match which {
+        0 => (one.clone(), canonical(&one)),
+        1 => (one.clone(), one),
+        _ => (one, other),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_decision_never_applies_to_other_arguments((one, other) in two()) {
+        let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        let is_allowed = runtime.block_on(async {
+            let house = House::new();
+            let (pending, called) = house.hold("act", one.clone()).await;
+            house.desk.decide(&pending.id, always(Remember::Arguments)).unwrap();
+            assert!(called.await.unwrap().is_success());
+            assert!(!house.is_allowed("other", one.clone()).await, "another tool");
+            house.is_allowed("act", other.clone()).await
+        });
+        prop_assert_eq!(is_allowed, canonical(&one) == canonical(&other));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_used_once() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({"a": 1})).await;
+    house.desk.decide(&pending.id, yes()).unwrap();
+    assert!(called.await.unwrap().is_success());
+    assert!(!house.is_allowed("act", json!({"a": 1})).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_equal_calls_is_allowed() {
+    let house = House::new();
+    let (one, first) = house.hold("act", json!({"a": 1})).await;
+    let (other, second) = house.hold("act", json!({"a": 1})).await;
+    house.desk.decide(&other.id, yes()).unwrap();
+    assert!(second.await.unwrap().is_success());
+    assert!(!first.is_finished());
+    assert_eq!(house.desk.pending().unwrap()[0].id, one.id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_another_question_is_none() {
+    let house = House::new();
+    let (one, first) = house.hold("act", json!({"a": 1})).await;
+    let (other, _second) = house.hold("act", json!({"a": 2})).await;
+    let decided = |id: &str| house.folder.path().join(format!("approvals/decided/{id}.json"));
+    house.elsewhere().decide(&other.id, yes()).unwrap();
+    fs::copy(decided(&other.id), decided(&one.id)).unwrap();
+    let result = first.await.unwrap();
+    assert_eq!(result.error_kind(), Some(ErrorKind::Denied), "{}", result.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_can_be_allowed_for_good_and_that_forgotten() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({"a": 1})).await;
+    let decided = house.desk.decide(&pending.id, always(Remember::Tool)).unwrap();
+    assert!(called.await.unwrap().is_success());
+    assert!(house.is_allowed("act", json!({"b": 2})).await);
+    assert!(!house.is_allowed("other", json!({"b": 2})).await);
+    let rule = decided.rule.unwrap();
+    assert_eq!(house.elsewhere().rules().unwrap()[0].id, rule.id);
+    house.elsewhere().forget(&rule.id).unwrap();
+    assert!(!house.is_allowed("act", json!({"b": 2})).await);
+}
+
+// A rule that somebody has tampered with allows nothing.
+#[tokio::test(start_paused = true)]
+async fn a_rule_without_its_fingerprint_allows_nothing() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({"a": 1})).await;
+    house.desk.decide(&pending.id, always(Remember::Arguments)).unwrap();
+    called.await.unwrap();
+    let file = house.folder.path().join("approvals/rules.json");
+    let mut rules: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    rules[0].as_object_mut().unwrap().remove("fingerprint");
+    fs::write(&file, rules.to_string()).unwrap();
+    assert!(!house.is_allowed("act", json!({"a": 1})).await);
+    fs::write(&file, "[{").unwrap();
+    let result = house.call("act", json!({"a": 1})).await.unwrap();
+    assert_eq!(result.error_kind(), Some(ErrorKind::Denied), "rules that cannot be read");
+}

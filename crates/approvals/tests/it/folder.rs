@@ -1,0 +1,75 @@
+//! What lies in the folder, and for whom.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use serde_json::json;
+use switchboard_approvals::Remember;
+use switchboard_runtime::toolcall::ErrorKind;
+
+use crate::{House, always, yes};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_else_may_read_it() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({"password": "hush"})).await;
+    let folder = house.folder.path().join("approvals");
+    let question = folder.join(format!("pending/{}.json", pending.id));
+    assert_eq!(
+        [mode(&folder), mode(&folder.join("pending")), mode(&question)],
+        [0o700, 0o700, 0o600]
+    );
+    assert!(!fs::read_to_string(&question).unwrap().contains("hush"));
+    house.desk.decide(&pending.id, always(Remember::Arguments)).unwrap();
+    called.await.unwrap();
+    assert!(!question.exists());
+    let rules = folder.join("rules.json");
+    assert_eq!(mode(&rules), 0o600);
+    assert!(!fs::read_to_string(&rules).unwrap().contains("hush"));
+}
+
+// Whoever waited has died: the lock is gone with the process.
+#[tokio::test(start_paused = true)]
+async fn the_question_of_a_dead_process_is_swept_away() {
+    let house = House::new();
+    let (pending, _called) = house.hold("act", json!({})).await;
+    let folder = house.folder.path().join("approvals/pending");
+    let dead = folder.join("deaddead.json");
+    fs::copy(folder.join(format!("{}.json", pending.id)), &dead).unwrap();
+    assert_eq!(house.desk.pending().unwrap().len(), 1);
+    assert!(!dead.exists());
+    fs::copy(folder.join(format!("{}.json", pending.id)), &dead).unwrap();
+    let error = house.desk.decide("deaddead", yes()).unwrap_err().to_string();
+    assert_eq!(error, "no call waits for approval 'deaddead'");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_became_of_a_question_is_forgotten_after_a_day() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({})).await;
+    house.desk.decide(&pending.id, yes()).unwrap();
+    called.await.unwrap();
+    let file = house.folder.path().join(format!("approvals/decided/{}.json", pending.id));
+    let old = SystemTime::now() - Duration::from_secs(25 * 60 * 60);
+    fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
+    tokio::time::advance(Duration::from_secs(2 * 60 * 60)).await;
+    let (_pending, _called) = house.hold("act", json!({})).await;
+    assert!(!file.exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_place_for_the_question_the_call_is_denied() {
+    let house = House::new();
+    fs::write(house.folder.path().join("approvals"), "a file in its way").unwrap();
+    let result = house.call("act", json!({})).await.unwrap();
+    assert_eq!(result.error_kind(), Some(ErrorKind::Denied));
+    assert!(result.text().ends_with("could not be asked"), "{}", result.text());
+}

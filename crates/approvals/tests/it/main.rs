@@ -1,0 +1,147 @@
+//! Held calls, and who decides about them.
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod exact;
+mod folder;
+mod races;
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use switchboard_approvals::{Desk, Pending, Remember, Verdict};
+use switchboard_runtime::{
+    PolicyConfig, RulePolicy, ToolExecutor,
+    toolcall::{ErrorKind, HumanDuration, ToolResult},
+};
+use switchboard_testkit::Fake;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+/// An executor whose every call waits for a person, and the desk where it waits.
+struct House {
+    executor: ToolExecutor,
+    desk: Arc<Desk>,
+    folder: TempDir,
+}
+
+impl House {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let desk = Arc::new(Desk::open(folder.path().join("approvals")));
+        let within = HumanDuration(Duration::from_secs(300));
+        let config =
+            PolicyConfig { ask: vec!["*".to_owned()], ask_timeout: within, ..Default::default() };
+        let executor = ToolExecutor::builder()
+            .policy(RulePolicy::new(config).unwrap())
+            .approver(desk.clone())
+            .build();
+        for name in ["act", "other"] {
+            executor.tools().add(Fake::echoes(name)).unwrap();
+        }
+        Self { executor, desk, folder }
+    }
+
+    /// Another process' view of the same desk.
+    fn elsewhere(&self) -> Desk {
+        Desk::open(self.folder.path().join("approvals"))
+    }
+
+    fn call(&self, name: &str, args: Value) -> JoinHandle<ToolResult> {
+        let (executor, name) = (self.executor.clone(), name.to_owned());
+        tokio::spawn(async move { executor.call(&name, args).await })
+    }
+
+    /// Calls a tool and returns its question when it waits.
+    async fn hold(&self, name: &str, args: Value) -> (Pending, JoinHandle<ToolResult>) {
+        let before: Vec<_> = self.desk.pending().unwrap().into_iter().map(|one| one.id).collect();
+        let called = self.call(name, args);
+        loop {
+            let new = self.desk.pending().unwrap().into_iter();
+            if let Some(pending) = new.into_iter().find(|one| !before.contains(&one.id)) {
+                return (pending, called);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// What comes of a call that is allowed only where a rule allows it.
+    async fn is_allowed(&self, name: &str, args: Value) -> bool {
+        let called = self.call(name, args);
+        loop {
+            if called.is_finished() {
+                return called.await.unwrap().is_success();
+            }
+            if let Some(pending) = self.desk.pending().unwrap().first() {
+                self.desk.decide(&pending.id, no()).unwrap();
+                assert_eq!(called.await.unwrap().error_kind(), Some(ErrorKind::Denied));
+                return false;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn yes() -> Verdict {
+    Verdict { allow: true, by: "ada".to_owned(), reason: None, remember: None }
+}
+
+fn no() -> Verdict {
+    Verdict { allow: false, ..yes() }
+}
+
+fn always(remember: Remember) -> Verdict {
+    Verdict { remember: Some(remember), ..yes() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_process_decides_is_heard() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({"a": 1})).await;
+    assert_eq!((pending.tool.as_str(), pending.arguments.get()), ("act", r#"{"a":1}"#));
+    let elsewhere = house.elsewhere();
+    assert_eq!(elsewhere.pending().unwrap().len(), 1);
+    assert_eq!(elsewhere.complete(&pending.id[..4]).unwrap(), pending.id);
+    elsewhere.decide(&pending.id, yes()).unwrap();
+    assert!(elsewhere.pending().unwrap().is_empty(), "it is decided, seen or not");
+    assert!(called.await.unwrap().is_success());
+}
+
+// Nobody answers: at the end of the time the call says so, and who comes later is told.
+#[tokio::test(start_paused = true)]
+async fn a_question_expires() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({})).await;
+    let result = called.await.unwrap();
+    assert_eq!(result.text(), "Tool 'act' was not run: nobody allowed it within 5m");
+    let error = house.elsewhere().decide(&pending.id, yes()).unwrap_err().to_string();
+    assert_eq!(error, format!("approval '{}' has expired", pending.id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_leaves_takes_its_question_along() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({})).await;
+    called.abort();
+    assert!(called.await.is_err());
+    assert!(house.elsewhere().pending().unwrap().is_empty());
+    let error = house.desk.decide(&pending.id, yes()).unwrap_err().to_string();
+    assert!(error.contains("the call ended before"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_words_are_told() {
+    let house = House::new();
+    let (pending, _called) = house.hold("act", json!({})).await;
+    let forbid = Verdict { allow: false, ..always(Remember::Tool) };
+    let error = house.desk.decide(&pending.id, forbid).unwrap_err().to_string();
+    assert!(error.contains("[policy] deny"), "{error}");
+    for id in ["", "nobody22", "../rules", "toolongtobeone"] {
+        let error = house.desk.decide(id, yes()).unwrap_err().to_string();
+        assert_eq!(error, format!("no call waits for approval '{id}'"));
+    }
+    let error = house.desk.forget("nobody22").unwrap_err().to_string();
+    assert_eq!(error, "there is no rule 'nobody22'");
+    let (_other, _called) = house.hold("act", json!({})).await;
+    let error = house.desk.complete("").unwrap_err().to_string();
+    assert!(error.contains("several") && error.contains(&pending.id), "{error}");
+}

@@ -1,0 +1,87 @@
+// What happens, as it happens: one stream of events for the whole page.
+
+/** @import { LiveEvent } from './types' */
+
+/** @typedef {'connecting' | 'live' | 'reconnecting' | 'off'} State */
+
+/** How long to wait before a stream that was closed for good is opened again. */
+const PAUSE = 3000;
+
+/** The stream, and those who follow it. */
+class Feed {
+  /** @type {State} */
+  state = 'off';
+  /** @type {EventSource | null} */
+  #source = null;
+  /** @type {Set<(events: LiveEvent[]) => void>} */
+  #followers = new Set();
+  /** @type {Set<(state: State) => void>} */
+  #watchers = new Set();
+  /** @type {Set<() => void>} */
+  #losers = new Set();
+  #again = 0;
+
+  /** Opens the stream. */
+  open() {
+    this.close();
+    this.#tell('connecting');
+    const source = new EventSource('/api/events?batch=100ms');
+    this.#source = source;
+    source.addEventListener('open', () => this.#tell('live'));
+    source.addEventListener('message', (message) => this.#take(message.data));
+    source.addEventListener('missed', () => this.#losers.forEach((lost) => lost()));
+    source.addEventListener('error', () => {
+      this.#tell('reconnecting');
+      // The browser tries again by itself, except where it was told off.
+      if (source.readyState === EventSource.CLOSED) this.#again = setTimeout(() => this.open(), PAUSE);
+    });
+  }
+
+  /** Closes it. */
+  close() {
+    clearTimeout(this.#again);
+    this.#source?.close();
+    this.#source = null;
+    this.#tell('off');
+  }
+
+  /**
+   * Calls `follow` with every batch of events, until the returned function is called.
+   * @param {(events: LiveEvent[]) => void} follow
+   * @param {() => void} [lost] called where some are missing
+   */
+  follow(follow, lost) {
+    this.#followers.add(follow);
+    if (lost) this.#losers.add(lost);
+    return () => {
+      this.#followers.delete(follow);
+      if (lost) this.#losers.delete(lost);
+    };
+  }
+
+  /**
+   * Calls `watch` with the state, now and whenever it changes.
+   * @param {(state: State) => void} watch
+   */
+  watch(watch) {
+    this.#watchers.add(watch);
+    watch(this.state);
+    return () => this.#watchers.delete(watch);
+  }
+
+  /** @param {string} data */
+  #take(data) {
+    const events = JSON.parse(data);
+    const batch = Array.isArray(events) ? events : [events];
+    for (const follow of this.#followers) follow(batch);
+  }
+
+  /** @param {State} state */
+  #tell(state) {
+    if (state === this.state) return;
+    this.state = state;
+    for (const watch of this.#watchers) watch(state);
+  }
+}
+
+export const feed = new Feed();

@@ -1,0 +1,92 @@
+// Times, durations and sizes, as people read them.
+
+/** @param {number | null | undefined} ms */
+export function duration(ms) {
+  if (ms === null || ms === undefined) return '–';
+  if (ms === 0) return '0 ms';
+  if (ms < 0.995) return `${Math.max(1, Math.round(ms * 1000))} µs`;
+  if (ms < 9.95) return `${ms.toFixed(1)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9_950 ? 2 : 1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} m`;
+}
+
+const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+
+/**
+ * The time of day with milliseconds.
+ * @param {string} time
+ */
+export function clock(time) {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return time;
+  return `${clockFormat.format(date)}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+}
+
+/** @param {string} time */
+export function day(time) {
+  return dayFormat.format(new Date(time));
+}
+
+/**
+ * How long ago something was, or how long it is until then.
+ * @param {string | null | undefined} time
+ */
+export function away(time) {
+  if (!time) return '–';
+  const seconds = Math.abs(Date.now() - new Date(time).getTime()) / 1000;
+  if (seconds < 1) return 'now';
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
+/** @param {string} time */
+export function ago(time) {
+  const past = away(time);
+  return past === 'now' ? 'just now' : `${past} ago`;
+}
+
+/** @param {number | null | undefined} bytes */
+export function size(bytes) {
+  if (bytes === null || bytes === undefined) return '–';
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`;
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** @param {number} number */
+export function count(number) {
+  return number.toLocaleString('en');
+}
+
+/**
+ * An outcome in words.
+ * @param {string} outcome
+ */
+export function words(outcome) {
+  return outcome.replaceAll('_', ' ');
+}
+
+/**
+ * Whether a call is over and went wrong.
+ * @param {string} outcome
+ */
+export function isFailure(outcome) {
+  return !['ok', 'running', 'held'].includes(outcome);
+}
+
+/**
+ * The class that gives an outcome its colour.
+ * @param {string} outcome
+ */
+export function tone(outcome) {
+  if (outcome === 'ok' || outcome === 'ready') return 'ok';
+  if (outcome === 'running' || outcome === 'connecting') return 'busy';
+  if (['cancelled', 'denied', 'held', 'outcome_unknown', 'overloaded'].includes(outcome)) return 'warn';
+  return outcome === 'idle' || outcome === 'stopped' ? 'still' : 'bad';
+}

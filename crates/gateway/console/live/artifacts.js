@@ -1,0 +1,68 @@
+// What is kept beside a record: images are shown, texts are read page by page.
+
+import { part } from '../api.js';
+import { fill, h } from '../dom.js';
+import { count, size } from '../format.js';
+import { trouble } from '../widgets.js';
+
+/** @import { Artifact } from '../types' */
+
+/** How many characters a page has. */
+const PAGE = 20_000;
+
+/**
+ * The artifacts of a call.
+ * @param {Artifact[]} all
+ * @param {boolean} isCut the first is the whole of a result that was cut, and is shown as the result
+ */
+export function artifacts(all, isCut) {
+  const others = isCut ? all.slice(1) : all;
+  if (others.length === 0) return null;
+  return h('section', { class: 'block' },
+    h('div', { class: 'block-head' }, h('h3', {}, 'Artifacts')),
+    h('ul', { class: 'artifacts' }, others.map((artifact) => h('li', {}, show(artifact)))));
+}
+
+/** @param {Artifact} artifact */
+function show(artifact) {
+  const address = `/api/artifacts/${encodeURIComponent(artifact.id)}`;
+  const name = `${artifact.media_type ?? artifact.kind}, ${size(artifact.size)}`;
+  const link = h('a', { href: address, target: '_blank', rel: 'noopener' }, name);
+  if (artifact.media_type?.startsWith('image/')) return h('figure', {}, h('img', { src: address, alt: `Image from the tool: ${name}` }), h('figcaption', {}, link));
+  if (artifact.media_type?.startsWith('audio/')) return h('figure', {}, h('audio', { src: address, controls: true }), h('figcaption', {}, link));
+  if (artifact.kind === 'text') return pages(artifact);
+  return link;
+}
+
+/**
+ * A text in pages.
+ * @param {Artifact} artifact
+ */
+export function pages(artifact) {
+  const text = h('pre', { class: 'page-text', tabindex: '0', 'aria-label': 'Text of the result' });
+  const where = h('span', { class: 'muted', role: 'status' });
+  let offset = 0;
+  const back = h('button', { type: 'button', onclick: () => turn(-PAGE) }, 'Previous page');
+  const on = h('button', { type: 'button', onclick: () => turn(PAGE) }, 'Next page');
+  const element = h('div', { class: 'pages' }, text, h('div', { class: 'row' }, back, on, where));
+
+  /** @param {number} step */
+  async function turn(step) {
+    const next = Math.max(0, offset + step);
+    try {
+      const page = await part(`/api/artifacts/${encodeURIComponent(artifact.id)}?offset=${next}&limit=${PAGE}`);
+      offset = next;
+      text.textContent = page.text;
+      text.scrollTop = 0;
+      const end = offset + [...page.text].length;
+      const total = page.total ?? end;
+      where.textContent = `Characters ${count(offset + 1)} to ${count(end)} of ${count(total)}`;
+      back.disabled = offset === 0;
+      on.disabled = end >= total;
+    } catch (error) {
+      fill(element, trouble(error));
+    }
+  }
+  turn(0);
+  return element;
+}

@@ -1,0 +1,65 @@
+// The fields above the list. What is put in goes into the address, so that a view can be shared.
+
+import { h } from '../dom.js';
+import { words } from '../format.js';
+import { change } from '../router.js';
+import { KEYS } from './filter.js';
+
+/** @import { Filter } from './filter.js' */
+
+const OUTCOMES = ['failed', 'ok', 'running', 'held', 'invalid_parameters', 'denied', 'timeout', 'cancelled', 'unavailable', 'overloaded', 'tool_error',
+  'not_found', 'unknown_server', 'internal', 'outcome_unknown'];
+/** How long somebody must have stopped typing. */
+const PAUSE = 200;
+
+/** The fields. */
+export class Bar {
+  #typing = 0;
+  /** @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
+  #fields = {
+    tool: text('name or glob*', true),
+    outcome: choice(OUTCOMES.map((outcome) => [outcome, words(outcome)])),
+    server: text('any'),
+    caller: text('any'),
+    conversation: text('any'),
+    slow: choice(['100ms', '1s', '10s'].map((limit) => [limit, `over ${limit}`])),
+  };
+
+  constructor() {
+    const fields = Object.entries(this.#fields).map(([key, field]) => h('label', {}, h('span', {}, key === 'slow' ? 'Took' : key.charAt(0).toUpperCase() + key.slice(1)), field));
+    this.element = h('form', { class: 'filters', role: 'search', 'aria-label': 'Filter calls' }, fields, h('button', { type: 'reset', class: 'plain' }, 'Clear'));
+    this.element.addEventListener('input', () => {
+      clearTimeout(this.#typing);
+      this.#typing = setTimeout(() => this.#apply(), PAUSE);
+    });
+    this.element.addEventListener('submit', (event) => { event.preventDefault(); this.#apply(); });
+    this.element.addEventListener('reset', () => change(Object.fromEntries(KEYS.map((key) => [key, null]))));
+  }
+
+  /**
+   * Writes a filter into the fields, except where somebody is typing.
+   * @param {Filter} filter
+   */
+  show(filter) {
+    for (const [key, field] of Object.entries(this.#fields)) {
+      if (field !== document.activeElement) field.value = filter.values[key] ?? '';
+    }
+  }
+
+  #apply() {
+    change(Object.fromEntries(Object.entries(this.#fields).map(([key, field]) => [key, field.value.trim()])), true);
+  }
+}
+
+/**
+ * @param {string} placeholder
+ * @param {boolean} [isSearch] the `/` key leads here
+ */
+function text(placeholder, isSearch = false) {
+  return h('input', { type: 'search', placeholder, spellcheck: 'false', autocomplete: 'off', 'data-search': isSearch });
+}
+
+/** @param {[string, string][]} choices */
+function choice(choices) {
+  return h('select', {}, h('option', { value: '' }, 'any'), choices.map(([value, name]) => h('option', { value }, name)));
+}

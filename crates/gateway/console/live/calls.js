@@ -1,0 +1,109 @@
+// The calls of the live list: what happened lately, bounded, and which of them the filter lets through.
+
+/** @import { Call, LiveEvent } from '../types' */
+/** @import { Filter } from './filter.js' */
+
+/** How many calls are kept; older ones are in the records. */
+export const MOST = 5000;
+/** How many may be too many before the oldest are let go: one by one would cost a copy each. */
+const SLACK = 1000;
+
+/** The calls, oldest first. */
+export class Calls {
+  /** @type {Map<string, Call>} */
+  #byId = new Map();
+  /** @type {Call[]} */
+  #all = [];
+  /** Those that the filter lets through, oldest first. @type {Call[]} */
+  shown = [];
+  /** How many have come through the filter since the page was opened. */
+  came = 0;
+  /** How many calls have begun, whatever the filter says. */
+  seen = 0;
+  /** @type {(call: Call) => boolean} */
+  #passes = () => true;
+
+  /** @param {Filter} filter */
+  filter(filter) {
+    this.#passes = filter.matcher();
+    this.shown = this.#all.filter(this.#passes);
+  }
+
+  /** @param {string} id */
+  get(id) {
+    return this.#byId.get(id);
+  }
+
+  clear() {
+    this.#byId.clear();
+    this.#all = [];
+    this.shown = [];
+  }
+
+  /**
+   * Takes calls from the records, which may be known already.
+   * @param {Call[]} calls
+   */
+  add(calls) {
+    for (const call of calls) {
+      const known = this.#byId.get(call.id);
+      if (known) Object.assign(known, call);
+      else this.#byId.set(call.id, call);
+    }
+    // Ids are in the order of time.
+    this.#all = [...this.#byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
+    this.#trim(0);
+    this.shown = this.#all.filter(this.#passes);
+  }
+
+  /** @param {LiveEvent[]} events */
+  take(events) {
+    for (const event of events) {
+      if (event.type === 'call_started' || event.type === 'call_ended') this.#happened(event);
+      else if (event.call_id) this.#waits(event.call_id, event.type === 'held');
+    }
+    this.#trim(SLACK);
+  }
+
+  /** @param {LiveEvent} event */
+  #happened(event) {
+    const known = this.#byId.get(event.id);
+    if (known) {
+      // A beginning that comes again must not undo the end.
+      if (event.type === 'call_started') return;
+      const passed = this.#passes(known);
+      Object.assign(known, event);
+      if (!passed && this.#passes(known)) this.#show(known);
+      return;
+    }
+    const call = /** @type {Call} */ ({ outcome: 'running', duration_ms: null, started: '', ...event });
+    this.#byId.set(call.id, call);
+    this.#all.push(call);
+    this.seen += 1;
+    if (this.#passes(call)) this.#show(call);
+  }
+
+  /**
+   * A call that is held has not ended, but it does not run either.
+   * @param {string} id
+   * @param {boolean} isHeld
+   */
+  #waits(id, isHeld) {
+    const call = this.#byId.get(id);
+    if (call && (call.outcome === 'running' || call.outcome === 'held')) call.outcome = isHeld ? 'held' : 'running';
+  }
+
+  /** @param {Call} call */
+  #show(call) {
+    this.shown.push(call);
+    this.came += 1;
+  }
+
+  /** @param {number} slack */
+  #trim(slack) {
+    if (this.#all.length <= MOST + slack) return;
+    const gone = this.#all.splice(0, this.#all.length - MOST);
+    for (const { id } of gone) this.#byId.delete(id);
+    this.shown = this.shown.filter(({ id }) => this.#byId.has(id));
+  }
+}

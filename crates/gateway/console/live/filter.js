@@ -1,0 +1,90 @@
+// Which calls are shown, as the address says it; the same words as `switchboard calls` and GET /api/calls take.
+
+import { isFailure } from '../format.js';
+
+/** @import { Call } from '../types' */
+
+/** What stands in the address. */
+export const KEYS = ['tool', 'server', 'caller', 'conversation', 'outcome', 'slow'];
+
+/** A filter. */
+export class Filter {
+  /** @param {URLSearchParams} query */
+  constructor(query) {
+    /** @type {Record<string, string>} */
+    this.values = {};
+    for (const key of KEYS) this.values[key] = query.get(key) ?? '';
+  }
+
+  /** Whether anything is filtered at all. */
+  get isEmpty() {
+    return Object.values(this.values).every((value) => value === '');
+  }
+
+  /** @param {Filter} other */
+  equals(other) {
+    return KEYS.every((key) => this.values[key] === other.values[key]);
+  }
+
+  /** A function that says whether a call is shown. */
+  matcher() {
+    const { tool, server, caller, conversation, outcome, slow } = this.values;
+    const name = tool ? glob(tool) : null;
+    const limit = slow ? milliseconds(slow) : null;
+    /** @param {Call} call */
+    return (call) => (!name || name.test(call.tool))
+      && (!server || serverOf(call) === server)
+      && (!caller || call.caller === caller)
+      && (!conversation || call.conversation === conversation)
+      && (!outcome || isOf(call.outcome, outcome))
+      && (limit === null || (call.duration_ms ?? 0) > limit);
+  }
+
+  /** The question for the records. */
+  question() {
+    const { tool, server, caller, conversation, outcome, slow } = this.values;
+    const query = new URLSearchParams({ limit: '500' });
+    if (tool) query.set('tool', /[*?[]/.test(tool) ? tool : `*${tool}*`);
+    if (server) query.set('server', server);
+    if (caller) query.set('caller', caller);
+    if (conversation) query.set('conversation', conversation);
+    if (outcome && isFailure(outcome)) query.set('failed', 'true');
+    if (slow) query.set('slow', slow);
+    return query;
+  }
+}
+
+/**
+ * A server is only told of at the end; until then the name says it.
+ * @param {Call} call
+ */
+export function serverOf(call) {
+  if (call.server) return call.server;
+  const at = call.tool.indexOf('__');
+  return at > 0 ? call.tool.slice(0, at) : null;
+}
+
+/**
+ * @param {string} outcome
+ * @param {string} wanted
+ */
+function isOf(outcome, wanted) {
+  return wanted === 'failed' ? isFailure(outcome) : outcome === wanted;
+}
+
+/**
+ * A glob, or a part of the name.
+ * @param {string} text
+ */
+export function glob(text) {
+  const plain = (/** @type {string} */ part) => part.replace(/[.+^${}()|[\]\\]/g, '\\$&');
+  if (!/[*?]/.test(text)) return new RegExp(plain(text), 'i');
+  return new RegExp(`^${plain(text).replaceAll('*', '.*').replaceAll('?', '.')}$`);
+}
+
+/** @param {string} text */
+function milliseconds(text) {
+  const [, number = '', unit = ''] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
+  const scale = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit];
+  return scale === undefined ? null : Number(number) * scale;
+}

@@ -1,0 +1,215 @@
+// Live: calls as they happen, as a list or by conversation, and one of them in full.
+
+import { get } from '../api.js';
+import { fill, h } from '../dom.js';
+import { feed } from '../feed.js';
+import { count } from '../format.js';
+import { isTyping } from '../keys.js';
+import { change, navigate } from '../router.js';
+import { empty, head, segments, toast } from '../widgets.js';
+import { Bar } from './bar.js';
+import { Calls } from './calls.js';
+import { detail } from './detail.js';
+import { Filter } from './filter.js';
+import { Rows } from './rows.js';
+import { Waterfall } from './waterfall.js';
+
+/** @import { Route, View } from '../types' */
+
+/** How often the waterfall is drawn anew. */
+const REDRAW = 250;
+
+/**
+ * @param {HTMLElement} place
+ * @param {Route} route
+ * @returns {View}
+ */
+export function open(place, route) {
+  const live = new Live(place);
+  live.update(route);
+  return live;
+}
+
+/** The section. */
+class Live {
+  #calls = new Calls();
+  #rows = new Rows(openAt, () => this.#look());
+  #waterfall = new Waterfall(openAt);
+  #filter = new Filter(new URLSearchParams('tool=?'));
+  /** What was on the screen when the list was told to stand still. @type {{ calls: import('../types').Call[], came: number } | null} */
+  #still = null;
+  #isPaused = false;
+  #isUnderPointer = false;
+  #frame = 0;
+  #drawn = 0;
+  #selected = '';
+  #view = 'list';
+  #isLoaded = false;
+  #rate = { seen: 0, at: performance.now() };
+  /** @type {ReturnType<typeof detail> | null} */
+  #detail = null;
+  bar = new Bar();
+  figures = h('span', { class: 'figures' });
+  views = segments('View', [['list', 'List'], ['waterfall', 'Waterfall']], 'list', (view) => change({ view: view === 'list' ? null : view }));
+  pause = h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => this.#toggle() }, 'Pause');
+  waiting = h('button', { type: 'button', class: 'new-calls', hidden: true, onclick: () => this.#resume() });
+  stage = h('div', { class: 'stage' });
+  nothing = h('div', { class: 'stage-empty' });
+  panel = h('div', { class: 'panel', hidden: true });
+
+  /** @param {HTMLElement} place */
+  constructor(place) {
+    place.append(head('Live', this.figures, this.views.element, this.pause), this.bar.element,
+      h('div', { class: 'split' }, h('div', { class: 'stage-frame' }, this.waiting, this.stage), this.panel));
+    const hover = (/** @type {boolean} */ isOver) => { this.#isUnderPointer = isOver; this.#look(); };
+    this.#rows.view.addEventListener('pointerenter', (event) => hover(event.pointerType === 'mouse'));
+    this.#rows.view.addEventListener('pointerleave', () => hover(false));
+    const stop = feed.follow((events) => this.#take(events), () => this.#load());
+    const beat = setInterval(() => this.#count(), 1000);
+    const onKey = (/** @type {KeyboardEvent} */ event) => this.#key(event);
+    document.addEventListener('keydown', onKey);
+    this.close = () => {
+      stop();
+      clearInterval(beat);
+      cancelAnimationFrame(this.#frame);
+      document.removeEventListener('keydown', onKey);
+      this.#rows.close();
+    };
+  }
+
+  /** @param {Route} route */
+  update(route) {
+    const filter = new Filter(route.query);
+    const view = route.query.get('view') === 'waterfall' ? 'waterfall' : 'list';
+    if (!filter.equals(this.#filter)) {
+      this.#filter = filter;
+      this.#still = null;
+      this.#calls.filter(filter);
+      this.bar.show(filter);
+      this.#load();
+    }
+    this.#view = view;
+    this.views.press(view);
+    fill(this.stage, view === 'waterfall' ? this.#waterfall.element : this.#rows.element, this.nothing);
+    this.#select(route.path[0] === 'calls' ? (route.path[1] ?? '') : (route.query.get('call') ?? ''));
+    this.#draw();
+  }
+
+  async #load() {
+    const filter = this.#filter;
+    try {
+      const calls = await get(`/api/calls?${filter.question()}`);
+      if (filter !== this.#filter) return;
+      this.#calls.add(calls);
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), 'bad');
+    }
+    this.#isLoaded = true;
+    this.#draw();
+  }
+
+  /** @param {import('../types').LiveEvent[]} events */
+  #take(events) {
+    this.#calls.take(events);
+    const ended = events.some(({ type, id }) => type === 'call_ended' && id === this.#selected);
+    if (ended) this.#detail?.load();
+    // However many batches come, the page is drawn once a frame.
+    this.#frame ||= requestAnimationFrame(() => { this.#frame = 0; this.#draw(); });
+  }
+
+  #draw() {
+    const calls = this.#still?.calls ?? this.#calls.shown;
+    if (this.#view === 'list') {
+      this.#rows.show(calls);
+    } else if (performance.now() - this.#drawn > REDRAW) {
+      this.#drawn = performance.now();
+      this.#waterfall.show(calls);
+    } else {
+      this.#frame ||= requestAnimationFrame(() => { this.#frame = 0; this.#draw(); });
+    }
+    const isEmpty = this.#isLoaded && calls.length === 0 && this.#view === 'list';
+    fill(this.nothing, isEmpty && (this.#filter.isEmpty
+      ? empty('No calls yet', 'They appear here as they happen. Make one in ', h('a', { href: '/tools' }, 'Tools'), '.')
+      : empty('No call matches', 'Calls that match the filter will appear here as they happen.')));
+    this.#fresh();
+  }
+
+  /** Stands still while somebody reads, so that nothing moves away under the pointer. */
+  #look() {
+    const wantsStill = this.#isPaused || this.#isUnderPointer || !this.#rows.isAtTop;
+    if (wantsStill && !this.#still) this.#still = { calls: this.#calls.shown.slice(), came: this.#calls.came };
+    if (!wantsStill && this.#still) {
+      this.#still = null;
+      this.#draw();
+    }
+    this.#fresh();
+  }
+
+  #fresh() {
+    const fresh = this.#still ? this.#calls.came - this.#still.came : 0;
+    this.waiting.hidden = fresh === 0;
+    if (fresh > 0) this.waiting.textContent = `${count(fresh)} new ${fresh === 1 ? 'call' : 'calls'}: show`;
+  }
+
+  #toggle() {
+    this.#isPaused = !this.#isPaused;
+    this.pause.setAttribute('aria-pressed', String(this.#isPaused));
+    this.pause.textContent = this.#isPaused ? 'Go on' : 'Pause';
+    this.#look();
+  }
+
+  #resume() {
+    if (this.#isPaused) this.#toggle();
+    this.#rows.top();
+    this.#still = null;
+    this.#draw();
+  }
+
+  /** @param {string} id */
+  #select(id) {
+    if (id === this.#selected) return;
+    this.#selected = id;
+    this.#rows.select(id);
+    this.panel.hidden = id === '';
+    this.#detail = id ? detail(id, closed) : null;
+    fill(this.panel, this.#detail?.element);
+    this.#detail?.element.focus({ preventScroll: true });
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (event.key === 'j' || event.key === 'k') {
+      const call = this.#view === 'list' ? this.#rows.beside(event.key === 'j' ? 1 : -1) : undefined;
+      if (call) navigate(openAt(call.id), true);
+    } else if (event.key === 'p') {
+      this.#toggle();
+    } else if (event.key === 'Escape' && this.#selected) {
+      closed();
+    }
+  }
+
+  #count() {
+    const now = performance.now();
+    const rate = Math.round(((this.#calls.seen - this.#rate.seen) / (now - this.#rate.at)) * 1000);
+    this.#rate = { seen: this.#calls.seen, at: now };
+    const running = this.#calls.shown.filter(({ outcome }) => outcome === 'running').length;
+    this.figures.textContent = `${count(rate)}/s · ${count(running)} running · ${count(this.#calls.shown.length)} shown`;
+  }
+}
+
+/**
+ * The address of this view with a call open.
+ * @param {string} id
+ */
+function openAt(id) {
+  const query = new URLSearchParams(location.search);
+  query.set('call', id);
+  return `/live?${query}`;
+}
+
+function closed() {
+  const query = new URLSearchParams(location.search);
+  query.delete('call');
+  navigate(`/live${query.size > 0 ? `?${query}` : ''}`);
+}

@@ -1,0 +1,204 @@
+// A form made from a JSON Schema. It holds one value, the arguments, and tells whenever it has changed.
+
+import { fill, h } from '../dom.js';
+import { isObject } from '../json.js';
+import { control } from './controls.js';
+import { fits, fresh, kind, resolve, variants } from './schema.js';
+
+/** @import { Json, Schema, SchemaObject, Validation } from '../types' */
+
+/** @typedef {(string | number)[]} Path */
+
+/** How deep objects that are not there yet are shown as fields; a schema may contain itself. */
+const SHOWN = 2;
+
+/** The form. */
+export class Form {
+  element = h('div', { class: 'fields' });
+  /** @type {Json} */
+  value = {};
+  /** Where something has to be, even if nothing is in it. @type {Set<string>} */
+  #required = new Set();
+
+  /**
+   * @param {Schema} schema
+   * @param {() => void} changed
+   */
+  constructor(schema, changed) {
+    this.root = schema;
+    this.changed = changed;
+  }
+
+  /** @param {Json} value */
+  show(value) {
+    this.value = value;
+    this.#required.clear();
+    const schema = resolve(this.root, this.root);
+    const fields = isObject(value) ? this.#properties(schema, []) : [h('p', { class: 'muted' }, 'The arguments must be an object.')];
+    const focused = document.activeElement?.id;
+    fill(this.element, fields.length > 0 ? fields : h('p', { class: 'muted' }, 'This tool takes no arguments.'));
+    if (focused && this.element.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused)?.focus();
+  }
+
+  /** @param {Validation['problems']} problems */
+  mark(problems) {
+    for (const slot of this.element.querySelectorAll('.field-problem')) {
+      const own = problems.filter(({ path }) => `problem${path}` === slot.id);
+      slot.textContent = own.map(({ message }) => message).join('; ');
+      const field = document.getElementById(slot.id.replace('problem', 'field'));
+      if (own.length > 0) field?.setAttribute('aria-invalid', 'true');
+      else field?.removeAttribute('aria-invalid');
+    }
+  }
+
+  /**
+   * @param {SchemaObject} schema resolved
+   * @param {Path} path
+   */
+  #properties(schema, path) {
+    return Object.entries(schema.properties ?? {}).map(([name, own]) => {
+      const isRequired = schema.required?.includes(name) ?? false;
+      return this.#field(resolve(own, this.root), [...path, name], isRequired);
+    });
+  }
+
+  /**
+   * One parameter: its name, what it is, and where it is put in.
+   * @param {SchemaObject} schema resolved
+   * @param {Path} path
+   * @param {boolean} isRequired
+   * @returns {HTMLElement}
+   */
+  #field(schema, path, isRequired) {
+    const name = String(path.at(-1));
+    const at = pointer(path);
+    if (isRequired) this.#required.add(at);
+    const choices = variants(schema, this.root);
+    const isGroup = choices !== null || (kind(schema) === 'object' && schema.properties !== undefined) || kind(schema) === 'array';
+    const title = [name, isRequired && h('abbr', { class: 'required', title: 'required' }, '*'), h('span', { class: 'type' }, typeName(schema, choices?.length))];
+    const about = h('p', { class: 'about', id: `about${at}` }, schema.description ?? '');
+    const problem = h('p', { class: 'field-problem', id: `problem${at}` });
+    if (isGroup) {
+      const body = choices ? this.#choice(choices, path) : this.#group(schema, path);
+      return h('fieldset', { class: 'group', id: `field${at}` }, h('legend', {}, title), about, problem, body);
+    }
+    const put = (/** @type {Json | undefined} */ value) => { this.#put(path, value); };
+    const place = { id: `field${at}`, described: `about${at} problem${at}`, isRequired, put };
+    return h('div', { class: 'field' }, h('label', { for: `field${at}` }, title), about, control(schema, name, this.#get(path), place), problem);
+  }
+
+  /**
+   * @param {SchemaObject} schema
+   * @param {Path} path
+   */
+  #group(schema, path) {
+    if (kind(schema) === 'array') return this.#items(schema, path);
+    if (path.length <= SHOWN || this.#get(path) !== undefined) return this.#properties(schema, path);
+    const add = () => { this.#put(path, fresh(schema, this.root)); this.show(this.value); };
+    return [h('button', { type: 'button', class: 'small', id: `add${pointer(path)}`, onclick: add }, `Set ${String(path.at(-1))}`)];
+  }
+
+  /**
+   * A value that can be one of several things.
+   * @param {{ label: string, schema: SchemaObject }[]} choices
+   * @param {Path} path
+   */
+  #choice(choices, path) {
+    const value = this.#get(path);
+    const chosen = choices.findIndex((choice) => fits(value, choice.schema, this.root));
+    const select = h('select', { 'aria-label': `Kind of ${String(path.at(-1))}`, id: `kind${pointer(path)}` },
+      h('option', { value: '' }, '—'), choices.map(({ label }, index) => h('option', { value: String(index) }, label)));
+    select.value = chosen < 0 ? '' : String(chosen);
+    select.addEventListener('change', () => {
+      const choice = choices[Number(select.value)];
+      this.#put(path, select.value === '' || !choice ? undefined : fresh(choice.schema, this.root));
+      this.show(this.value);
+    });
+    const own = choices[chosen]?.schema;
+    if (!own || ['null', 'const'].includes(kind(own))) return [select];
+    const isGroup = kind(own) === 'array' || own.properties !== undefined;
+    const put = (/** @type {Json | undefined} */ given) => { this.#put(path, given); };
+    const place = { id: `value${pointer(path)}`, described: `problem${pointer(path)}`, isRequired: false, put };
+    return [select, h('div', { class: 'chosen' }, isGroup ? this.#group(own, path) : named(control(own, String(path.at(-1)), value, place), path))];
+  }
+
+  /**
+   * @param {SchemaObject} schema
+   * @param {Path} path
+   */
+  #items(schema, path) {
+    const value = this.#get(path);
+    const items = Array.isArray(value) ? value : [];
+    const own = (/** @type {number} */ index) => resolve(schema.prefixItems?.[index] ?? (Array.isArray(schema.items) ? schema.items[index] : schema.items), this.root);
+    const redo = (/** @type {Json[]} */ next) => {
+      this.#put(path, next.length > 0 || items.length > 0 ? next : undefined);
+      this.show(this.value);
+    };
+    const rows = items.map((_, index) => h('div', { class: 'item' },
+      this.#field(own(index), [...path, index], false),
+      h('button', { type: 'button', class: 'plain small', onclick: () => redo(items.toSpliced(index, 1)) }, `Remove ${index}`)));
+    const add = h('button', { type: 'button', class: 'small', id: `add${pointer(path)}`, onclick: () => redo([...items, fresh(own(items.length), this.root)]) }, `Add to ${String(path.at(-1))}`);
+    return [...rows, add];
+  }
+
+  /** @param {Path} path */
+  #get(path) {
+    /** @type {any} */
+    let at = this.value;
+    for (const step of path) at = at?.[step];
+    return /** @type {Json | undefined} */ (at);
+  }
+
+  /**
+   * Puts a value in its place; what is around it is made where it is missing, and goes where nothing is left in it.
+   * @param {Path} path
+   * @param {Json | undefined} value
+   */
+  #put(path, value) {
+    this.value = this.#placed(this.value, path, [], value) ?? {};
+    this.changed();
+  }
+
+  /**
+   * @param {any} whole
+   * @param {Path} path
+   * @param {Path} above
+   * @param {Json | undefined} value
+   * @returns {any}
+   */
+  #placed(whole, [step, ...rest], above, value) {
+    if (step === undefined) return value;
+    /** @type {any} */
+    const copy = Array.isArray(whole) ? [...whole] : { ...(isObject(whole) ? whole : {}) };
+    const next = this.#placed(whole?.[step], rest, [...above, step], value);
+    if (next !== undefined) copy[step] = next;
+    else if (Array.isArray(copy)) copy[/** @type {number} */ (step)] = null;
+    else delete copy[step];
+    const isBare = Object.keys(copy).length === 0 && value === undefined && !Array.isArray(copy);
+    return isBare && !this.#required.has(pointer(above)) ? undefined : copy;
+  }
+}
+
+/** @param {Path} path */
+function pointer(path) {
+  return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/**
+ * @param {HTMLElement} field
+ * @param {Path} path
+ */
+function named(field, path) {
+  field.setAttribute('aria-label', String(path.at(-1)));
+  return field;
+}
+
+/**
+ * @param {SchemaObject} schema
+ * @param {number} [choices]
+ */
+function typeName(schema, choices) {
+  if (choices) return `one of ${choices}`;
+  const type = kind(schema) === 'enum' ? 'choice' : kind(schema);
+  return schema.format ? `${type}, ${schema.format}` : type;
+}

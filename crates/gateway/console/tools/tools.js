@@ -1,0 +1,102 @@
+// Tools: a list that can be searched, by server, and one of them in full.
+
+import { get } from '../api.js';
+import { fill, h } from '../dom.js';
+import { count } from '../format.js';
+import { change } from '../router.js';
+import { empty, head, loading, trouble } from '../widgets.js';
+import * as tool from './tool.js';
+
+/** @import { Route, Tool, View } from '../types' */
+
+/**
+ * @param {HTMLElement} place
+ * @param {Route} route
+ * @returns {View}
+ */
+export function open(place, route) {
+  const tools = new Tools(place);
+  tools.update(route);
+  return tools;
+}
+
+/** The section. */
+class Tools {
+  /** @type {Tool[] | null} */
+  #all = null;
+  #chosen = '';
+  /** @type {{ close: () => void } | null} */
+  #bench = null;
+  search = h('input', {
+    type: 'search', placeholder: 'Search tools', 'aria-label': 'Search tools', 'data-search': '', spellcheck: 'false', autocomplete: 'off',
+    oninput: () => change({ q: this.search.value }, true),
+  });
+  list = h('nav', { class: 'tool-list', 'aria-label': 'Tools' }, loading());
+  shown = h('div', { class: 'tool' });
+  total = h('span', { class: 'figures', role: 'status' });
+
+  /** @param {HTMLElement} place */
+  constructor(place) {
+    place.append(head('Tools', this.total), h('div', { class: 'split tools-split' }, h('div', { class: 'tool-side' }, this.search, this.list), this.shown));
+    this.#load();
+  }
+
+  close() {
+    this.#bench?.close();
+  }
+
+  /** @param {Route} route */
+  update(route) {
+    const query = route.query.get('q') ?? '';
+    if (this.search.value !== query) this.search.value = query;
+    const name = route.path[1] ?? '';
+    if (name !== this.#chosen || !this.shown.hasChildNodes()) this.#show(name, route.query.get('args'));
+    this.#draw();
+  }
+
+  async #load() {
+    try {
+      this.#all = await get('/api/tools');
+      this.#draw();
+    } catch (error) {
+      fill(this.list, trouble(error, () => this.#load()));
+    }
+  }
+
+  /**
+   * @param {string} name
+   * @param {string | null} args
+   */
+  #show(name, args) {
+    this.#chosen = name;
+    this.#bench?.close();
+    this.#bench = null;
+    this.shown.parentElement?.classList.toggle('chosen-one', name !== '');
+    if (name) {
+      const place = h('div', { class: 'tool-body' });
+      fill(this.shown, h('a', { class: 'back', href: '/tools' }, 'All tools'), place);
+      this.#bench = tool.open(place, name, args);
+    } else {
+      fill(this.shown, empty('Choose a tool', 'It can be tried here, with a form made from its schema.'));
+    }
+  }
+
+  #draw() {
+    if (!this.#all) return;
+    const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = this.#all.filter((one) => words.every((word) => `${one.name} ${one.description}`.toLowerCase().includes(word)));
+    this.total.textContent = found.length === this.#all.length ? `${count(found.length)} tools` : `${count(found.length)} of ${count(this.#all.length)} tools`;
+    const servers = Map.groupBy(found, (one) => one.server ?? '');
+    fill(this.list, found.length === 0 && empty('No tool matches', 'Search looks at names and descriptions.'),
+      [...servers].map(([server, tools]) => h('section', {}, h('h2', {}, server || 'Local', h('span', { class: 'muted' }, ` ${tools.length}`)),
+        h('ul', {}, tools.map((one) => this.#entry(one))))));
+  }
+
+  /** @param {Tool} one */
+  #entry(one) {
+    const query = this.search.value ? `?q=${encodeURIComponent(this.search.value)}` : '';
+    return h('li', {}, h('a', { href: `/tools/${encodeURIComponent(one.name)}${query}`, 'aria-current': one.name === this.#chosen ? 'true' : null },
+      h('span', { class: 'tool-name' }, one.server ? one.name.replace(`${one.server}__`, '') : one.name),
+      h('span', { class: 'tool-says' }, one.description)));
+  }
+}

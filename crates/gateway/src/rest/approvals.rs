@@ -1,0 +1,234 @@
+//! Held calls: which wait, and a person's word about them.
+
+mod shown;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json,
+    body::Bytes,
+    extract::{
+        Path, State,
+        rejection::{BytesRejection, PathRejection},
+    },
+};
+use serde::{Deserialize, Serialize};
+use switchboard_approvals::{Desk, Error, Remember, Verdict};
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
+
+use crate::{
+    Caller,
+    gateway::Parts,
+    refusal::Refusal,
+    rest::openapi::words::{Failed, Refused},
+};
+use shown::{Approval, DecidedApproval, Rule};
+
+/// The calls that wait.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Waiting {
+    approvals: Vec<Approval>,
+}
+
+/// What is allowed for good.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Rules {
+    rules: Vec<Rule>,
+}
+
+/// A person's word about a held call.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Word {
+    decision: Say,
+    /// Why; the model reads it where the call is denied.
+    #[serde(default)]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+    /// Whether a yes holds for later calls too: those with the same arguments, or all of the tool.
+    #[serde(default)]
+    remember: Option<For>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Say {
+    Allow,
+    Deny,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum For {
+    Arguments,
+    Tool,
+}
+
+/// The calls that wait for a person, of tools that the caller may see, oldest first.
+#[utoipa::path(
+    get, path = "/api/approvals", operation_id = "list_approvals", tag = "approvals",
+    responses(
+        (status = 200, description = "The calls that wait", body = Waiting),
+        (status = 503, description = "There is no place for approvals", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn list(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Waiting>, Refusal> {
+    let pending = at_desk(&parts, Desk::pending).await?;
+    let tools = parts.executor.tools();
+    let visible = pending.into_iter().filter(|pending| caller.may_see(&pending.tool, tools));
+    Ok(Json(Waiting { approvals: visible.map(Approval::from).collect() }))
+}
+
+/// Allows or denies a held call, once and for all.
+#[utoipa::path(
+    post, path = "/api/approvals/{id}", operation_id = "decide_approval", tag = "approvals",
+    params(("id" = String, Path, description = "The id of the approval")),
+    request_body = Word,
+    responses(
+        (status = 200, description = "The approval, as it was decided", body = DecidedApproval),
+        (status = 400, description = "The body is wrong", body = Failed),
+        (status = 404, description = "There is no such approval", body = Failed),
+        (status = 409, description = "It was decided already, or has expired", body = Failed),
+        (status = 413, description = "The body is too large", body = Failed),
+        (status = 503, description = "There is no place for approvals", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn decide(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<DecidedApproval>, Refusal> {
+    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+    may_approve(&caller)?;
+    let word = word(&body?)?;
+    let verdict = Verdict {
+        allow: word.decision == Say::Allow,
+        by: named(&caller),
+        reason: word.reason.filter(|reason| !reason.trim().is_empty()),
+        remember: word.remember.map(|remember| match remember {
+            For::Arguments => Remember::Arguments,
+            For::Tool => Remember::Tool,
+        }),
+    };
+    let tools = parts.executor.tools().clone();
+    let decided = at_desk(&parts, move |desk| {
+        // What the caller may not see is not there.
+        let pending = desk.find(&id)?;
+        match caller.may_see(&pending.tool, &tools) {
+            true => desk.decide(&id, verdict),
+            false => Err(Error::Unknown(id)),
+        }
+    });
+    Ok(Json(decided.await?.into()))
+}
+
+/// What people allowed for good, of tools that the caller may see.
+#[utoipa::path(
+    get, path = "/api/approvals/rules", operation_id = "list_approval_rules", tag = "approvals",
+    responses(
+        (status = 200, description = "The rules, oldest first", body = Rules),
+        (status = 503, description = "There is no place for approvals", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn rules(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Rules>, Refusal> {
+    let rules = at_desk(&parts, Desk::rules).await?;
+    let tools = parts.executor.tools();
+    let visible = rules.into_iter().filter(|rule| caller.may_see(&rule.tool, tools));
+    Ok(Json(Rules { rules: visible.map(Rule::from).collect() }))
+}
+
+/// Forgets what was allowed for good: such calls are asked about again.
+#[utoipa::path(
+    delete, path = "/api/approvals/rules/{id}", operation_id = "forget_approval_rule", tag = "approvals",
+    params(("id" = String, Path, description = "The id of the rule")),
+    responses(
+        (status = 200, description = "The rule, as it was", body = Rule),
+        (status = 400, description = "The id is no text", body = Failed),
+        (status = 404, description = "There is no such rule", body = Failed),
+        (status = 503, description = "There is no place for approvals", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn forget(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Rule>, Refusal> {
+    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+    may_approve(&caller)?;
+    let tools = parts.executor.tools().clone();
+    let forgotten = at_desk(&parts, move |desk| {
+        let is_visible = |tool: &str| caller.may_see(tool, &tools);
+        match desk.rules()?.iter().any(|rule| rule.id == id && is_visible(&rule.tool)) {
+            true => desk.forget(&id),
+            false => Err(Error::NoRule(id)),
+        }
+    });
+    Ok(Json(forgotten.await?.into()))
+}
+
+/// Does `work` at the desk, off the threads that serve others.
+async fn at_desk<T: Send + 'static>(
+    parts: &Parts,
+    work: impl FnOnce(&Desk) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Refusal> {
+    let Some(desk) = parts.approvals.clone() else {
+        let text = "there is no place for approvals: neither XDG_STATE_HOME nor HOME is set";
+        return Err(Refusal::Unavailable(text.to_owned()));
+    };
+    let done = spawn_blocking(move || work(&desk)).await;
+    done.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)
+}
+
+fn may_approve(caller: &Caller) -> Result<(), Refusal> {
+    if caller.may_approve {
+        return Ok(());
+    }
+    let name = caller.name.as_deref().unwrap_or_default();
+    Err(Refusal::Forbidden(format!(
+        "'{name}' may not decide about held calls; `switchboard token new --approve` makes a token that may"
+    )))
+}
+
+/// Who decides, for the record.
+fn named(caller: &Caller) -> String {
+    match &caller.name {
+        Some(name) => name.to_string(),
+        None => "somebody on this machine".to_owned(),
+    }
+}
+
+fn word(body: &[u8]) -> Result<Word, Refusal> {
+    let wrong = |problem: String| {
+        let example = r#"{"decision":"allow"} or {"decision":"deny","reason":"…"}"#;
+        Refusal::BadRequest(format!("the body must be like {example}: {problem}"))
+    };
+    let word: Word = serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
+    match word.reason.as_ref().is_some_and(|reason| reason.chars().count() > 1000) {
+        true => Err(wrong("the reason may have 1000 characters".to_owned())),
+        false => Ok(word),
+    }
+}
+
+fn refused(error: Error) -> Refusal {
+    match error {
+        Error::Unknown(_) | Error::NoRule(_) => Refusal::NotFound(error.to_string()),
+        Error::Over { .. } => Refusal::Conflict(error.to_string()),
+        Error::DenialForGood | Error::Several { .. } => Refusal::BadRequest(error.to_string()),
+        error => {
+            tracing::error!(error = &error as &dyn std::error::Error, "approvals failed");
+            Refusal::Unavailable(error.to_string())
+        }
+    }
+}

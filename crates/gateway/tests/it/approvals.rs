@@ -1,0 +1,180 @@
+//! Calls that wait for a person, and who may decide about them.
+
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use switchboard_gateway::{Config, access::NewToken};
+use switchboard_testkit::Fake;
+use tokio::task::JoinHandle;
+
+use crate::{House, answer, events::events};
+
+impl House {
+    /// Calls the tool that waits for a person, and returns its approval's id when it waits.
+    async fn hold(&self, args: Value) -> (String, JoinHandle<(u16, Value)>) {
+        if self.executor.tools().get("delete_all").is_none() {
+            self.executor.tools().add(Fake::echoes("delete_all")).unwrap();
+        }
+        let before = self.waiting().await.len();
+        let called = tokio::spawn(answer(self.call("delete_all", &args)));
+        loop {
+            let waiting = self.waiting().await;
+            if waiting.len() > before {
+                let id = waiting.last().unwrap()["id"].as_str().unwrap().to_owned();
+                return (id, called);
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn waiting(&self) -> Vec<Value> {
+        let (status, body) = answer(self.get("/api/approvals")).await;
+        assert_eq!(status, 200, "{body}");
+        body["approvals"].as_array().unwrap().clone()
+    }
+
+    fn decide(&self, id: &str, body: &Value) -> RequestBuilder {
+        self.client.post(self.url(&format!("/api/approvals/{id}"))).json(body)
+    }
+
+    fn approver(&self, name: &str, tools: Option<&str>, approve: bool) -> String {
+        let tools = tools.map(|glob| vec![glob.to_owned()]);
+        let new = NewToken { name: name.to_owned(), tools, approve, ..Default::default() };
+        self.tokens.create(new).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_held_call_is_listed_allowed_once_and_recorded() {
+    let house = House::recording().await;
+    let watched = house.get("/api/events").send().await.unwrap();
+    let (id, called) = house.hold(json!({"level": 3, "password": "hush"})).await;
+    let waiting = house.waiting().await.remove(0);
+    assert_eq!(waiting["tool"], "delete_all");
+    assert_eq!(waiting["reason"], "ask \"delete_*\"");
+    assert_eq!(waiting["arguments"]["level"], 3);
+    assert!(!waiting.to_string().contains("hush"), "{waiting}");
+
+    let (status, decided) = answer(house.decide(&id, &json!({"decision": "allow"}))).await;
+    assert_eq!((status, &decided["decision"]), (200, &json!("allow")), "{decided}");
+    let (status, envelope) = called.await.unwrap();
+    assert_eq!((status, &envelope["result"]["level"]), (200, &json!(3)), "{envelope}");
+
+    for (body, status) in [(json!({"decision": "allow"}), 409), (json!({"decision": "deny"}), 409)]
+    {
+        assert_eq!(answer(house.decide(&id, &body)).await.0, status);
+    }
+    let (again, _called) = house.hold(json!({"level": 3, "password": "hush"})).await;
+    assert_ne!(again, id, "a yes holds for one call");
+
+    let told = events(watched, 4).await;
+    let kinds: Vec<_> = told.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["call_started", "held", "decided", "call_ended"]);
+    let expected = (&json!(id), &envelope["call_id"], &json!("delete_all"));
+    for event in &told[1..3] {
+        assert_eq!((&event["id"], &event["call_id"], &event["tool"]), expected);
+        assert!(event["expires"].is_string());
+    }
+    assert_eq!(told[2]["decision"], "allow");
+    assert_eq!(told[3]["approval"]["decision"], "allow");
+
+    let path = format!("/api/calls/{}", envelope["call_id"].as_str().unwrap());
+    let (_, record) = answer(house.get(&path)).await;
+    assert_eq!(record["approval"]["by"], "somebody on this machine", "{record}");
+    let (_, metrics) = answer(house.get("/metrics")).await;
+    let metrics = metrics.as_str().unwrap();
+    for line in
+        ["switchboard_approvals_total{decision=\"allow\"} 1", "switchboard_tool_calls_held 1"]
+    {
+        assert!(metrics.contains(line), "{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn a_denied_call_says_why() {
+    let house = House::start().await;
+    let (id, called) = house.hold(json!({})).await;
+    let body = json!({"decision": "deny", "reason": "not on a Friday"});
+    assert_eq!(answer(house.decide(&id, &body)).await.0, 200);
+    let (status, envelope) = called.await.unwrap();
+    assert_eq!((status, &envelope["error_kind"]), (403, &json!("denied")));
+    assert_eq!(envelope["error"], "Tool 'delete_all' was denied by a person: not on a Friday");
+}
+
+#[tokio::test]
+async fn only_who_has_the_right_decides() {
+    let house = House::configured(Config { require_token: false, ..Config::default() }).await;
+    let (id, called) = house.hold(json!({})).await;
+    let allow = json!({"decision": "allow"});
+    let plain = house.approver("plain", None, false);
+    let (status, body) = answer(house.decide(&id, &allow).bearer_auth(&plain)).await;
+    assert_eq!(status, 403, "{body}");
+    assert!(body["error"].as_str().unwrap().contains("token new --approve"), "{body}");
+    let path = format!("/api/approvals/rules/{id}");
+    let forget = house.client.delete(house.url(&path)).bearer_auth(&plain);
+    assert_eq!(answer(forget).await.0, 403);
+
+    // What a token may not see is not there.
+    let narrow = house.approver("narrow", Some("echo"), true);
+    assert_eq!(answer(house.decide(&id, &allow).bearer_auth(&narrow)).await.0, 404);
+    let (_, listed) = answer(house.get("/api/approvals").bearer_auth(&narrow)).await;
+    assert_eq!(listed["approvals"], json!([]));
+
+    let ada = house.approver("ada", Some("delete_*"), true);
+    let (_, decided) = answer(house.decide(&id, &allow).bearer_auth(&ada)).await;
+    assert_eq!(decided["decided_by"], "ada");
+    assert_eq!(called.await.unwrap().0, 200);
+}
+
+#[tokio::test]
+async fn wrong_requests_are_told_so() {
+    let house = House::start().await;
+    let (id, _called) = house.hold(json!({})).await;
+    for (id, body, status) in [
+        (&*id, json!({"decision": "perhaps"}), 400),
+        (&*id, json!({}), 400),
+        (&*id, json!({"decision": "allow", "more": 1}), 400),
+        (&*id, json!({"decision": "deny", "remember": "tool"}), 400),
+        (&*id, json!({"decision": "deny", "reason": "x".repeat(1001)}), 400),
+        ("zzzzzzzz", json!({"decision": "allow"}), 404),
+        ("..%2f..%2frules", json!({"decision": "allow"}), 404),
+    ] {
+        let (got, answered) = answer(house.decide(id, &body)).await;
+        assert_eq!(got, status, "{id} {body}: {answered}");
+    }
+    assert_eq!(house.waiting().await.len(), 1, "nothing of that decided");
+}
+
+#[tokio::test]
+async fn what_is_remembered_is_not_asked_again_until_it_is_forgotten() {
+    let house = House::start().await;
+    let (id, called) = house.hold(json!({"path": "a"})).await;
+    let body = json!({"decision": "allow", "remember": "arguments"});
+    let (_, decided) = answer(house.decide(&id, &body)).await;
+    assert_eq!(called.await.unwrap().0, 200);
+    assert_eq!(answer(house.call("delete_all", &json!({"path": "a"}))).await.0, 200);
+    let (other, called) = house.hold(json!({"path": "b"})).await;
+    let deny = json!({"decision": "deny"});
+    assert_eq!(answer(house.decide(&other, &deny)).await.0, 200);
+    assert_eq!(called.await.unwrap().0, 403);
+
+    let (_, rules) = answer(house.get("/api/approvals/rules")).await;
+    assert_eq!(rules["rules"][0]["arguments"], json!({"path": "a"}));
+    let rule = decided["rule"]["id"].as_str().unwrap();
+    let path = house.url(&format!("/api/approvals/rules/{rule}"));
+    assert_eq!(answer(house.client.delete(&path)).await.0, 200);
+    assert_eq!(answer(house.client.delete(&path)).await.0, 404);
+    let (_, _called) = house.hold(json!({"path": "a"})).await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_withdraws_its_question() {
+    let house = House::start().await;
+    let (id, called) = house.hold(json!({})).await;
+    called.abort();
+    while !house.waiting().await.is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let (status, body) = answer(house.decide(&id, &json!({"decision": "allow"}))).await;
+    assert_eq!(status, 409, "{body}");
+    assert!(house.desk.pending().unwrap().is_empty());
+}
