@@ -204,7 +204,10 @@ impl Access {
             None => None,
         };
         match whose {
-            Some(Whose::Jwt(caller)) => Ok(Admitted { caller, share: Share::default() }),
+            Some(Whose::Jwt(caller, quota)) => {
+                let share = quota.take(caller.name.as_deref().unwrap_or_default())?;
+                Ok(Admitted { caller, share })
+            }
             Some(Whose::Token(hash)) => self.admit_known(self.tokens.find_hash(&hash)),
             None if self.demands_token => Err(Refusal::Unauthorized(
                 "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
@@ -226,7 +229,8 @@ impl Access {
         let whose = match &self.jwt {
             _ if self.takes_any_key() => return Ok(Opened::default()),
             Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
-                Whose::Jwt(jwt.caller(secret).await?)
+                let bearer = jwt.bearer(secret).await?;
+                Whose::Jwt(bearer.caller.clone(), bearer.quota.clone())
             }
             _ => {
                 self.admit_token(secret)?;

@@ -91,7 +91,8 @@ impl Jwt {
         Ok(Admitted { caller: bearer.caller.clone(), share })
     }
 
-    async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Refusal> {
+    /// Who bears the token, its signature and times checked.
+    pub(super) async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Refusal> {
         let generation = self.keys.refresh();
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let remembered = self.remembered().get(&hash).cloned();
