@@ -65,6 +65,10 @@ pub(crate) struct Filters {
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
 
+    /// Only calls that were part of this conversation
+    #[arg(long, value_name = "NAME")]
+    pub(crate) conversation: Option<String>,
+
     /// Only calls that failed, or ended nobody knows how
     #[arg(long)]
     pub(crate) failed: bool,
@@ -93,6 +97,7 @@ impl Filters {
             tool: self.tool.clone(),
             server: self.server.clone(),
             caller: self.caller.clone(),
+            conversation: self.conversation.clone(),
             failed: self.failed,
             unknown: self.unknown,
             slower_than: self.slow.map(|limit| limit.unwrap_or(slow).0),

@@ -16,12 +16,16 @@ pub(super) struct Hosts {
     address: SocketAddr,
     names: Vec<String>,
     origins: Vec<String>,
+    /// Where clients reach us through a proxy.
+    public: Option<String>,
 }
 
 impl Hosts {
     pub(super) fn new(config: &Config, address: SocketAddr) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_lowercase()).collect();
-        Self { address, names: lower(&config.hosts), origins: lower(&config.origins) }
+        let public = config.public_url.as_deref();
+        let public = public.map(|url| url.trim_end_matches('/').to_lowercase());
+        Self { address, names: lower(&config.hosts), origins: lower(&config.origins), public }
     }
 
     pub(super) fn check(&self, request: &request::Parts) -> Result<(), Refusal> {
@@ -32,7 +36,7 @@ impl Hosts {
         }
         let Some(origin) = request.headers.get(header::ORIGIN) else { return Ok(()) };
         let origin = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
-        if self.origins.contains(&origin) || is_origin_of(&origin, &host) {
+        if self.origins.contains(&origin) || self.is_own_origin(&origin, &host) {
             return Ok(());
         }
         let text =
@@ -48,7 +52,7 @@ impl Hosts {
         let origin = headers.get(header::ORIGIN);
         let origin = origin.map(|origin| String::from_utf8_lossy(origin.as_bytes()).to_lowercase());
         let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-        let is_own = origin.as_ref().is_none_or(|origin| is_origin_of(origin, &host))
+        let is_own = origin.as_ref().is_none_or(|origin| self.is_own_origin(origin, &host))
             && site.is_none_or(|site| matches!(site, b"same-origin" | b"none"));
         if !is_own {
             let text = "a session counts only for the console's own page; others send a token";
@@ -69,6 +73,11 @@ impl Hosts {
         let origin = headers.get(header::ORIGIN)?;
         let text = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
         self.origins.contains(&text).then_some(origin)
+    }
+
+    /// Whether a page of this origin came from us, straight or through the proxy that the settings name.
+    fn is_own_origin(&self, origin: &str, host: &Authority) -> bool {
+        is_origin_of(origin, host) || self.public.as_deref() == Some(origin)
     }
 
     /// Whether a client that speaks to us may have meant this name.
@@ -118,6 +127,7 @@ mod tests {
         let config = Config {
             hosts: vec!["box.lan".to_owned()],
             origins: vec!["https://app.example".to_owned()],
+            public_url: Some("https://tools.example/".to_owned()),
             ..Config::default()
         };
         let hosts = Hosts::new(&config, listen.parse().unwrap());
@@ -145,7 +155,7 @@ mod tests {
         assert_eq!(check(local, "bad host", None), Some(400));
 
         let own = "localhost:7300";
-        for origin in ["http://localhost:7300", "https://app.example"] {
+        for origin in ["http://localhost:7300", "https://app.example", "https://tools.example"] {
             assert_eq!(check(local, own, Some(origin)), None, "{origin}");
         }
         for origin in ["null", "https://evil.example", "http://localhost:9999", "file://", ""] {

@@ -161,6 +161,15 @@ fn found(reader: &mut Reader, call: CallId) -> Result<Option<Detail>, Error> {
     Ok(detail)
 }
 
+/// Asks the store with a reader of its own: what looks at many calls must not hold up others.
+pub(super) async fn ask<T: Send + 'static>(
+    store: Store,
+    question: impl FnOnce(&mut Reader) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Refusal> {
+    let asked = spawn_blocking(move || question(&mut Reader::open(store.path())?)).await;
+    asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)
+}
+
 /// Why there is no answer: a glob that is none, or a store that cannot be read.
 pub(super) fn refused(error: Error) -> Refusal {
     match error {

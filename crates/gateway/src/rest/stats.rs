@@ -9,8 +9,7 @@ use axum::{
     extract::{Query, State, rejection::QueryRejection},
 };
 use serde::Serialize;
-use switchboard_audit::{Error, Figure, Figures, Filter, Reader, Window};
-use tokio::task::spawn_blocking;
+use switchboard_audit::{Figure, Figures, Filter, Window};
 use utoipa::ToSchema;
 
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
     gateway::Parts,
     refusal::Refusal,
     rest::{
-        calls::{recent, refused},
+        calls::{ask, recent, refused},
         openapi::words::{Failed, Refused},
     },
 };
@@ -115,18 +114,15 @@ async fn figures(
             records.iter().filter(|call| caller.may_see(&call.tool, parts.executor.tools()));
         return Figures::of(visible, &filter, window).map_err(refused);
     };
-    let ask = move || {
-        // A reader of its own: what looks at many calls must not hold up others.
-        let mut reader = Reader::open(store.path())?;
+    ask(store, move |reader| {
         if caller.tools.is_some() {
             let mut names = reader.tools()?;
             names.retain(|name| caller.may_see(name, parts.executor.tools()));
             filter.tools = Some(names);
         }
         reader.figures(&filter, window)
-    };
-    let asked: Result<Result<_, Error>, _> = spawn_blocking(ask).await;
-    asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)
+    })
+    .await
 }
 
 fn stats(figures: Figures, window: Window, asked: &Asked) -> Stats {

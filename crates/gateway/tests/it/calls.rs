@@ -35,6 +35,7 @@ async fn every_filter_works_with_and_without_a_store() {
             ("?unknown=1", &[]),
             ("?server=time", &[]),
             ("?caller=nobody", &[]),
+            ("?conversation=nothing", &[]),
             ("?slow", &[]),
             ("?slow=1h", &[]),
             ("?since=1h&until=2099-01-01T00:00:00Z", &["weather", "fails", "wait", "echo"]),
@@ -94,4 +95,39 @@ async fn a_question_that_makes_no_sense_is_told_why() {
         let (status, body) = answer(house.get("/api/calls?tool=a%5B")).await;
         assert_eq!((status, &body["error"]), (400, &json!("`a[` is not a glob")), "{body}");
     }
+}
+
+#[tokio::test]
+async fn the_calls_of_a_conversation_are_found() {
+    for house in [House::start().await, House::recording().await] {
+        for (tool, conversation) in [("echo", "one"), ("fails", "two"), ("echo", "two")] {
+            let call = house.call(tool, &json!({})).header("x-conversation", conversation);
+            answer(call).await;
+        }
+        assert_eq!(tools(&house, "?conversation=two").await, ["echo", "fails"]);
+        assert_eq!(tools(&house, "?conversation=one&failed").await, [""; 0]);
+        let wrong = house.call("echo", &json!({})).header("x-conversation", "");
+        assert_eq!(answer(wrong).await.0, 400);
+    }
+}
+
+// RC-1
+#[tokio::test]
+async fn a_call_says_where_in_the_hash_chain_it_is() {
+    let house = House::recording().await;
+    let (_, first) = answer(house.call("echo", &json!({"n": 1}))).await;
+    let (_, second) = answer(house.call("fails", &json!({}))).await;
+    let show = async |envelope: &Value| {
+        answer(house.get(&format!("/api/calls/{}", envelope["call_id"].as_str().unwrap()))).await.1
+    };
+    let (first, second) = (show(&first).await, show(&second).await);
+    let [begun, ended] = &first["journal"].as_array().unwrap()[..] else { panic!("{first}") };
+    assert_eq!(ended["previous"], begun["hash"]);
+    assert_eq!(second["journal"][0]["previous"], ended["hash"]);
+    let line = |place: &Value| place["line"].as_u64().unwrap();
+    assert_eq!(line(ended), line(begun) + 1);
+    assert_eq!(line(&second["journal"][1]), line(ended) + 2);
+    assert!(line(begun) >= 2, "the segment begins with a line of its own");
+    assert!(first["stages_ms"]["run"].is_number());
+    assert_eq!((&second["error"], &second["outcome"]), (&json!("no luck"), &json!("tool_error")));
 }

@@ -92,6 +92,32 @@ async fn an_answer_comes_in_chunks() {
     assert!(chunks.iter().all(|chunk| chunk["object"] == "chat.completion.chunk"));
 }
 
+// GW-1: for clients that show the calls as they happen.
+#[tokio::test]
+async fn the_loops_calls_come_as_events_where_they_are_asked_for() {
+    let house = House::recording().await;
+    let stream = json!({"stream": true, "stream_options": {"include_calls": true}});
+    let text = "say Let me see\ncall echo {\"a\":1}\ncall fails {}\nthen";
+    let events = events(house.chat(text, &stream)).await;
+    assert_eq!(text_of(&chunks(&events)), "Let me see\n\nI heard {\"a\":1} and Error: no luck");
+    let told = |name: &str| -> Vec<Value> {
+        let prefix = format!("event: {name}\ndata: ");
+        let data = events.iter().filter_map(|event| event.strip_prefix(prefix.as_str()));
+        data.map(|data| serde_json::from_str(data).unwrap()).collect()
+    };
+    let (begun, ended) = (told("call_started"), told("call_ended"));
+    assert_eq!((begun.len(), ended.len()), (2, 2), "{events:?}");
+    assert_eq!((&begun[0]["tool"], &begun[0]["arguments"]), (&json!("echo"), &json!({"a": 1})));
+    let echo = ended.iter().find(|call| call["tool"] == "echo").unwrap();
+    assert_eq!((&echo["id"], &echo["outcome"]), (&begun[0]["id"], &json!("ok")));
+    assert!(echo["duration_ms"].is_number() && echo["content"].is_string());
+    let path = format!("/api/calls/{}", echo["call_id"].as_str().unwrap());
+    assert_eq!(answer(house.get(&path)).await.1["tool"], "echo");
+    let fails = ended.iter().find(|call| call["tool"] == "fails").unwrap();
+    assert_eq!(fails["outcome"], "tool_error");
+    assert!(!events.iter().any(|event| event.starts_with(':')), "no comments beside: {events:?}");
+}
+
 // GW-1: a turn that mixes ours and theirs.
 #[tokio::test]
 async fn a_clients_own_calls_come_back_and_ours_are_kept() {

@@ -10,7 +10,7 @@ pub(crate) async fn events(mut response: reqwest::Response, count: usize) -> Vec
     loop {
         let events: Vec<_> = text
             .split("\n\n")
-            .filter_map(|event| event.strip_prefix("data: "))
+            .filter_map(|event| event.lines().find_map(|line| line.strip_prefix("data: ")))
             .filter_map(|data| serde_json::from_str(data).ok())
             .collect();
         if events.len() >= count {
@@ -43,4 +43,84 @@ async fn beginnings_and_ends_are_told() {
 
     let narrow = events(narrow, 2).await;
     assert!(narrow.iter().all(|event| event["tool"] == "fails"), "{narrow:?}");
+}
+
+/// The messages as they came, until there are so many.
+async fn messages(mut response: reqwest::Response, count: usize) -> Vec<String> {
+    let mut text = String::new();
+    while text.matches("\n\n").count() < count {
+        let chunk = response.chunk().await.unwrap().expect("the stream goes on");
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    text.split("\n\n").take(count).map(str::to_owned).collect()
+}
+
+fn id(message: &str) -> &str {
+    message.lines().find_map(|line| line.strip_prefix("id: ")).expect("it has an id")
+}
+
+// GW-1
+#[tokio::test]
+async fn who_comes_back_misses_nothing() {
+    let house = House::start().await;
+    let first = house.get("/api/events").send().await.unwrap();
+    answer(house.call("echo", &json!({"n": 1}))).await;
+    let seen = messages(first, 2).await;
+    answer(house.call("echo", &json!({"n": 2}))).await;
+    answer(house.call("fails", &json!({}))).await;
+    let again = house.get("/api/events").header("last-event-id", id(&seen[0]));
+    let again = events(again.send().await.unwrap(), 5).await;
+    let arguments: Vec<_> = again.iter().map(|event| &event["arguments"]).collect();
+    let (one, two, none) = (&json!({"n": 1}), &json!({"n": 2}), &json!({}));
+    assert_eq!(arguments, [one, two, two, none, none]);
+
+    let token = house.token("narrow", &["fails"]);
+    let narrow = house.get("/api/events").header("last-event-id", id(&seen[0])).bearer_auth(token);
+    let narrow = events(narrow.send().await.unwrap(), 2).await;
+    assert!(narrow.iter().all(|event| event["tool"] == "fails"), "{narrow:?}");
+
+    let stranger = house.get("/api/events").header("last-event-id", "of-another-start-7");
+    let told = messages(stranger.send().await.unwrap(), 1).await;
+    assert!(told[0].contains("event: missed") && told[0].contains("\"missed\":null"), "{told:?}");
+}
+
+// GW-1
+#[tokio::test]
+async fn many_events_come_as_one_message() {
+    let house = House::start().await;
+    let batched = house.get("/api/events?batch=200ms").send().await.unwrap();
+    let calls = (0..20).map(|n| answer(house.call("echo", &json!({"n": n}))));
+    futures_util::future::join_all(calls).await;
+    let mut response = batched;
+    let (mut text, mut told) = (String::new(), Vec::new());
+    while told.len() < 40 {
+        let chunk = response.chunk().await.unwrap().expect("the stream goes on");
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+        let whole = text.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
+        let arrays = whole.split("\n\n").filter(|message| !message.is_empty()).map(|message| {
+            assert!(message.starts_with("id: "), "{message}");
+            let data = message.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+            serde_json::from_str::<Vec<Value>>(data).unwrap()
+        });
+        told = arrays.flatten().collect();
+    }
+    assert_eq!(told.len(), 40);
+    assert!(text.matches("data: ").count() < 40, "{text}");
+    for wrong in ["1ms", "1h", "often"] {
+        let (status, body) = answer(house.get(&format!("/api/events?batch={wrong}"))).await;
+        assert_eq!((status, &body["error_kind"]), (400, &json!("invalid_parameters")), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn long_arguments_are_left_to_the_record() {
+    let house = House::start().await;
+    let all = house.get("/api/events").send().await.unwrap();
+    answer(house.call("echo", &json!({"long": "x".repeat(5000)})).header("x-conversation", "c1"))
+        .await;
+    let told = events(all, 2).await;
+    for event in told {
+        assert_eq!((&event["arguments"], &event["arguments_cut"]), (&Value::Null, &json!(true)));
+        assert_eq!(event["conversation"], "c1");
+    }
 }

@@ -3,9 +3,13 @@
 
 mod access;
 mod approvals;
+mod artifacts;
 mod chat;
 mod calls;
+mod console;
 mod events;
+mod figures;
+mod forms;
 mod issuer;
 mod jwt;
 mod life;
@@ -14,6 +18,8 @@ mod log;
 mod pages;
 mod openapi;
 mod rest;
+mod servers;
+mod session;
 mod tls;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -27,8 +33,12 @@ use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
     access::{NewToken, Tokens},
 };
+use switchboard_mcp::client::Servers;
 use switchboard_mcp::server as mcp;
-use switchboard_runtime::{MemoryRecorder, PolicyConfig, Recorder, RulePolicy, ToolExecutor};
+use switchboard_runtime::{
+    ArtifactStore, MemoryArtifacts, MemoryRecorder, PolicyConfig, Recorder, RulePolicy,
+    ToolExecutor,
+};
 use switchboard_testkit::{Fake, Parrot, Witness};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -45,6 +55,7 @@ struct House {
     desk: Arc<Desk>,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
+    servers: Option<Arc<Servers>>,
     _folder: TempDir,
 }
 
@@ -67,7 +78,21 @@ impl House {
         Self::built(config, agent, false).await
     }
 
+    /// A gateway with a server behind it.
+    async fn with_server(config: Config, server: &str) -> Self {
+        Self::put_together(config, switchboard_agent::Config::default(), true, Some(server)).await
+    }
+
     async fn built(config: Config, agent: switchboard_agent::Config, records: bool) -> Self {
+        Self::put_together(config, agent, records, None).await
+    }
+
+    async fn put_together(
+        config: Config,
+        agent: switchboard_agent::Config,
+        records: bool,
+        server: Option<&str>,
+    ) -> Self {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -85,9 +110,14 @@ impl House {
             ..Default::default()
         };
         let rules = RulePolicy::new(rules).unwrap();
+        let artifacts: Arc<dyn ArtifactStore> = match &store {
+            Some(store) => Arc::new(store.clone()),
+            None => Arc::new(MemoryArtifacts::default()),
+        };
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
             .approver(desk.clone())
+            .artifacts(artifacts)
             .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
         let witness = Witness::default();
@@ -96,7 +126,8 @@ impl House {
         }
         let access = Access::new(&config, address, tokens.clone()).unwrap();
         let stop = CancellationToken::new();
-        let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
+        let servers = server.map(|script| servers::started(&executor, script));
+        let mcp = mcp::Server::new(executor.clone(), servers.clone(), mcp::Config::default());
         let parrot = Parrot::default();
         let models = models(&parrot, agent);
         let approvals = Some(desk.clone());
@@ -116,7 +147,19 @@ impl House {
         let client = Client::builder().no_proxy().build().unwrap();
         let running = Some(running);
         let _folder = folder;
-        Self { address, client, executor, tokens, witness, parrot, desk, stop, running, _folder }
+        Self {
+            address,
+            client,
+            executor,
+            tokens,
+            witness,
+            parrot,
+            desk,
+            stop,
+            running,
+            servers,
+            _folder,
+        }
     }
 
     fn url(&self, path: &str) -> String {

@@ -1,9 +1,11 @@
 //! `/openapi.json`: every route and every tool, as far as the caller may see them.
 
 use serde_json::{Value, json};
+use switchboard_gateway::Config;
+use switchboard_runtime::artifacts::Stored;
 use switchboard_testkit::Fake;
 
-use crate::{House, answer};
+use crate::{House, answer, servers::TINY};
 
 /// The document as somebody with this token gets it.
 async fn document(house: &House, token: Option<&str>) -> Value {
@@ -24,11 +26,12 @@ fn paths(document: &Value) -> Vec<&String> {
 // GW-1
 #[tokio::test]
 async fn every_route_is_documented() {
-    let house = House::start().await;
+    let house = House::with_server(Config::default(), TINY).await;
     let document = document(&house, None).await;
     let expected = [
         "/api/tools",
         "/api/tools/{name}",
+        "/api/tools/{name}/validate",
         "/api/tools/{name}/call",
         "/api/calls",
         "/api/calls/{id}",
@@ -37,6 +40,15 @@ async fn every_route_is_documented() {
         "/api/approvals/rules",
         "/api/approvals/rules/{id}",
         "/api/events",
+        "/api/artifacts/{id}",
+        "/api/stats",
+        "/api/servers",
+        "/api/servers/{name}",
+        "/api/servers/{name}/stderr",
+        "/api/servers/{name}/reconnect",
+        "/api/servers/{name}/stop",
+        "/api/servers/{name}/start",
+        "/api/session",
         "/healthz",
         "/readyz",
         "/metrics",
@@ -48,7 +60,11 @@ async fn every_route_is_documented() {
     assert_eq!(paths(&document)[..expected.len()], expected);
     let (_, called) = answer(house.call("echo", &json!({}))).await;
     let id = called["call_id"].as_str().unwrap();
+    let kept = Stored { media_type: "text/plain".to_owned(), bytes: "kept".into() };
+    let kept = house.executor.artifacts().put(kept).await.unwrap();
     for (path, operations) in document["paths"].as_object().unwrap() {
+        let path = path.replace("/servers/{name}", "/servers/tiny");
+        let path = path.replace("/artifacts/{id}", &format!("/artifacts/{kept}"));
         let path = path.replace("{name}", "echo").replace("{model}", "parrot");
         let path = path.replace("{id}", id);
         for (method, operation) in operations.as_object().unwrap() {
@@ -91,7 +107,7 @@ async fn every_tool_is_an_operation() {
     assert_eq!(statuses, expected);
     let headers: Vec<_> =
         weather["parameters"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
-    assert_eq!(headers, ["Idempotency-Key", "X-Timeout"]);
+    assert_eq!(headers, ["Idempotency-Key", "X-Timeout", "X-Conversation"]);
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
     // Names that look alike once they are plain.
     let id = |path: &str| &document["paths"][path]["post"]["operationId"];

@@ -15,6 +15,9 @@ pub(super) struct Wish {
 impl Server {
     /// Connects anew, whatever it does now; what runs there ends. One that was halted starts.
     pub fn reconnect(&self) {
+        if self.stop.is_cancelled() {
+            return;
+        }
         self.enter(State::Connecting);
         self.wish.send_modify(|wish| {
             *wish = Wish { is_halted: false, renewals: wish.renewals.wrapping_add(1) };
@@ -25,6 +28,9 @@ impl Server {
 
     /// Ends it until [`resume`](Self::resume); its tools are gone until then.
     pub fn halt(&self) {
+        if self.stop.is_cancelled() {
+            return;
+        }
         self.enter(State::Stopped);
         self.wish.send_modify(|wish| wish.is_halted = true);
     }

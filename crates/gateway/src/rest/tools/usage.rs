@@ -6,15 +6,14 @@ use std::{
 };
 
 use serde::Serialize;
-use switchboard_audit::{By, Error, Figure, Figures, Filter, Record, Window};
-use tokio::task::spawn_blocking;
+use switchboard_audit::{By, Figure, Figures, Filter, Record, Window};
 use utoipa::ToSchema;
 
 use crate::{
     feed::timestamp,
     gateway::Parts,
     refusal::Refusal,
-    rest::calls::{recent, refused},
+    rest::calls::{ask, recent, refused},
 };
 
 /// How far back uses are counted.
@@ -51,16 +50,12 @@ pub(super) async fn of(parts: &Parts, tool: &Arc<str>) -> Result<Usage, Refusal>
     let filter = Filter { tools: Some(vec![tool.to_string()]), ..Filter::default() };
     let (Figures { total, .. }, last) = match &parts.store {
         Some(store) => {
-            let store = store.clone();
-            let ask = move || {
-                store.ask(|reader| {
-                    let figures = reader.figures(&filter, window)?;
-                    let last = reader.list(&Filter { limit: Some(1), ..filter })?.pop();
-                    Ok::<_, Error>((figures, last))
-                })
-            };
-            let asked = spawn_blocking(ask).await;
-            asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)?
+            ask(store.clone(), move |reader| {
+                let figures = reader.figures(&filter, window)?;
+                let last = reader.list(&Filter { limit: Some(1), ..filter })?.pop();
+                Ok((figures, last))
+            })
+            .await?
         }
         None => {
             let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;

@@ -1,0 +1,108 @@
+//! Figures over time, from the store and from memory alike.
+
+use serde_json::{Value, json};
+
+use crate::{House, answer};
+
+async fn with_calls(house: House) -> House {
+    for _ in 0..3 {
+        answer(house.call("echo", &json!({}))).await;
+    }
+    answer(house.call("fails", &json!({}))).await;
+    answer(house.call("weather", &json!({}))).await;
+    let token = house.token("ada", &["*"]);
+    answer(house.call("wait", &json!({"secs": 0.02})).bearer_auth(token)).await;
+    house
+}
+
+fn names(stats: &Value) -> Vec<&Value> {
+    stats["groups"].as_array().unwrap().iter().map(|group| &group["name"]).collect()
+}
+
+#[tokio::test]
+async fn calls_are_counted_over_time_and_by_group() {
+    for house in [House::start().await, House::recording().await] {
+        let house = with_calls(house).await;
+        let (status, stats) = answer(house.get("/api/stats?since=1h&step=1m")).await;
+        assert_eq!(status, 200, "{stats}");
+        assert_eq!((&stats["step_ms"], &stats["partial"]), (&json!(60_000), &json!(false)));
+        assert_eq!((&stats["total"]["calls"], &stats["total"]["failures"]), (&json!(6), &json!(2)));
+        assert_eq!(stats["kinds"], json!({"invalid_parameters": 1, "tool_error": 1}));
+        let steps = stats["steps"].as_array().unwrap();
+        assert!((60..=61).contains(&steps.len()), "{}", steps.len());
+        let count: u64 = steps.iter().map(|step| step["calls"].as_u64().unwrap()).sum();
+        assert_eq!(count, 6);
+        assert_eq!(steps[0]["p50_ms"], Value::Null, "nothing happened then");
+        let total = &stats["total"];
+        let [p50, p95, p99] = ["p50_ms", "p95_ms", "p99_ms"].map(|p| total[p].as_f64().unwrap());
+        assert!(p50 <= p95 && p95 <= p99 && p99 >= 20.0, "{total}");
+        assert_eq!(names(&stats)[0], "echo");
+        assert_eq!(stats["groups"][0]["calls"], 3);
+
+        let (_, slow) = answer(house.get("/api/stats?sort=p95&top=1")).await;
+        assert_eq!(names(&slow), ["wait"]);
+        let (_, failing) = answer(house.get("/api/stats?sort=failures&top=2")).await;
+        assert_eq!(names(&failing), ["fails", "weather"]);
+        let (_, callers) = answer(house.get("/api/stats?by=caller")).await;
+        assert_eq!(
+            (names(&callers), &callers["by"]),
+            (vec![&Value::Null, &json!("ada")], &json!("caller"))
+        );
+        let (_, servers) = answer(house.get("/api/stats?by=server&tool=w*&caller=ada")).await;
+        assert_eq!((&servers["total"]["calls"], names(&servers)), (&json!(1), vec![&Value::Null]));
+        let (_, before) = answer(house.get("/api/stats?since=2h&until=1h")).await;
+        assert_eq!(before["total"]["calls"], 0);
+    }
+}
+
+// GW-2
+#[tokio::test]
+async fn a_token_counts_only_what_it_may_see() {
+    for house in [House::start().await, House::recording().await] {
+        let house = with_calls(house).await;
+        let token = house.token("narrow", &["fails", "weather"]);
+        let (_, stats) = answer(house.get("/api/stats").bearer_auth(&token)).await;
+        assert_eq!(
+            (&stats["total"]["calls"], names(&stats)),
+            (&json!(2), vec![&json!("fails"), &json!("weather")])
+        );
+        let (_, callers) = answer(house.get("/api/stats?by=caller").bearer_auth(&token)).await;
+        assert_eq!(names(&callers), [&Value::Null], "ada called what it may not see");
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_makes_no_sense_is_told_why() {
+    let house = House::recording().await;
+    for (question, says) in [
+        ("?step=1s&since=1d", "1000 are the most"),
+        ("?since=1h&until=2h", "before `until`"),
+        ("?since=yesterday", "is no time"),
+        ("?by=colour", "unknown variant"),
+        ("?sort=p42", "unknown variant"),
+        ("?more=1", "more"),
+        ("?tool=a%5B", "`a[` is not a glob"),
+    ] {
+        answer(house.call("echo", &json!({}))).await;
+        let (status, body) = answer(house.get(&format!("/api/stats{question}"))).await;
+        assert_eq!((status, &body["error_kind"]), (400, &json!("invalid_parameters")), "{body}");
+        assert!(body["error"].as_str().unwrap().contains(says), "{question}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_is_shown_with_its_use() {
+    for house in [House::start().await, House::recording().await] {
+        let (_, unused) = answer(house.get("/api/tools/echo")).await;
+        assert_eq!((&unused["use"]["calls"], &unused["use"]["last"]), (&json!(0), &Value::Null));
+        let house = with_calls(house).await;
+        let (_, echo) = answer(house.get("/api/tools/echo")).await;
+        assert_eq!((&echo["name"], &echo["health"]), (&json!("echo"), &json!("ready")));
+        assert_eq!(echo["annotations"]["read_only"], true);
+        let used = &echo["use"];
+        assert_eq!((&used["calls"], &used["failures"]), (&json!(3), &json!(0)));
+        assert!(used["p95_ms"].is_number() && used["last"]["id"].is_string(), "{used}");
+        let (_, fails) = answer(house.get("/api/tools/fails")).await;
+        assert_eq!(fails["use"]["last"]["outcome"], "tool_error");
+    }
+}

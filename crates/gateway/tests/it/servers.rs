@@ -1,0 +1,192 @@
+//! The servers behind us: seen, followed, stopped and started.
+
+use std::{sync::Arc, time::Duration};
+
+use indexmap::IndexMap;
+use reqwest::Response;
+use serde_json::{Value, json};
+use switchboard_gateway::{Config, access::NewToken};
+use switchboard_mcp::client::{McpConfig, NoAnswers, ServerConfig, Servers, Surroundings};
+use switchboard_runtime::ToolExecutor;
+
+use crate::{House, answer};
+
+/// A server in a few lines of shell: it has a tool, and another that is none.
+pub(crate) const TINY: &str = r#"
+echo "tiny begins at http://ada:hunter2@127.0.0.1" >&2
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case $line in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"tiny-server","version":"1.2"}}}\n' "$id";;
+    *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"hello","description":"says it","inputSchema":{"type":"object"}},{"name":"bad","description":"x","inputSchema":{"type":"array"}}]}}\n' "$id";;
+    *'"tools/call"'*) echo "called" >&2; printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"hi"}]}}\n' "$id";;
+  esac
+done
+"#;
+
+/// The server `tiny`, which is this script.
+pub(crate) fn started(executor: &ToolExecutor, script: &str) -> Arc<Servers> {
+    let config: ServerConfig = serde_json::from_value(json!({
+        "command": "sh", "args": ["-c", script], "protocol": "legacy",
+    }))
+    .unwrap();
+    let around = Surroundings {
+        tools: Arc::downgrade(executor.tools()),
+        mcp: McpConfig::default(),
+        answers: Arc::new(NoAnswers),
+        announce: Arc::new(|_| {}),
+        guard: None,
+    };
+    let configs = IndexMap::from([("tiny".to_owned(), config)]);
+    Arc::new(Servers::start(configs, executor.tools(), &around).unwrap())
+}
+
+impl House {
+    async fn server(&self) -> Value {
+        let (status, server) = answer(self.get("/api/servers/tiny")).await;
+        assert_eq!(status, 200, "{server}");
+        server
+    }
+
+    async fn until_server(&self, is: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let server = self.server().await;
+            if is(&server) {
+                return server;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    async fn act(&self, act: &str) -> Value {
+        let request = self.client.post(self.url(&format!("/api/servers/tiny/{act}")));
+        let (status, server) = answer(request).await;
+        assert_eq!(status, 200, "{server}");
+        server
+    }
+
+    async fn close(self) {
+        self.servers.as_ref().unwrap().close().await;
+    }
+}
+
+fn is_ready(server: &Value) -> bool {
+    server["state"] == "ready"
+}
+
+// MC-4
+#[tokio::test]
+async fn a_server_is_shown_with_all_that_is_known_of_it() {
+    let house = House::with_server(Config::default(), TINY).await;
+    let server = house.until_server(is_ready).await;
+    let known = json!({"name": "tiny-server", "version": "1.2"});
+    assert_eq!((&server["server"], &server["kind"]), (&known, &json!("stdio")));
+    assert_eq!((&server["era"], &server["protocol"]), (&json!("legacy"), &json!("2025-06-18")));
+    assert_eq!((&server["tools"], &server["restarts"]), (&json!(1), &json!(0)));
+    assert_eq!((&server["error"], &server["clients"]), (&Value::Null, &json!(0)));
+    assert!(server["set_aside"][0].as_str().unwrap().contains("bad"), "{server}");
+    assert!(server["since"].as_str().unwrap().ends_with('Z'));
+    let server = house.until_server(|server| server["stderr"][0].is_string()).await;
+    let line = server["stderr"][0].as_str().unwrap();
+    assert!(line.starts_with("tiny begins") && !line.contains("hunter2"), "{line}");
+    let (_, all) = answer(house.get("/api/servers")).await;
+    assert_eq!(all.as_array().map(Vec::len), Some(1));
+    assert_eq!(answer(house.get("/api/servers/other")).await.0, 404);
+    let (_, tool) = answer(house.get("/api/tools/tiny__hello")).await;
+    assert_eq!(tool["health"], "ready");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_server_can_be_stopped_started_and_connected_anew() {
+    let house = House::with_server(Config::default(), TINY).await;
+    house.until_server(is_ready).await;
+    assert_eq!(answer(house.call("tiny__hello", &json!({}))).await.0, 200);
+
+    assert_eq!(house.act("stop").await["state"], "stopped");
+    house.until_server(|server| server["tools"] == 0).await;
+    let (status, envelope) = answer(house.call("tiny__hello", &json!({}))).await;
+    assert_eq!((status, &envelope["error_kind"]), (503, &json!("unavailable")), "{envelope}");
+    assert_eq!(house.act("stop").await["state"], "stopped");
+
+    house.act("start").await;
+    let server = house.until_server(is_ready).await;
+    assert_eq!(server["restarts"], 1);
+    assert_eq!(answer(house.call("tiny__hello", &json!({}))).await.0, 200);
+    assert_eq!(house.act("start").await["state"], "ready", "it runs already");
+
+    house.act("reconnect").await;
+    let is_again = |server: &Value| is_ready(server) && server["restarts"] == 2;
+    house.until_server(is_again).await;
+    assert_eq!(answer(house.call("tiny__hello", &json!({}))).await.0, 200);
+    house.close().await;
+}
+
+// MC-6
+#[tokio::test]
+async fn what_went_wrong_stays_known() {
+    let house = House::with_server(Config::default(), "echo no >&2; exit 3").await;
+    let server = house.until_server(|server| server["error"].is_string()).await;
+    assert!(server["error_at"].is_string(), "{server}");
+    house.act("stop").await;
+    assert_eq!(house.server().await["error"], server["error"]);
+    house.close().await;
+}
+
+/// Reads the stream until it has these lines.
+async fn until_lines(response: &mut Response, wanted: &[&str]) {
+    let mut text = String::new();
+    while !wanted.iter().all(|line| text.contains(line)) {
+        let chunk = response.chunk().await.unwrap().expect("the stream goes on");
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+// MC-4
+#[tokio::test]
+async fn stderr_is_followed_across_restarts() {
+    let house = House::with_server(Config::default(), TINY).await;
+    house.until_server(is_ready).await;
+    house.until_server(|server| server["stderr"][0].is_string()).await;
+    let mut lines = house.get("/api/servers/tiny/stderr").send().await.unwrap();
+    assert_eq!(lines.headers()["content-type"], "text/event-stream");
+    until_lines(&mut lines, &["\"line\":\"tiny begins", "\"at\":"]).await;
+    answer(house.call("tiny__hello", &json!({}))).await;
+    until_lines(&mut lines, &["called"]).await;
+    house.act("reconnect").await;
+    until_lines(&mut lines, &["tiny begins"]).await;
+    house.close().await;
+}
+
+// GW-2
+#[tokio::test]
+async fn only_an_admin_does_more_than_look() {
+    let config = Config { require_token: true, ..Config::default() };
+    let house = House::with_server(config, TINY).await;
+    let new = |name: &str, admin| NewToken { name: name.to_owned(), admin, ..Default::default() };
+    let admin = house.tokens.create(new("admin", true)).unwrap();
+    let plain = house.tokens.create(new("plain", false)).unwrap();
+    let narrow = house.token("narrow", &["echo"]);
+    while answer(house.get("/api/servers/tiny").bearer_auth(&admin)).await.1["state"] != "ready" {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (status, server) = answer(house.get("/api/servers/tiny").bearer_auth(&plain)).await;
+    assert_eq!((status, &server["stderr"]), (200, &Value::Null));
+    assert_eq!(answer(house.get("/api/servers").bearer_auth(&narrow)).await.1, json!([]));
+    for (token, expected) in [(&plain, 403), (&narrow, 404)] {
+        for act in ["reconnect", "stop", "start"] {
+            let request = house.client.post(house.url(&format!("/api/servers/tiny/{act}")));
+            let (status, refusal) = answer(request.bearer_auth(token)).await;
+            assert_eq!(status, expected, "{act}: {refusal}");
+        }
+        let lines = house.get("/api/servers/tiny/stderr").bearer_auth(token);
+        assert_eq!(answer(lines).await.0, expected);
+    }
+    let (_, refusal) =
+        answer(house.client.post(house.url("/api/servers/tiny/stop")).bearer_auth(&plain)).await;
+    assert!(refusal["error"].as_str().unwrap().contains("token new --admin"), "{refusal}");
+    let stop = house.client.post(house.url("/api/servers/tiny/stop")).bearer_auth(&admin);
+    assert_eq!(answer(stop).await.1["state"], "stopped");
+    house.close().await;
+}

@@ -1,0 +1,166 @@
+//! The console's sign-in: a cookie that stands for a token, and only for the page that is ours (SPEC GW-2).
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use switchboard_gateway::Config;
+
+use crate::{House, answer, read};
+
+impl House {
+    /// A request as the console's own page sends it.
+    fn from_page(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, self.url(path));
+        let origin = format!("http://{}", self.address);
+        request.header("x-switchboard", "console").header("origin", origin)
+    }
+
+    /// The cookie of a new session, and what was said with it.
+    async fn sign_in(&self, token: &str) -> (String, Value) {
+        let request = self.from_page(Method::POST, "/api/session").json(&json!({"token": token}));
+        let response = request.send().await.unwrap();
+        let cookie = response.headers()["set-cookie"].to_str().unwrap().to_owned();
+        let (status, session) = read(response).await;
+        assert_eq!(status, 200, "{session}");
+        for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+            assert!(cookie.contains(part), "{cookie}");
+        }
+        assert!(!cookie.contains(token) && !cookie.contains("Secure"), "{cookie}");
+        (cookie.split(';').next().unwrap().to_owned(), session)
+    }
+}
+
+async fn demanding() -> House {
+    House::configured(Config { require_token: true, ..Config::default() }).await
+}
+
+#[tokio::test]
+async fn a_cookie_stands_for_the_token_until_its_end() {
+    let house = demanding().await;
+    let token = house.token("ada", &["echo"]);
+    let (_, nobody) = answer(house.get("/api/session")).await;
+    assert_eq!(
+        (&nobody["signed_in"], &nobody["needs_token"], &nobody["may_administer"]),
+        (&json!(false), &json!(true), &json!(false))
+    );
+    let (cookie, session) = house.sign_in(&token).await;
+    assert_eq!((&session["signed_in"], &session["name"]), (&json!(true), &json!("ada")));
+    assert!(session["expires"].is_string() && session["version"].is_string());
+
+    let (status, tools) = answer(house.get("/api/tools").header("cookie", &cookie)).await;
+    assert_eq!((status, tools.as_array().map(Vec::len)), (200, Some(1)), "what the token sees");
+    let (_, session) = answer(house.get("/api/session").header("cookie", &cookie)).await;
+    assert_eq!(session["name"], "ada");
+    let call = house.from_page(Method::POST, "/api/tools/echo/call").header("cookie", &cookie);
+    assert_eq!(answer(call.json(&json!({}))).await.0, 200);
+    let (_, calls) = answer(house.get("/api/calls").header("cookie", &cookie)).await;
+    assert_eq!(calls[0]["caller"], "ada");
+
+    let out = house.from_page(Method::DELETE, "/api/session").header("cookie", &cookie);
+    let out = out.send().await.unwrap();
+    assert!(out.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
+    assert_eq!(out.status(), 204);
+    assert_eq!(answer(house.get("/api/tools").header("cookie", &cookie)).await.0, 401);
+}
+
+#[tokio::test]
+async fn a_revoked_token_takes_its_sessions_along() {
+    let house = demanding().await;
+    let token = house.token("ada", &["*"]);
+    let (cookie, _) = house.sign_in(&token).await;
+    house.tokens.revoke("ada").unwrap();
+    let (status, refusal) = answer(house.get("/api/tools").header("cookie", &cookie)).await;
+    assert_eq!((status, &refusal["error"]), (401, &json!("the token is not known")));
+}
+
+#[tokio::test]
+async fn a_cookie_counts_only_for_our_own_page() {
+    let origins = vec!["https://app.example".to_owned()];
+    let config = Config { require_token: true, origins, ..Config::default() };
+    let house = House::configured(config).await;
+    let token = house.token("ada", &["*"]);
+    let (cookie, _) = house.sign_in(&token).await;
+    let own = format!("http://{}", house.address);
+    let post = |headers: &[(&'static str, &str)]| {
+        let mut request = house.call("echo", &json!({})).header("cookie", &cookie);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request
+    };
+    let said = ("x-switchboard", "console");
+    for good in [
+        &[said, ("origin", &*own)][..],
+        &[said, ("sec-fetch-site", "same-origin")],
+        &[said, ("origin", &own), ("sec-fetch-site", "same-origin")],
+    ] {
+        assert_eq!(answer(post(good)).await.0, 200, "{good:?}");
+    }
+    for bad in [
+        &[][..],
+        &[said],
+        &[("origin", &*own)],
+        &[("x-switchboard", "other"), ("origin", &own)],
+        &[said, ("origin", "https://app.example")],
+        &[said, ("origin", "https://evil.example")],
+        &[said, ("origin", "null")],
+        &[said, ("origin", &own), ("sec-fetch-site", "same-site")],
+        &[said, ("sec-fetch-site", "none")],
+        &[said, ("sec-fetch-site", "cross-site")],
+    ] {
+        assert_eq!(answer(post(bad)).await.0, 403, "{bad:?}");
+    }
+    for (site, status) in
+        [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)]
+    {
+        let request = house.get("/api/tools").header("cookie", &cookie);
+        assert_eq!(answer(request.header("sec-fetch-site", site)).await.0, status, "{site}");
+    }
+    let calls = house.executor.recorder().recent(100).await.unwrap();
+    assert_eq!(calls.len(), 3, "only the good ones ran");
+}
+
+#[tokio::test]
+async fn the_header_wins_over_the_cookie() {
+    let house = demanding().await;
+    let (narrow, wide) = (house.token("narrow", &["echo"]), house.token("wide", &["*"]));
+    let (cookie, _) = house.sign_in(&narrow).await;
+    let both = house.get("/api/session").header("cookie", &cookie);
+    assert_eq!(answer(both.bearer_auth(wide)).await.1["name"], "wide");
+    let wrong = house.get("/api/tools").header("cookie", &cookie).bearer_auth("sb_wrong");
+    assert_eq!(answer(wrong).await.0, 401);
+}
+
+#[tokio::test]
+async fn who_cannot_sign_in_is_told_why() {
+    let house = demanding().await;
+    house.token("ada", &["*"]);
+    let sign_in = || house.from_page(Method::POST, "/api/session");
+    let (status, refusal) = answer(sign_in().json(&json!({"token": "sb_wrong"}))).await;
+    assert_eq!((status, &refusal["error"]), (401, &json!("the token is not known")));
+    for body in ["", "{", "{}", "{\"token\": 1}", "{\"token\": \"a\", \"more\": 1}"] {
+        let (status, refusal) = answer(sign_in().body(body)).await;
+        assert_eq!(status, 400, "{body}");
+        assert!(refusal["error"].as_str().unwrap().contains("token"), "{refusal}");
+    }
+    // Another page must not sign a browser in under its own token.
+    let forged = house.client.post(house.url("/api/session")).json(&json!({"token": "sb_wrong"}));
+    assert_eq!(answer(forged).await.0, 403);
+    let foreign = house.get("/api/session").header("origin", "https://evil.example");
+    assert_eq!(answer(foreign).await.0, 403);
+}
+
+#[tokio::test]
+async fn where_no_token_is_needed_none_is_asked_for() {
+    let house = House::start().await;
+    let (_, session) = answer(house.get("/api/session")).await;
+    assert_eq!(
+        (&session["signed_in"], &session["needs_token"], &session["may_administer"]),
+        (&json!(false), &json!(false), &json!(true))
+    );
+    let any = house.from_page(Method::POST, "/api/session").json(&json!({"token": "any"}));
+    let response = any.send().await.unwrap();
+    assert!(response.headers().get("set-cookie").is_none());
+    assert_eq!(response.status(), 200);
+    let stale = house.get("/api/tools").header("cookie", "switchboard_1=x; other=y");
+    assert_eq!(answer(stale).await.0, 200);
+}
