@@ -13,6 +13,10 @@ use crate::{parts, test};
 
 const PAGE: &str = "crates/gateway/console";
 
+/// The scripts of the page, and those that look at it in a browser.
+const SCRIPTS: [&str; 2] =
+    ["crates/gateway/console/**/*.{js,mjs}", "crates/app/tests/real/console/*.mjs"];
+
 /// Where the tests are told to leave pictures.
 const PICTURES_VARIABLE: &str = "SWITCHBOARD_PICTURES";
 const PICTURES: &str = "docs/console";
@@ -34,12 +38,14 @@ pub(crate) fn run() -> Result<()> {
         .stream()
 }
 
-/// Fails where the page has a wrong type, something that the linter knows better, or too much weight.
+/// Fails where the page has a wrong type, something that the linter or the formatter knows better, or too much weight.
 pub(crate) fn check() -> Result<()> {
     let programs = parts::install()?.join("console/node_modules/.bin");
     let page = shell::root().join(PAGE);
     Run::new(programs.join("tsc")).arguments(["--project", "."]).within(&page).stream()?;
     Run::new(programs.join("eslint")).arguments(["."]).within(&page).stream()?;
+    let style = ["--config", "crates/gateway/console/.prettierrc.json", "--check"];
+    Run::new(programs.join("prettier")).arguments(style).arguments(SCRIPTS).stream()?;
     let weight = weigh(&page)?;
     if weight > MOST {
         bail!("the files in `{PAGE}` weigh {weight} bytes together; {MOST} are allowed");

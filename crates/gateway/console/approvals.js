@@ -27,7 +27,10 @@ export function open(place) {
     // Cards that stay keep what somebody has typed into them.
     const ids = new Set(approvals.map(({ id }) => id));
     for (const [id, known] of cards) {
-      if (!ids.has(id)) { known.remove(); cards.delete(id); }
+      if (!ids.has(id)) {
+        known.remove();
+        cards.delete(id);
+      }
     }
     if (cards.size === 0) fill(list);
     for (const approval of approvals) {
@@ -36,34 +39,82 @@ export function open(place) {
       cards.set(approval.id, made);
       list.append(made);
     }
-    if (approvals.length === 0) fill(list, empty('Nothing waits for you', 'Calls are held where the policy says so: ', h('code', {}, '[policy] ask'), '.'));
+    if (approvals.length === 0) {
+      fill(
+        list,
+        empty('Nothing waits for you', 'Calls are held where the policy says so: ', h('code', {}, '[policy] ask'), '.'),
+      );
+    }
     remembered(rules);
   });
   held.soon();
   const beat = setInterval(() => {
     for (const time of list.querySelectorAll('time')) time.textContent = `${away(time.dateTime)} left`;
   }, 1000);
-  return { close: () => { stop(); clearInterval(beat); } };
+  return {
+    close: () => {
+      stop();
+      clearInterval(beat);
+    },
+  };
 }
 
 /** @param {Approval} approval */
 function card(approval) {
-  const reason = h('input', { type: 'text', id: `reason-${approval.id}`, placeholder: 'optional', autocomplete: 'off' });
-  const remember = h('select', { id: `remember-${approval.id}` }, h('option', { value: '' }, 'only this once'),
-    h('option', { value: 'arguments' }, 'always, with these arguments'), h('option', { value: 'tool' }, 'always, with any arguments'));
-  const element = h('article', { class: 'held', 'aria-label': `${approval.tool} waits` },
-    h('div', { class: 'held-head' }, h('h2', {}, approval.tool), h('time', { datetime: approval.expires, class: 'muted' }, `${away(approval.expires)} left`)),
-    facts([['Asked by', approval.asked_by], ['Why it is held', approval.reason], ['Server', approval.server], ['Asked', clock(approval.asked)]]),
+  const reason = h('input', {
+    type: 'text',
+    id: `reason-${approval.id}`,
+    placeholder: 'optional',
+    autocomplete: 'off',
+  });
+  const remember = h(
+    'select',
+    { id: `remember-${approval.id}` },
+    h('option', { value: '' }, 'only this once'),
+    h('option', { value: 'arguments' }, 'always, with these arguments'),
+    h('option', { value: 'tool' }, 'always, with any arguments'),
+  );
+  const element = h(
+    'article',
+    { class: 'held', 'aria-label': `${approval.tool} waits` },
+    h(
+      'div',
+      { class: 'held-head' },
+      h('h2', {}, approval.tool),
+      h('time', { datetime: approval.expires, class: 'muted' }, `${away(approval.expires)} left`),
+    ),
+    facts([
+      ['Asked by', approval.asked_by],
+      ['Why it is held', approval.reason],
+      ['Server', approval.server],
+      ['Asked', clock(approval.asked)],
+    ]),
     exactly(approval.arguments),
-    mayApprove() ? h('div', { class: 'decide' },
-      h('label', { for: reason.id }, 'Reason', reason), h('label', { for: remember.id }, 'Allow', remember),
-      h('button', { type: 'button', class: 'main', onclick: () => decide('allow') }, 'Allow'),
-      h('button', { type: 'button', class: 'danger', onclick: () => decide('deny') }, 'Deny'))
-      : h('p', { class: 'muted' }, 'Your token may look, but not decide: ', h('code', {}, 'switchboard token new --approve'), ' makes one that may.'));
+    mayApprove()
+      ? h(
+          'div',
+          { class: 'decide' },
+          h('label', { for: reason.id }, 'Reason', reason),
+          h('label', { for: remember.id }, 'Allow', remember),
+          h('button', { type: 'button', class: 'main', onclick: () => decide('allow') }, 'Allow'),
+          h('button', { type: 'button', class: 'danger', onclick: () => decide('deny') }, 'Deny'),
+        )
+      : h(
+          'p',
+          { class: 'muted' },
+          'Your token may look, but not decide: ',
+          h('code', {}, 'switchboard token new --approve'),
+          ' makes one that may.',
+        ),
+  );
 
   /** @param {'allow' | 'deny'} decision */
   async function decide(decision) {
-    const body = { decision, ...(reason.value.trim() && { reason: reason.value.trim() }), ...(decision === 'allow' && remember.value && { remember: remember.value }) };
+    const body = {
+      decision,
+      ...(reason.value.trim() && { reason: reason.value.trim() }),
+      ...(decision === 'allow' && remember.value && { remember: remember.value }),
+    };
     for (const button of element.querySelectorAll('button')) button.disabled = true;
     try {
       await send('POST', `/api/approvals/${encodeURIComponent(approval.id)}`, body);
@@ -83,8 +134,17 @@ function card(approval) {
  */
 function exactly(args) {
   const text = write(args, 2);
-  return h('div', { class: 'block' }, h('div', { class: 'block-head' }, h('h3', {}, 'Arguments'), copy(() => text, 'arguments')),
-    h('pre', { class: 'exactly', tabindex: '0', 'aria-label': 'Arguments' }, text));
+  return h(
+    'div',
+    { class: 'block' },
+    h(
+      'div',
+      { class: 'block-head' },
+      h('h3', {}, 'Arguments'),
+      copy(() => text, 'arguments'),
+    ),
+    h('pre', { class: 'exactly', tabindex: '0', 'aria-label': 'Arguments' }, text),
+  );
 }
 
 /** @param {HTMLElement} place */
@@ -93,12 +153,45 @@ async function remembered(place) {
     const answer = await get('/api/approvals/rules');
     /** @type {Rule[]} */
     const rules = answer?.rules ?? answer ?? [];
-    fill(place, rules.length > 0 && [h('h2', {}, 'Remembered'), h('ul', { class: 'rule-list' }, rules.map((rule) => h('li', {},
-      h('code', {}, rule.tool), h('span', { class: 'muted' }, rule.arguments === undefined || rule.arguments === null ? 'with any arguments' : write(rule.arguments)),
-      h('span', {}, `by ${rule.by}`),
-      mayApprove() && h('button', { type: 'button', class: 'small', 'aria-label': `Forget the rule for ${rule.tool}`, onclick: () => forget(rule, place) }, 'Forget'))))]);
+    fill(
+      place,
+      rules.length > 0 && [
+        h('h2', {}, 'Remembered'),
+        h(
+          'ul',
+          { class: 'rule-list' },
+          rules.map((rule) =>
+            h(
+              'li',
+              {},
+              h('code', {}, rule.tool),
+              h(
+                'span',
+                { class: 'muted' },
+                rule.arguments === undefined || rule.arguments === null ? 'with any arguments' : write(rule.arguments),
+              ),
+              h('span', {}, `by ${rule.by}`),
+              mayApprove() &&
+                h(
+                  'button',
+                  {
+                    type: 'button',
+                    class: 'small',
+                    'aria-label': `Forget the rule for ${rule.tool}`,
+                    onclick: () => forget(rule, place),
+                  },
+                  'Forget',
+                ),
+            ),
+          ),
+        ),
+      ],
+    );
   } catch (error) {
-    fill(place, trouble(error, () => remembered(place)));
+    fill(
+      place,
+      trouble(error, () => remembered(place)),
+    );
   }
 }
 

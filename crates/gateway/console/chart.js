@@ -16,11 +16,26 @@ const MARGIN = { top: 8, right: 8, bottom: 22, left: 56 };
 export function figure(chart) {
   const place = h('div', { class: 'chart-place' });
   const tip = h('div', { class: 'tip', hidden: true });
-  const draw = () => { if (place.clientWidth > 0) fill(place, picture(chart, place.clientWidth, tip), tip); };
+  const draw = () => {
+    if (place.clientWidth > 0) fill(place, picture(chart, place.clientWidth, tip), tip);
+  };
   new ResizeObserver(draw).observe(place);
-  return h('figure', { class: 'chart' },
-    h('figcaption', {}, h('h2', {}, chart.title), h('ul', { class: 'legend' }, chart.series.map(({ name, className }) => h('li', { class: className }, name)))),
-    place, table(chart));
+  return h(
+    'figure',
+    { class: 'chart' },
+    h(
+      'figcaption',
+      {},
+      h('h2', {}, chart.title),
+      h(
+        'ul',
+        { class: 'legend' },
+        chart.series.map(({ name, className }) => h('li', { class: className }, name)),
+      ),
+    ),
+    place,
+    table(chart),
+  );
 }
 
 /**
@@ -34,16 +49,26 @@ function picture(chart, width, tip) {
   const top = steps.at(-1) || 1;
   const x = (/** @type {number} */ index) => MARGIN.left + ((index + 0.5) / chart.times.length) * inner.width;
   const y = (/** @type {number} */ value) => MARGIN.top + inner.height * (1 - value / top);
-  const root = svg('svg', { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img', 'aria-label': `${chart.title}. ${chart.summary}` });
+  const root = svg('svg', {
+    width,
+    height: HEIGHT,
+    viewBox: `0 0 ${width} ${HEIGHT}`,
+    role: 'img',
+    'aria-label': `${chart.title}. ${chart.summary}`,
+  });
   for (const step of steps) {
-    root.append(svg('line', { class: 'grid', x1: MARGIN.left, x2: width - MARGIN.right, y1: y(step), y2: y(step) }),
-      svg('text', { class: 'axis', x: MARGIN.left - 6, y: y(step) + 4, 'text-anchor': 'end' }, chart.unit(step)));
+    root.append(
+      svg('line', { class: 'grid', x1: MARGIN.left, x2: width - MARGIN.right, y1: y(step), y2: y(step) }),
+      svg('text', { class: 'axis', x: MARGIN.left - 6, y: y(step) + 4, 'text-anchor': 'end' }, chart.unit(step)),
+    );
   }
   const labels = Math.max(2, Math.floor(inner.width / 110));
   for (let label = 0; label < labels; label += 1) {
     const index = Math.round((label / (labels - 1)) * (chart.times.length - 1));
     const anchor = label === 0 ? 'start' : label === labels - 1 ? 'end' : 'middle';
-    root.append(svg('text', { class: 'axis', x: x(index), y: HEIGHT - 6, 'text-anchor': anchor }, timeLabel(chart, index)));
+    root.append(
+      svg('text', { class: 'axis', x: x(index), y: HEIGHT - 6, 'text-anchor': anchor }, timeLabel(chart, index)),
+    );
   }
   root.append(...(chart.kind === 'bars' ? bars(chart, x, y, inner.width / chart.times.length) : lines(chart, x, y)));
   point(root, chart, x, inner.height, tip);
@@ -64,7 +89,13 @@ function bars(chart, x, y, space) {
     return chart.series.flatMap(({ values, className }) => {
       const value = values[index] ?? 0;
       if (value === 0) return [];
-      const bar = svg('rect', { class: `bar ${className}`, x: x(index) - wide / 2, width: wide, y: y(base + value), height: y(base) - y(base + value) });
+      const bar = svg('rect', {
+        class: `bar ${className}`,
+        x: x(index) - wide / 2,
+        width: wide,
+        y: y(base + value),
+        height: y(base) - y(base + value),
+      });
       base += value;
       return [bar];
     });
@@ -83,10 +114,15 @@ function lines(chart, x, y) {
     /** @type {Element[]} */
     const dots = [];
     values.forEach((value, index) => {
-      if (value === null) { isDown = false; return; }
+      if (value === null) {
+        isDown = false;
+        return;
+      }
       path += `${isDown ? 'L' : 'M'}${x(index).toFixed(1)} ${y(value).toFixed(1)}`;
       // One alone would have no line at all.
-      if (!isDown && (values[index + 1] ?? null) === null) dots.push(svg('circle', { class: `dot ${className}`, cx: x(index), cy: y(value), r: 2.5 }));
+      if (!isDown && (values[index + 1] ?? null) === null) {
+        dots.push(svg('circle', { class: `dot ${className}`, cx: x(index), cy: y(value), r: 2.5 }));
+      }
       isDown = true;
     });
     return [svg('path', { class: `curve ${className}`, d: path }), ...dots];
@@ -106,25 +142,73 @@ function point(root, chart, x, height, tip) {
   root.append(rule);
   root.addEventListener('pointermove', (event) => {
     const box = root.getBoundingClientRect();
-    const share = (/** @type {PointerEvent} */ (event).clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
+    const at = event instanceof PointerEvent ? event.clientX - box.left - MARGIN.left : 0;
+    const share = at / (box.width - MARGIN.left - MARGIN.right);
     const index = Math.min(chart.times.length - 1, Math.max(0, Math.floor(share * chart.times.length)));
     for (const end of ['x1', 'x2']) rule.setAttribute(end, String(x(index)));
     rule.setAttribute('visibility', 'visible');
     tip.hidden = false;
-    fill(tip, h('strong', {}, timeLabel(chart, index)), chart.series.map(({ name, values, className }) => h('span', { class: className },
-      `${name} ${values[index] === null || values[index] === undefined ? '–' : chart.unit(values[index])}`)));
+    fill(
+      tip,
+      h('strong', {}, timeLabel(chart, index)),
+      chart.series.map(({ name, values, className }) =>
+        h(
+          'span',
+          { class: className },
+          `${name} ${values[index] === null || values[index] === undefined ? '–' : chart.unit(values[index])}`,
+        ),
+      ),
+    );
     tip.style.left = `${Math.min(x(index) + 10, box.width - tip.offsetWidth - 4)}px`;
   });
-  root.addEventListener('pointerleave', () => { tip.hidden = true; rule.setAttribute('visibility', 'hidden'); });
+  root.addEventListener('pointerleave', () => {
+    tip.hidden = true;
+    rule.setAttribute('visibility', 'hidden');
+  });
 }
 
 /** @param {Chart} chart */
 function table(chart) {
-  const rows = chart.times.map((_, index) => index).filter((index) => chart.series.some(({ values }) => (values[index] ?? 0) !== 0));
-  const make = () => h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': `${chart.title}, figures` }, h('table', {},
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Time'), chart.series.map(({ name }) => h('th', { scope: 'col', class: 'number' }, name)))),
-    h('tbody', {}, rows.map((index) => h('tr', {}, h('th', { scope: 'row' }, timeLabel(chart, index)),
-      chart.series.map(({ values }) => h('td', { class: 'number' }, values[index] === null || values[index] === undefined ? '–' : chart.unit(values[index]))))))));
+  const rows = chart.times
+    .map((_, index) => index)
+    .filter((index) => chart.series.some(({ values }) => (values[index] ?? 0) !== 0));
+  const make = () =>
+    h(
+      'div',
+      { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': `${chart.title}, figures` },
+      h(
+        'table',
+        {},
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            h('th', { scope: 'col' }, 'Time'),
+            chart.series.map(({ name }) => h('th', { scope: 'col', class: 'number' }, name)),
+          ),
+        ),
+        h(
+          'tbody',
+          {},
+          rows.map((index) =>
+            h(
+              'tr',
+              {},
+              h('th', { scope: 'row' }, timeLabel(chart, index)),
+              chart.series.map(({ values }) =>
+                h(
+                  'td',
+                  { class: 'number' },
+                  values[index] === null || values[index] === undefined ? '–' : chart.unit(values[index]),
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   const details = h('details', { class: 'figures-table' }, h('summary', {}, 'As a table'));
   details.addEventListener('toggle', () => details.append(make()), { once: true });
   return details;

@@ -30,19 +30,41 @@ class Chat {
   #conversation = `console-${Date.now().toString(36)}`;
   model = h('select', { id: 'model', 'aria-label': 'Model' });
   log = h('div', { class: 'chat-log', role: 'log', 'aria-label': 'Conversation', tabindex: '0' }, loading());
-  text = h('textarea', { rows: '3', 'aria-label': 'Message', placeholder: 'Ask something that needs a tool', 'data-search': '' });
+  text = h('textarea', {
+    rows: '3',
+    'aria-label': 'Message',
+    placeholder: 'Ask something that needs a tool',
+    'data-search': '',
+  });
   sendButton = h('button', { class: 'main' }, 'Send');
   stop = h('button', { type: 'button', hidden: true, onclick: () => this.#running?.abort() }, 'Stop');
 
   /** @param {HTMLElement} place */
   constructor(place) {
-    const form = h('form', { class: 'chat-form', onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.#say(); } },
-      this.text, h('div', { class: 'row' }, this.sendButton, this.stop));
+    const form = h(
+      'form',
+      {
+        class: 'chat-form',
+        onsubmit: (/** @type {Event} */ event) => {
+          event.preventDefault();
+          this.#say();
+        },
+      },
+      this.text,
+      h('div', { class: 'row' }, this.sendButton, this.stop),
+    );
     this.text.addEventListener('keydown', (event) => {
-      if (event.key === 'Enter' && !event.shiftKey) { event.preventDefault(); this.#say(); }
+      if (event.key === 'Enter' && !event.shiftKey) {
+        event.preventDefault();
+        this.#say();
+      }
     });
     const again = h('button', { type: 'button', onclick: () => this.#anew() }, 'New conversation');
-    const calls = h('a', { class: 'chat-calls', href: `/live?view=waterfall&conversation=${this.#conversation}` }, 'Its calls');
+    const calls = h(
+      'a',
+      { class: 'chat-calls', href: `/live?view=waterfall&conversation=${this.#conversation}` },
+      'Its calls',
+    );
     this.calls = calls;
     place.append(head('Chat', h('label', { for: 'model' }, 'Model'), this.model, calls, again), this.log, form);
     this.#models();
@@ -56,18 +78,38 @@ class Chat {
     try {
       const { data } = await get('/v1/models');
       const names = data.map((/** @type {{ id: string }} */ { id }) => id);
-      fill(this.model, names.map((/** @type {string} */ name) => h('option', { value: name }, name)));
+      fill(
+        this.model,
+        names.map((/** @type {string} */ name) => h('option', { value: name }, name)),
+      );
       this.sendButton.disabled = names.length === 0;
       this.#hello(names.length > 0);
     } catch (error) {
-      fill(this.log, trouble(error, () => this.#models()));
+      fill(
+        this.log,
+        trouble(error, () => this.#models()),
+      );
     }
   }
 
   /** @param {boolean} hasModels */
   #hello(hasModels) {
-    fill(this.log, hasModels ? empty('Try a model with your tools', 'Each call that it makes appears where it happens, checked and recorded like every other.')
-      : empty('No model is configured', 'Add one to the config, such as ', h('code', {}, '[models.local]'), ' with ', h('code', {}, 'provider = "ollama"'), '.'));
+    fill(
+      this.log,
+      hasModels
+        ? empty(
+            'Try a model with your tools',
+            'Each call that it makes appears where it happens, checked and recorded like every other.',
+          )
+        : empty(
+            'No model is configured',
+            'Add one to the config, such as ',
+            h('code', {}, '[models.local]'),
+            ' with ',
+            h('code', {}, 'provider = "ollama"'),
+            '.',
+          ),
+    );
   }
 
   #anew() {
@@ -90,7 +132,13 @@ class Chat {
     this.#running = new AbortController();
     this.#shows(true);
     try {
-      const body = { model: this.model.value, messages: this.#messages, stream: true, stream_options: { include_usage: true, include_calls: true }, user: this.#conversation };
+      const body = {
+        model: this.model.value,
+        messages: this.#messages,
+        stream: true,
+        stream_options: { include_usage: true, include_calls: true },
+        user: this.#conversation,
+      };
       for await (const { event, data } of stream('/v1/chat/completions', body, this.#running.signal)) {
         reply.take(event, data);
         this.log.scrollTop = this.log.scrollHeight;
@@ -163,8 +211,13 @@ class Answer {
   /** @param {{ id: string, tool: string, arguments: import('./types').Json }} call */
   #began(call) {
     this.#piece = null;
-    const element = h('details', { class: 'chat-call' },
-      h('summary', {}, chip('running'), h('code', {}, call.tool), h('span', { class: 'chat-took' })), h('h3', {}, 'Arguments'), json(call.arguments, 'arguments'));
+    const element = h(
+      'details',
+      { class: 'chat-call' },
+      h('summary', {}, chip('running'), h('code', {}, call.tool), h('span', { class: 'chat-took' })),
+      h('h3', {}, 'Arguments'),
+      json(call.arguments, 'arguments'),
+    );
     this.#calls.set(call.id, element);
     this.element.append(element);
   }
@@ -181,7 +234,10 @@ class Answer {
     element?.querySelector('.chip')?.replaceWith(chip(outcome));
     const place = element?.querySelector('.chat-took');
     if (place) place.textContent = duration(took);
-    element?.append(h('h3', {}, 'What the model read'), h('pre', { tabindex: '0', 'aria-label': 'What the model read' }, content ?? ''));
+    element?.append(
+      h('h3', {}, 'What the model read'),
+      h('pre', { tabindex: '0', 'aria-label': 'What the model read' }, content ?? ''),
+    );
     if (record) element?.append(h('p', {}, h('a', { href: `/calls/${record}` }, 'Open the record')));
   }
 

@@ -64,7 +64,9 @@ function dress(element, attributes) {
  * @returns {(Node | string)[]}
  */
 function shown(children) {
-  return children.flat().filter((child) => child !== null && child !== undefined && child !== false)
+  return children
+    .flat()
+    .filter((child) => child !== null && child !== undefined && child !== false)
     .map((child) => (child instanceof Node ? child : String(child)));
 }
 

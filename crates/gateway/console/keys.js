@@ -5,14 +5,23 @@ import { navigate } from './router.js';
 
 /** @type {[string, string, string][]} */
 const PLACES = [
-  ['l', '/live', 'Live'], ['t', '/tools', 'Tools'], ['s', '/servers', 'Servers'],
-  ['o', '/overview', 'Overview'], ['c', '/chat', 'Chat'], ['a', '/approvals', 'Approvals'],
+  ['l', '/live', 'Live'],
+  ['t', '/tools', 'Tools'],
+  ['s', '/servers', 'Servers'],
+  ['o', '/overview', 'Overview'],
+  ['c', '/chat', 'Chat'],
+  ['a', '/approvals', 'Approvals'],
 ];
 
 /** @type {[string, string][]} */
 const OTHERS = [
-  ['/', 'Search or filter'], ['j  k', 'Next and previous call'], ['Enter', 'Open the call'],
-  ['p', 'Pause the live list, or go on'], ['Esc', 'Close what is open'], ['Ctrl Enter', 'Run the tool, send the message'], ['?', 'This help'],
+  ['/', 'Search or filter'],
+  ['j  k', 'Next and previous call'],
+  ['Enter', 'Open the call'],
+  ['p', 'Pause the live list, or go on'],
+  ['Esc', 'Close what is open'],
+  ['Ctrl Enter', 'Run the tool, send the message'],
+  ['?', 'This help'],
 ];
 
 /** How long a second key may take. */
@@ -44,11 +53,30 @@ export function start() {
 /** Shows all keys. */
 export function help() {
   const rows = [...PLACES.map(([key, , name]) => [`g ${key}`, `Go to ${name}`]), ...OTHERS];
-  const dialog = h('dialog', { 'aria-labelledby': 'keys-title', class: 'keys' },
+  const dialog = h(
+    'dialog',
+    { 'aria-labelledby': 'keys-title', class: 'keys' },
     h('h2', { id: 'keys-title' }, 'Keys'),
-    h('dl', { class: 'keys-list' }, rows.map(([keys, what]) => h('div', {},
-      h('dt', {}, String(keys).split(/ +/).map((key) => h('kbd', {}, key))), h('dd', {}, what)))),
-    h('form', { method: 'dialog' }, h('button', {}, 'Close')));
+    h(
+      'dl',
+      { class: 'keys-list' },
+      rows.map(([keys, what]) =>
+        h(
+          'div',
+          {},
+          h(
+            'dt',
+            {},
+            String(keys)
+              .split(/ +/)
+              .map((key) => h('kbd', {}, key)),
+          ),
+          h('dd', {}, what),
+        ),
+      ),
+    ),
+    h('form', { method: 'dialog' }, h('button', {}, 'Close')),
+  );
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
@@ -57,5 +85,9 @@ export function help() {
 /** @param {EventTarget | null} target */
 export function isTyping(target) {
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || target.closest('dialog') !== null;
+  return (
+    target.isContentEditable ||
+    ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) ||
+    target.closest('dialog') !== null
+  );
 }

@@ -9,8 +9,22 @@ export function markdown(text) {
   const pieces = text.split(/^```/m);
   pieces.forEach((piece, index) => {
     // Between two fences stands code; the first line may name its language.
-    if (index % 2 === 1) blocks.push(h('pre', { tabindex: '0', 'aria-label': 'Code' }, h('code', {}, piece.slice(piece.indexOf('\n') + 1).trimEnd())));
-    else blocks.push(...piece.split(/\n{2,}/).filter((block) => block.trim() !== '').flatMap(plain));
+    if (index % 2 === 1) {
+      blocks.push(
+        h(
+          'pre',
+          { tabindex: '0', 'aria-label': 'Code' },
+          h('code', {}, piece.slice(piece.indexOf('\n') + 1).trimEnd()),
+        ),
+      );
+    } else {
+      blocks.push(
+        ...piece
+          .split(/\n{2,}/)
+          .filter((block) => block.trim() !== '')
+          .flatMap(plain),
+      );
+    }
   });
   return blocks;
 }
@@ -46,10 +60,13 @@ function plain(block) {
  * @returns {(Node | string)[]}
  */
 function inline(text) {
-  return text.split(/(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*)/).filter(Boolean).map((piece) => {
-    if (/^`.+`$/.test(piece)) return h('code', {}, piece.slice(1, -1));
-    if (/^\*\*.+\*\*$/.test(piece)) return h('strong', {}, piece.slice(2, -2));
-    if (/^\*.+\*$/.test(piece)) return h('em', {}, piece.slice(1, -1));
-    return piece;
-  });
+  return text
+    .split(/(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*)/)
+    .filter(Boolean)
+    .map((piece) => {
+      if (/^`.+`$/.test(piece)) return h('code', {}, piece.slice(1, -1));
+      if (/^\*\*.+\*\*$/.test(piece)) return h('strong', {}, piece.slice(2, -2));
+      if (/^\*.+\*$/.test(piece)) return h('em', {}, piece.slice(1, -1));
+      return piece;
+    });
 }

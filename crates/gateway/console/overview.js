@@ -10,7 +10,13 @@ import { empty, head, segments, trouble } from './widgets.js';
 /** @import { Figures, Route, Stats, View } from './types' */
 
 /** The spans that can be chosen, and the step of each. @type {Record<string, { step: string, words: string }>} */
-const SPANS = { '5m': { step: '5s', words: '5 min' }, '15m': { step: '15s', words: '15 min' }, '1h': { step: '1m', words: '1 h' }, '24h': { step: '20m', words: '24 h' }, '7d': { step: '3h', words: '7 d' } };
+const SPANS = {
+  '5m': { step: '5s', words: '5 min' },
+  '15m': { step: '15s', words: '15 min' },
+  '1h': { step: '1m', words: '1 h' },
+  '24h': { step: '20m', words: '24 h' },
+  '7d': { step: '3h', words: '7 d' },
+};
 /** How often the figures are asked for anew. */
 const LOOK = 10_000;
 const TOP = 8;
@@ -25,8 +31,12 @@ export function open(place, route) {
   let timer = 0;
   let isClosed = false;
   const body = h('div', { class: 'overview-body' });
-  const spans = segments('Span of time', Object.entries(SPANS).map(([span, { words: text }]) => [span, text]), since,
-    (span) => change({ since: span === '1h' ? null : span }));
+  const spans = segments(
+    'Span of time',
+    Object.entries(SPANS).map(([span, { words: text }]) => [span, text]),
+    since,
+    (span) => change({ since: span === '1h' ? null : span }),
+  );
   place.append(head('Overview', spans.element), body);
 
   async function look() {
@@ -35,7 +45,11 @@ export function open(place, route) {
     try {
       const { step } = SPANS[span] ?? { step: '1m' };
       const ask = (/** @type {string} */ more) => get(`/api/stats?since=${span}&step=${step}&top=${TOP}&${more}`);
-      const answers = await Promise.all([ask('by=tool&sort=p95'), ask('by=caller&sort=calls'), ask('by=tool&sort=calls')]);
+      const answers = await Promise.all([
+        ask('by=tool&sort=p95'),
+        ask('by=caller&sort=calls'),
+        ask('by=tool&sort=calls'),
+      ]);
       if (span === since && !isClosed) fill(body, content(.../** @type {[Stats, Stats, Stats]} */ (answers)));
     } catch (error) {
       fill(body, trouble(error, look));
@@ -50,7 +64,13 @@ export function open(place, route) {
     look();
   }
   update(route);
-  return { update, close: () => { isClosed = true; clearTimeout(timer); } };
+  return {
+    update,
+    close: () => {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 /**
@@ -59,33 +79,110 @@ export function open(place, route) {
  * @param {Stats} busy
  */
 function content(slow, callers, busy) {
-  const { total, steps, kinds } = slow;
-  if (total.calls === 0) return empty('No calls in this time', 'Choose a longer span, or make a call in ', h('a', { href: '/tools' }, 'Tools'), '.');
-  const times = steps.map(({ at }) => at);
+  const { total } = slow;
+  if (total.calls === 0) {
+    return empty(
+      'No calls in this time',
+      'Choose a longer span, or make a call in ',
+      h('a', { href: '/tools' }, 'Tools'),
+      '.',
+    );
+  }
   return [
-    h('dl', { class: 'tiles' }, tile('Calls', count(total.calls)),
-      tile('Failures', count(total.failures), `${((100 * total.failures) / total.calls).toFixed(1)} %`, total.failures > 0),
-      tile('p50', duration(total.p50_ms)), tile('p95', duration(total.p95_ms)), tile('p99', duration(total.p99_ms))),
-    slow.partial && h('p', { class: 'note' }, 'There are more calls than can be counted at once: these are the newest 500,000.'),
-    h('div', { class: 'charts' },
-      figure({
-        title: 'Calls over time', times, kind: 'bars', unit: count, summary: `${count(total.calls)} calls, ${count(total.failures)} of them failed.`,
-        series: [{ name: 'succeeded', className: 'ok', values: steps.map((step) => step.calls - step.failures) }, { name: 'failed', className: 'bad', values: steps.map((step) => step.failures) }],
-      }),
-      figure({
-        title: 'Duration over time', times, kind: 'lines', unit: duration, summary: `Half of the calls took less than ${duration(total.p50_ms)}, 95 of 100 less than ${duration(total.p95_ms)}.`,
-        series: [
-          { name: 'p50', className: 'first', values: steps.map((step) => step.p50_ms) }, { name: 'p95', className: 'second', values: steps.map((step) => step.p95_ms) },
-          { name: 'p99', className: 'third', values: steps.map((step) => step.p99_ms) }],
-      })),
-    h('div', { class: 'tables' },
-      ranking('Failures by kind', Object.entries(kinds).sort(([, one], [, other]) => other - one).map(([kind, number]) => ({
-        name: words(kind), address: `/live?outcome=${kind}`, value: number, shown: count(number),
-      })), 'Nothing failed.', 'bad'),
-      ranking('Slowest tools (p95)', rows(slow, (group) => group.p95_ms ?? 0, duration, 'tool'), 'Nothing was called.', 'second'),
-      ranking('Most used tools', rows(busy, (group) => group.calls, count, 'tool'), 'Nothing was called.', 'ok'),
-      ranking('Busiest callers', rows(callers, (group) => group.calls, count, 'caller'), 'Nobody called.', 'first')),
+    h(
+      'dl',
+      { class: 'tiles' },
+      tile('Calls', count(total.calls)),
+      tile(
+        'Failures',
+        count(total.failures),
+        `${((100 * total.failures) / total.calls).toFixed(1)} %`,
+        total.failures > 0,
+      ),
+      tile('p50', duration(total.p50_ms)),
+      tile('p95', duration(total.p95_ms)),
+      tile('p99', duration(total.p99_ms)),
+    ),
+    slow.partial &&
+      h('p', { class: 'note' }, 'There are more calls than can be counted at once: these are the newest 500,000.'),
+    charts(slow),
+    rankings(slow, callers, busy),
   ];
+}
+
+/** @param {Stats} stats */
+function charts({ total, steps }) {
+  const times = steps.map(({ at }) => at);
+  return h(
+    'div',
+    { class: 'charts' },
+    figure({
+      title: 'Calls over time',
+      times,
+      kind: 'bars',
+      unit: count,
+      summary: `${count(total.calls)} calls, ${count(total.failures)} of them failed.`,
+      series: [
+        { name: 'succeeded', className: 'ok', values: steps.map((step) => step.calls - step.failures) },
+        { name: 'failed', className: 'bad', values: steps.map((step) => step.failures) },
+      ],
+    }),
+    figure({
+      title: 'Duration over time',
+      times,
+      kind: 'lines',
+      unit: duration,
+      summary: `Half of the calls took less than ${duration(total.p50_ms)}, 95 of 100 less than ${duration(total.p95_ms)}.`,
+      series: [
+        { name: 'p50', className: 'first', values: steps.map((step) => step.p50_ms) },
+        { name: 'p95', className: 'second', values: steps.map((step) => step.p95_ms) },
+        { name: 'p99', className: 'third', values: steps.map((step) => step.p99_ms) },
+      ],
+    }),
+  );
+}
+
+/**
+ * @param {Stats} slow
+ * @param {Stats} callers
+ * @param {Stats} busy
+ */
+function rankings(slow, callers, busy) {
+  return h(
+    'div',
+    { class: 'tables' },
+    ranking(
+      'Failures by kind',
+      Object.entries(slow.kinds)
+        .sort(([, one], [, other]) => other - one)
+        .map(([kind, number]) => ({
+          name: words(kind),
+          address: `/live?outcome=${kind}`,
+          value: number,
+          shown: count(number),
+        })),
+      'Nothing failed.',
+      'bad',
+    ),
+    ranking(
+      'Slowest tools (p95)',
+      rows(slow, (group) => group.p95_ms ?? 0, duration, 'tool'),
+      'Nothing was called.',
+      'second',
+    ),
+    ranking(
+      'Most used tools',
+      rows(busy, (group) => group.calls, count, 'tool'),
+      'Nothing was called.',
+      'ok',
+    ),
+    ranking(
+      'Busiest callers',
+      rows(callers, (group) => group.calls, count, 'caller'),
+      'Nobody called.',
+      'first',
+    ),
+  );
 }
 
 /**
@@ -95,9 +192,15 @@ function content(slow, callers, busy) {
  * @param {string} key
  */
 function rows(stats, value, unit, key) {
-  return stats.groups.filter((group) => value(group) > 0).slice(0, TOP).map((group) => ({
-    name: group.name ?? 'no name', address: group.name ? `/live?${key}=${encodeURIComponent(group.name)}` : null, value: value(group), shown: unit(value(group)),
-  }));
+  return stats.groups
+    .filter((group) => value(group) > 0)
+    .slice(0, TOP)
+    .map((group) => ({
+      name: group.name ?? 'no name',
+      address: group.name ? `/live?${key}=${encodeURIComponent(group.name)}` : null,
+      value: value(group),
+      shown: unit(value(group)),
+    }));
 }
 
 /**
@@ -107,7 +210,12 @@ function rows(stats, value, unit, key) {
  * @param {boolean} [isBad]
  */
 function tile(name, value, more, isBad = false) {
-  return h('div', { class: isBad ? 'tile bad' : 'tile' }, h('dt', {}, name), h('dd', {}, value, more && h('small', {}, ` ${more}`)));
+  return h(
+    'div',
+    { class: isBad ? 'tile bad' : 'tile' },
+    h('dt', {}, name),
+    h('dd', {}, value, more && h('small', {}, ` ${more}`)),
+  );
 }
 
 /**
@@ -119,10 +227,26 @@ function tile(name, value, more, isBad = false) {
  */
 function ranking(title, entries, nothing, className) {
   const most = Math.max(...entries.map(({ value }) => value), 1e-9);
-  return h('section', { class: 'ranking' }, h('h2', {}, title), entries.length === 0 ? h('p', { class: 'muted' }, nothing)
-    : h('ol', {}, entries.map(({ name, address, value, shown }) => {
-      const bar = h('span', { class: `ranking-bar ${className}` });
-      bar.style.width = `${(value / most) * 100}%`;
-      return h('li', {}, address ? h('a', { href: address }, name) : h('span', {}, name), h('span', { class: 'number' }, shown), h('span', { class: 'ranking-track', 'aria-hidden': 'true' }, bar));
-    })));
+  return h(
+    'section',
+    { class: 'ranking' },
+    h('h2', {}, title),
+    entries.length === 0
+      ? h('p', { class: 'muted' }, nothing)
+      : h(
+          'ol',
+          {},
+          entries.map(({ name, address, value, shown }) => {
+            const bar = h('span', { class: `ranking-bar ${className}` });
+            bar.style.width = `${(value / most) * 100}%`;
+            return h(
+              'li',
+              {},
+              address ? h('a', { href: address }, name) : h('span', {}, name),
+              h('span', { class: 'number' }, shown),
+              h('span', { class: 'ranking-track', 'aria-hidden': 'true' }, bar),
+            );
+          }),
+        ),
+  );
 }

@@ -58,7 +58,10 @@ class Servers {
       this.#draw(await get('/api/servers'));
     } catch (error) {
       this.#shape = '';
-      fill(this.list, trouble(error, () => this.#look()));
+      fill(
+        this.list,
+        trouble(error, () => this.#look()),
+      );
     }
     if (this.#timer >= 0) this.#timer = setTimeout(() => this.#look(), LOOK);
   }
@@ -73,8 +76,17 @@ class Servers {
     this.#stderr?.close();
     const ready = servers.filter(({ state }) => state === 'ready').length;
     this.total.textContent = `${ready} of ${servers.length} ready`;
-    fill(this.list, servers.length > 0 ? servers.map((server) => this.#card(server))
-      : empty('No servers', 'An MCP server becomes tools as soon as the config names it: ', h('code', {}, '[servers.time]'), '.'));
+    fill(
+      this.list,
+      servers.length > 0
+        ? servers.map((server) => this.#card(server))
+        : empty(
+            'No servers',
+            'An MCP server becomes tools as soon as the config names it: ',
+            h('code', {}, '[servers.time]'),
+            '.',
+          ),
+    );
     const button = focused && this.list.querySelector(`[data-act="${CSS.escape(focused)}"]`);
     if (button instanceof HTMLElement) button.focus();
   }
@@ -83,26 +95,68 @@ class Servers {
   #card(server) {
     const isOpen = server.name === this.#chosen;
     const setAside = server.set_aside ?? [];
-    return h('article', { class: 'server', 'aria-label': server.name },
-      h('div', { class: 'server-head' }, h('h2', {}, h('a', { href: isOpen ? '/servers' : `/servers/${encodeURIComponent(server.name)}` }, server.name)),
-        chip(server.state), mayAdminister() && this.#acts(server)),
+    return h(
+      'article',
+      { class: 'server', 'aria-label': server.name },
+      h(
+        'div',
+        { class: 'server-head' },
+        h('h2', {}, h('a', { href: isOpen ? '/servers' : `/servers/${encodeURIComponent(server.name)}` }, server.name)),
+        chip(server.state),
+        mayAdminister() && this.#acts(server),
+      ),
       facts([
-        ['Program', server.server && `${server.server.name} ${server.server.version}`], ['Over', server.kind],
+        ['Program', server.server && `${server.server.name} ${server.server.version}`],
+        ['Over', server.kind],
         ['Protocol', server.protocol && `${server.protocol}${server.era ? ` (${server.era})` : ''}`],
         ['Tools', h('a', { href: `/tools?q=${encodeURIComponent(`${server.name}__`)}` }, String(server.tools ?? 0))],
-        ['Restarts', String(server.restarts ?? 0)], ['Since', server.since && day(server.since)],
+        ['Restarts', String(server.restarts ?? 0)],
+        ['Since', server.since && day(server.since)],
       ]),
-      server.error && h('p', { class: server.state === 'ready' ? 'note' : 'failure' }, server.error, server.error_at && ` (${ago(server.error_at)})`),
-      setAside.length > 0 && h('div', { class: 'set-aside' }, h('h3', {}, `Set aside (${setAside.length})`), h('ul', {}, setAside.map((why) => h('li', {}, why)))),
-      isOpen ? this.#log(server) : h('p', {}, h('a', { href: `/servers/${encodeURIComponent(server.name)}` }, 'Show stderr')));
+      server.error &&
+        h(
+          'p',
+          { class: server.state === 'ready' ? 'note' : 'failure' },
+          server.error,
+          server.error_at && ` (${ago(server.error_at)})`,
+        ),
+      setAside.length > 0 &&
+        h(
+          'div',
+          { class: 'set-aside' },
+          h('h3', {}, `Set aside (${setAside.length})`),
+          h(
+            'ul',
+            {},
+            setAside.map((why) => h('li', {}, why)),
+          ),
+        ),
+      isOpen
+        ? this.#log(server)
+        : h('p', {}, h('a', { href: `/servers/${encodeURIComponent(server.name)}` }, 'Show stderr')),
+    );
   }
 
   /** @param {Server} server */
   #acts(server) {
     const acts = server.state === 'stopped' ? ['start'] : ['reconnect', 'stop'];
-    return h('span', { class: 'row' }, acts.map((act) => h('button', {
-      type: 'button', class: 'small', 'data-act': `${act} ${server.name}`, 'aria-label': `${act} ${server.name}`, onclick: () => this.#act(server.name, act),
-    }, act.charAt(0).toUpperCase() + act.slice(1))));
+    return h(
+      'span',
+      { class: 'row' },
+      acts.map((act) =>
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'small',
+            'data-act': `${act} ${server.name}`,
+            'aria-label': `${act} ${server.name}`,
+            onclick: () => this.#act(server.name, act),
+          },
+          act.charAt(0).toUpperCase() + act.slice(1),
+        ),
+      ),
+    );
   }
 
   /**
@@ -123,8 +177,12 @@ class Servers {
   /** @param {Server} server */
   #log(server) {
     const log = h('pre', { class: 'stderr', tabindex: '0', role: 'log', 'aria-label': `stderr of ${server.name}` });
-    if (!mayAdminister()) return h('p', { class: 'muted' }, 'Only somebody with the admin right may read what it says on stderr.');
-    if (server.kind && server.kind !== 'stdio') return h('p', { class: 'muted' }, 'It runs elsewhere, so there is no stderr to show.');
+    if (!mayAdminister()) {
+      return h('p', { class: 'muted' }, 'Only somebody with the admin right may read what it says on stderr.');
+    }
+    if (server.kind && server.kind !== 'stdio') {
+      return h('p', { class: 'muted' }, 'It runs elsewhere, so there is no stderr to show.');
+    }
     const source = new EventSource(`/api/servers/${encodeURIComponent(server.name)}/stderr`);
     this.#stderr = source;
     // Opened anew, the stream begins with the last lines again.

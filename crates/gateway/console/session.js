@@ -43,16 +43,31 @@ export function mayApprove() {
 export function signIn(place, done) {
   const problem = h('p', { class: 'field-problem', id: 'token-problem', role: 'alert' });
   const field = h('input', {
-    type: 'password', id: 'token', name: 'token', autocomplete: 'current-password', required: true, spellcheck: 'false',
-    placeholder: 'sb_…', 'aria-describedby': 'token-problem',
+    type: 'password',
+    id: 'token',
+    name: 'token',
+    autocomplete: 'current-password',
+    required: true,
+    spellcheck: 'false',
+    placeholder: 'sb_…',
+    'aria-describedby': 'token-problem',
   });
-  const form = h('form', { class: 'sign-in' },
+  const form = h(
+    'form',
+    { class: 'sign-in' },
     h('h1', {}, 'Sign in'),
     h('p', {}, 'This gateway takes tokens. Make one on its machine:'),
     h('pre', {}, h('code', {}, 'switchboard token new --name me')),
-    h('label', { for: 'token' }, 'Token'), field, problem,
+    h('label', { for: 'token' }, 'Token'),
+    field,
+    problem,
     h('button', { class: 'main' }, 'Sign in'),
-    h('p', { class: 'muted' }, 'The token is exchanged for a cookie that no script can read, and is not kept in this page.'));
+    h(
+      'p',
+      { class: 'muted' },
+      'The token is exchanged for a cookie that no script can read, and is not kept in this page.',
+    ),
+  );
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     problem.textContent = '';
@@ -72,8 +87,12 @@ export function signIn(place, done) {
 function show() {
   const name = session.name ?? (session.needs_token ? null : 'this machine');
   const out = h('button', { type: 'button', class: 'plain small', onclick: leave }, 'Sign out');
-  fill(byId('who'), name && h('span', { class: 'name' }, name), session.signed_in && out,
-    h('span', { class: 'muted' }, session.version && `v${session.version}`));
+  fill(
+    byId('who'),
+    name && h('span', { class: 'name' }, name),
+    session.signed_in && out,
+    h('span', { class: 'muted' }, session.version && `v${session.version}`),
+  );
 }
 
 async function leave() {

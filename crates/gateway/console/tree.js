@@ -17,7 +17,12 @@ const TEXT = 600;
  * @param {string} what
  */
 export function json(value, what) {
-  return h('div', { class: 'json' }, copy(() => (typeof value === 'string' ? value : write(value, 2)), what), tree(value));
+  return h(
+    'div',
+    { class: 'json' },
+    copy(() => (typeof value === 'string' ? value : write(value, 2)), what),
+    tree(value),
+  );
 }
 
 /**
@@ -63,7 +68,10 @@ function branch(summary, entries, depth) {
     list.append(...next.map(([key, item]) => h('li', {}, tree(item, key, depth + 1))));
     if (made < entries.length) {
       const button = h('button', { type: 'button', class: 'plain small' }, `Show more (${entries.length - made} left)`);
-      button.addEventListener('click', () => { item.remove(); more(); });
+      button.addEventListener('click', () => {
+        item.remove();
+        more();
+      });
       const item = h('li', {}, button);
       list.append(item);
     }
@@ -81,8 +89,15 @@ function leaf(value) {
   const shown = h('span', {}, value.length > TEXT ? `${value.slice(0, TEXT)}…` : value);
   const text = h('span', { class: 'json-leaf string' }, shown);
   if (value.length > TEXT) {
-    const button = h('button', { type: 'button', class: 'plain small' }, `Show all ${value.length.toLocaleString('en')} characters`);
-    button.addEventListener('click', () => { shown.textContent = value; button.remove(); });
+    const button = h(
+      'button',
+      { type: 'button', class: 'plain small' },
+      `Show all ${value.length.toLocaleString('en')} characters`,
+    );
+    button.addEventListener('click', () => {
+      shown.textContent = value;
+      button.remove();
+    });
     text.append(' ', button);
   }
   return text;

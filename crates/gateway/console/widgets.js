@@ -45,10 +45,13 @@ export function loading(what = 'Loading…') {
 export function trouble(error, again) {
   const text = error instanceof Error ? error.message : String(error);
   const hint = error instanceof Problem ? error.hint : null;
-  return h('div', { class: 'trouble', role: 'alert' },
+  return h(
+    'div',
+    { class: 'trouble', role: 'alert' },
     h('p', { class: 'title' }, text),
     hint && h('p', {}, hint),
-    again && h('button', { type: 'button', onclick: again }, 'Try again'));
+    again && h('button', { type: 'button', onclick: again }, 'Try again'),
+  );
 }
 
 /**
@@ -65,7 +68,9 @@ export function copy(text, what) {
     } catch {
       button.textContent = 'Cannot copy here';
     }
-    setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, 1500);
   });
   return button;
 }
@@ -87,7 +92,11 @@ export function toast(text, kind = 'ok') {
  */
 export function facts(all) {
   const given = all.filter(([, value]) => value !== null && value !== undefined && value !== '');
-  return h('dl', { class: 'facts' }, given.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
+  return h(
+    'dl',
+    { class: 'facts' },
+    given.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))),
+  );
 }
 
 /**
@@ -98,12 +107,24 @@ export function facts(all) {
  * @param {(value: string) => void} choose
  */
 export function segments(label, choices, chosen, choose) {
-  const buttons = choices.map(([value, text]) => h('button', {
-    type: 'button', 'aria-pressed': String(value === chosen), 'data-value': value,
-    onclick: () => { press(value); choose(value); },
-  }, text));
+  const buttons = choices.map(([value, text]) =>
+    h(
+      'button',
+      {
+        type: 'button',
+        'aria-pressed': String(value === chosen),
+        'data-value': value,
+        onclick: () => {
+          press(value);
+          choose(value);
+        },
+      },
+      text,
+    ),
+  );
   /** @param {string} value */
-  const press = (value) => buttons.forEach((button) => button.setAttribute('aria-pressed', String(button.dataset.value === value)));
+  const press = (value) =>
+    buttons.forEach((button) => button.setAttribute('aria-pressed', String(button.dataset.value === value)));
   return { element: h('div', { class: 'segments', role: 'group', 'aria-label': label }, buttons), press };
 }
 
@@ -118,7 +139,10 @@ export async function fetched(place, work) {
     fill(place, await work());
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') return;
-    fill(place, trouble(error, () => fetched(place, work)));
+    fill(
+      place,
+      trouble(error, () => fetched(place, work)),
+    );
   } finally {
     clearTimeout(slow);
   }

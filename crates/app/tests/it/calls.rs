@@ -182,7 +182,7 @@ fn one_call_is_shown_whole() {
         "stages",
         "run ",
         "█",
-        "journal/00000001.log, byte",
+        "journal/00000001.log, line 2, byte",
         hash,
     ] {
         assert!(page.stdout.contains(part), "{part}: {page:?}");

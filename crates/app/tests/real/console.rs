@@ -113,26 +113,31 @@ fn with_model(model: &ProviderServer) -> String {
 
 const ASK: &str = "[policy]\nask = ['scene']\n";
 
+// GW-1
 #[test]
 fn calls_appear_as_they_happen() {
     look(&servers(), "live", &[]);
 }
 
+// GW-1
 #[test]
 fn tools_are_found_filled_in_and_run() {
     look(&format!("{}{SCENE}", servers()), "tools", &[]);
 }
 
+// GW-1
 #[test]
 fn servers_are_watched_stopped_and_started() {
     look(&servers(), "servers", &[]);
 }
 
+// GW-1
 #[test]
 fn the_overview_counts() {
     look(&servers(), "overview", &[]);
 }
 
+// GW-1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_is_tried_and_stopped() {
     let model = ProviderServer::start(turns()).await;
@@ -143,11 +148,13 @@ async fn a_model_is_tried_and_stopped() {
     assert_eq!(model.abandoned(), 1, "the stop reached the model");
 }
 
+// GW-1
 #[test]
 fn a_held_call_is_decided_by_a_person() {
     look(&format!("{ASK}{SCENE}"), "approvals", &[]);
 }
 
+// GW-1, GW-2
 #[test]
 fn a_token_signs_in() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,27 +167,32 @@ fn a_token_signs_in() {
     serving.stop();
 }
 
+// GW-1
 #[test]
 fn the_page_computes_what_it_should() {
     look("", "modules", &[]);
 }
 
+// GW-1
 #[test]
 fn a_lost_connection_is_told_and_mended() {
     look(&servers(), "lost", &[]);
 }
 
+// GW-1
 #[test]
 fn a_thousand_calls_a_second_leave_the_page_answering() {
     println!("{}", look("", "load", &[]));
 }
 
+// GW-1
 #[test]
 fn everybody_can_reach_everything() {
     look(&format!("{ASK}{}{SCENE}", servers()), "reach", &[]);
 }
 
 /// With `SWITCHBOARD_PICTURES`, which `cargo xtask console` sets, they become those of the documentation.
+// GW-1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pictures() {
     let kept = std::env::var_os("SWITCHBOARD_PICTURES").map(std::path::PathBuf::from);

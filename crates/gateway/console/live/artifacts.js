@@ -18,9 +18,16 @@ const PAGE = 20_000;
 export function artifacts(all, isCut) {
   const others = isCut ? all.slice(1) : all;
   if (others.length === 0) return null;
-  return h('section', { class: 'block' },
+  return h(
+    'section',
+    { class: 'block' },
     h('div', { class: 'block-head' }, h('h3', {}, 'Artifacts')),
-    h('ul', { class: 'artifacts' }, others.map((artifact) => h('li', {}, show(artifact)))));
+    h(
+      'ul',
+      { class: 'artifacts' },
+      others.map((artifact) => h('li', {}, show(artifact))),
+    ),
+  );
 }
 
 /** @param {Artifact} artifact */
@@ -28,8 +35,12 @@ function show(artifact) {
   const address = `/api/artifacts/${encodeURIComponent(artifact.id)}`;
   const name = `${artifact.media_type ?? artifact.kind}, ${size(artifact.size)}`;
   const link = h('a', { href: address, target: '_blank', rel: 'noopener' }, name);
-  if (artifact.media_type?.startsWith('image/')) return h('figure', {}, h('img', { src: address, alt: `Image from the tool: ${name}` }), h('figcaption', {}, link));
-  if (artifact.media_type?.startsWith('audio/')) return h('figure', {}, h('audio', { src: address, controls: true }), h('figcaption', {}, link));
+  if (artifact.media_type?.startsWith('image/')) {
+    return h('figure', {}, h('img', { src: address, alt: `Image from the tool: ${name}` }), h('figcaption', {}, link));
+  }
+  if (artifact.media_type?.startsWith('audio/')) {
+    return h('figure', {}, h('audio', { src: address, controls: true }), h('figcaption', {}, link));
+  }
   if (artifact.kind === 'text') return pages(artifact);
   return link;
 }

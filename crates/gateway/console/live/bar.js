@@ -7,8 +7,23 @@ import { KEYS } from './filter.js';
 
 /** @import { Filter } from './filter.js' */
 
-const OUTCOMES = ['failed', 'ok', 'running', 'held', 'invalid_parameters', 'denied', 'timeout', 'cancelled', 'unavailable', 'overloaded', 'tool_error',
-  'not_found', 'unknown_server', 'internal', 'outcome_unknown'];
+const OUTCOMES = [
+  'failed',
+  'ok',
+  'running',
+  'held',
+  'invalid_parameters',
+  'denied',
+  'timeout',
+  'cancelled',
+  'unavailable',
+  'overloaded',
+  'tool_error',
+  'not_found',
+  'unknown_server',
+  'internal',
+  'outcome_unknown',
+];
 /** How long somebody must have stopped typing. */
 const PAUSE = 200;
 
@@ -26,13 +41,23 @@ export class Bar {
   };
 
   constructor() {
-    const fields = Object.entries(this.#fields).map(([key, field]) => h('label', {}, h('span', {}, key === 'slow' ? 'Took' : key.charAt(0).toUpperCase() + key.slice(1)), field));
-    this.element = h('form', { class: 'filters', role: 'search', 'aria-label': 'Filter calls' }, fields, h('button', { type: 'reset', class: 'plain' }, 'Clear'));
+    const fields = Object.entries(this.#fields).map(([key, field]) =>
+      h('label', {}, h('span', {}, key === 'slow' ? 'Took' : key.charAt(0).toUpperCase() + key.slice(1)), field),
+    );
+    this.element = h(
+      'form',
+      { class: 'filters', role: 'search', 'aria-label': 'Filter calls' },
+      fields,
+      h('button', { type: 'reset', class: 'plain' }, 'Clear'),
+    );
     this.element.addEventListener('input', () => {
       clearTimeout(this.#typing);
       this.#typing = setTimeout(() => this.#apply(), PAUSE);
     });
-    this.element.addEventListener('submit', (event) => { event.preventDefault(); this.#apply(); });
+    this.element.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#apply();
+    });
     this.element.addEventListener('reset', () => change(Object.fromEntries(KEYS.map((key) => [key, null]))));
   }
 
@@ -61,5 +86,10 @@ function text(placeholder, isSearch = false) {
 
 /** @param {[string, string][]} choices */
 function choice(choices) {
-  return h('select', {}, h('option', { value: '' }, 'any'), choices.map(([value, name]) => h('option', { value }, name)));
+  return h(
+    'select',
+    {},
+    h('option', { value: '' }, 'any'),
+    choices.map(([value, name]) => h('option', { value }, name)),
+  );
 }

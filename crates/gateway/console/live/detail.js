@@ -12,8 +12,13 @@ import { artifacts, pages } from './artifacts.js';
 
 /** The stages of a call in their order, and what each is. */
 const STAGES = /** @type {const} */ ([
-  ['open', 'Record opened'], ['lookup', 'Tool found'], ['check', 'Arguments and policy checked'], ['held', 'Held for a person'],
-  ['wait', 'Waited for a slot'], ['run', 'Ran'], ['shape', 'Result shaped'],
+  ['open', 'Record opened'],
+  ['lookup', 'Tool found'],
+  ['check', 'Arguments and policy checked'],
+  ['held', 'Held for a person'],
+  ['wait', 'Waited for a slot'],
+  ['run', 'Ran'],
+  ['shape', 'Result shaped'],
 ]);
 
 /**
@@ -23,12 +28,18 @@ const STAGES = /** @type {const} */ ([
  */
 export function detail(id, close) {
   const body = h('div', { class: 'detail-body' });
-  const element = h('aside', { class: 'detail', 'aria-label': 'Call', tabindex: '-1' },
-    h('div', { class: 'detail-head' },
+  const element = h(
+    'aside',
+    { class: 'detail', 'aria-label': 'Call', tabindex: '-1' },
+    h(
+      'div',
+      { class: 'detail-head' },
       h('h2', {}, 'Call ', h('code', {}, id)),
       copy(() => `${location.origin}/calls/${id}`, 'link to this call'),
-      h('button', { type: 'button', class: 'plain small', 'aria-label': 'Close call', onclick: close }, 'Close')),
-    body);
+      h('button', { type: 'button', class: 'plain small', 'aria-label': 'Close call', onclick: close }, 'Close'),
+    ),
+    body,
+  );
   const load = () => fetched(body, async () => content(await get(`/api/calls/${encodeURIComponent(id)}`)));
   load();
   return { element, load };
@@ -38,11 +49,28 @@ export function detail(id, close) {
 function content(call) {
   const again = `/tools/${encodeURIComponent(call.tool)}?args=${encodeURIComponent(write(call.arguments ?? {}))}`;
   return [
-    h('p', { class: 'detail-title' }, chip(call.outcome), h('strong', {}, call.tool), h('span', { class: 'muted' }, duration(call.duration_ms))),
+    h(
+      'p',
+      { class: 'detail-title' },
+      chip(call.outcome),
+      h('strong', {}, call.tool),
+      h('span', { class: 'muted' }, duration(call.duration_ms)),
+    ),
     facts([
-      ['Started', `${day(call.started)}, ${clock(call.started)}`], ['Server', call.server], ['Caller', call.caller],
-      ['Conversation', call.conversation && h('a', { href: `/live?view=waterfall&conversation=${encodeURIComponent(call.conversation)}` }, call.conversation)],
-      ['Answer', call.reused && `not run again: ${call.reused}`], ['Size', call.bytes === undefined ? null : size(call.bytes)],
+      ['Started', `${day(call.started)}, ${clock(call.started)}`],
+      ['Server', call.server],
+      ['Caller', call.caller],
+      [
+        'Conversation',
+        call.conversation &&
+          h(
+            'a',
+            { href: `/live?view=waterfall&conversation=${encodeURIComponent(call.conversation)}` },
+            call.conversation,
+          ),
+      ],
+      ['Answer', call.reused && `not run again: ${call.reused}`],
+      ['Size', call.bytes === undefined ? null : size(call.bytes)],
     ]),
     call.approval && block('Approval', approval(call.approval)),
     failure(call),
@@ -56,23 +84,39 @@ function content(call) {
 
 /** @param {NonNullable<CallDetail['approval']>} given */
 function approval({ decision, by, reason, rule }) {
-  return facts([['Decision', decision], ['By', by], ['Reason', reason], ['Left to a person by', rule && h('code', {}, rule)]]);
+  return facts([
+    ['Decision', decision],
+    ['By', by],
+    ['Reason', reason],
+    ['Left to a person by', rule && h('code', {}, rule)],
+  ]);
 }
 
 /** @param {CallDetail} call */
 function failure(call) {
   if (!call.error) return null;
-  return h('div', { class: 'failure' },
+  return h(
+    'div',
+    { class: 'failure' },
     h('p', { class: 'title' }, call.error),
     call.hint && h('p', {}, h('strong', {}, 'Hint: '), call.hint),
-    call.causes && call.causes.length > 0 && h('ul', {}, call.causes.map((cause) => h('li', {}, cause))));
+    call.causes &&
+      call.causes.length > 0 &&
+      h(
+        'ul',
+        {},
+        call.causes.map((cause) => h('li', {}, cause)),
+      ),
+  );
 }
 
 /** @param {CallDetail} call */
 function result(call) {
   if (call.outcome === 'running') return block('Result', h('p', { class: 'muted' }, 'It still runs.'));
   if (call.result === undefined) return null;
-  const text = call.truncated ? call.artifacts?.find(({ kind, media_type: type }) => kind === 'text' || type?.startsWith('text/')) : undefined;
+  const text = call.truncated
+    ? call.artifacts?.find(({ kind, media_type: type }) => kind === 'text' || type?.startsWith('text/'))
+    : undefined;
   return block('Result', text ? pages(text) : json(call.result, 'result'));
 }
 
@@ -81,25 +125,51 @@ function timings(stages) {
   const known = STAGES.filter(([stage]) => stages[stage] !== undefined);
   const whole = known.reduce((sum, [stage]) => sum + (stages[stage] ?? 0), 0) || 1;
   let before = 0;
-  return h('ol', { class: 'timings' }, known.map(([stage, words]) => {
-    const took = stages[stage] ?? 0;
-    const bar = h('span', { class: 'timing-bar' });
-    bar.style.marginLeft = `${(before / whole) * 100}%`;
-    bar.style.width = `${Math.max(0.4, (took / whole) * 100)}%`;
-    before += took;
-    return h('li', {}, h('span', {}, words), h('span', { class: 'timing-track', 'aria-hidden': 'true' }, bar), h('span', { class: 'number' }, duration(took)));
-  }));
+  return h(
+    'ol',
+    { class: 'timings' },
+    known.map(([stage, words]) => {
+      const took = stages[stage] ?? 0;
+      const bar = h('span', { class: 'timing-bar' });
+      bar.style.marginLeft = `${(before / whole) * 100}%`;
+      bar.style.width = `${Math.max(0.4, (took / whole) * 100)}%`;
+      before += took;
+      return h(
+        'li',
+        {},
+        h('span', {}, words),
+        h('span', { class: 'timing-track', 'aria-hidden': 'true' }, bar),
+        h('span', { class: 'number' }, duration(took)),
+      );
+    }),
+  );
 }
 
 /** @param {Place[]} places */
 function journal(places) {
   return [
-    h('p', { class: 'muted' }, 'Each line of the journal carries the hash of the line before it. ', h('code', {}, 'switchboard calls verify'), ' checks them all.'),
-    h('ol', { class: 'chain' }, places.map((place, index) => h('li', {},
-      h('strong', {}, index === 0 ? 'Beginning' : 'End'),
-      ` segment ${place.segment}${place.line === undefined ? '' : `, line ${place.line}`}, byte ${place.offset}`,
-      place.previous && h('code', { class: 'hash', title: place.previous }, `follows ${place.previous.slice(0, 16)}…`),
-      h('code', { class: 'hash', title: place.hash }, `hash ${place.hash.slice(0, 16)}…`)))),
+    h(
+      'p',
+      { class: 'muted' },
+      'Each line of the journal carries the hash of the line before it. ',
+      h('code', {}, 'switchboard calls verify'),
+      ' checks them all.',
+    ),
+    h(
+      'ol',
+      { class: 'chain' },
+      places.map((place, index) =>
+        h(
+          'li',
+          {},
+          h('strong', {}, index === 0 ? 'Beginning' : 'End'),
+          ` segment ${place.segment}${place.line === undefined ? '' : `, line ${place.line}`}, byte ${place.offset}`,
+          place.previous &&
+            h('code', { class: 'hash', title: place.previous }, `follows ${place.previous.slice(0, 16)}…`),
+          h('code', { class: 'hash', title: place.hash }, `hash ${place.hash.slice(0, 16)}…`),
+        ),
+      ),
+    ),
   ];
 }
 

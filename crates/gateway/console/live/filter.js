@@ -32,12 +32,13 @@ export class Filter {
     const name = tool ? glob(tool) : null;
     const limit = slow ? milliseconds(slow) : null;
     /** @param {Call} call */
-    return (call) => (!name || name.test(call.tool))
-      && (!server || serverOf(call) === server)
-      && (!caller || call.caller === caller)
-      && (!conversation || call.conversation === conversation)
-      && (!outcome || isOf(call.outcome, outcome))
-      && (limit === null || (call.duration_ms ?? 0) > limit);
+    return (call) =>
+      (!name || name.test(call.tool)) &&
+      (!server || serverOf(call) === server) &&
+      (!caller || call.caller === caller) &&
+      (!conversation || call.conversation === conversation) &&
+      (!outcome || isOf(call.outcome, outcome)) &&
+      (limit === null || (call.duration_ms ?? 0) > limit);
   }
 
   /** The question for the records. */

@@ -50,7 +50,15 @@ class Live {
   #detail = null;
   bar = new Bar();
   figures = h('span', { class: 'figures' });
-  views = segments('View', [['list', 'List'], ['waterfall', 'Waterfall']], 'list', (view) => change({ view: view === 'list' ? null : view }));
+  views = segments(
+    'View',
+    [
+      ['list', 'List'],
+      ['waterfall', 'Waterfall'],
+    ],
+    'list',
+    (view) => change({ view: view === 'list' ? null : view }),
+  );
   pause = h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => this.#toggle() }, 'Pause');
   waiting = h('button', { type: 'button', class: 'new-calls', hidden: true, onclick: () => this.#resume() });
   stage = h('div', { class: 'stage' });
@@ -59,12 +67,21 @@ class Live {
 
   /** @param {HTMLElement} place */
   constructor(place) {
-    place.append(head('Live', this.figures, this.views.element, this.pause), this.bar.element,
-      h('div', { class: 'split' }, h('div', { class: 'stage-frame' }, this.waiting, this.stage), this.panel));
-    const hover = (/** @type {boolean} */ isOver) => { this.#isUnderPointer = isOver; this.#look(); };
+    place.append(
+      head('Live', this.figures, this.views.element, this.pause),
+      this.bar.element,
+      h('div', { class: 'split' }, h('div', { class: 'stage-frame' }, this.waiting, this.stage), this.panel),
+    );
+    const hover = (/** @type {boolean} */ isOver) => {
+      this.#isUnderPointer = isOver;
+      this.#look();
+    };
     this.#rows.view.addEventListener('pointerenter', (event) => hover(event.pointerType === 'mouse'));
     this.#rows.view.addEventListener('pointerleave', () => hover(false));
-    const stop = feed.follow((events) => this.#take(events), () => this.#load());
+    const stop = feed.follow(
+      (events) => this.#take(events),
+      () => this.#load(),
+    );
     const beat = setInterval(() => this.#count(), 1000);
     const onKey = (/** @type {KeyboardEvent} */ event) => this.#key(event);
     document.addEventListener('keydown', onKey);
@@ -114,7 +131,10 @@ class Live {
     const ended = events.some(({ type, id }) => type === 'call_ended' && id === this.#selected);
     if (ended) this.#detail?.load();
     // However many batches come, the page is drawn once a frame.
-    this.#frame ||= requestAnimationFrame(() => { this.#frame = 0; this.#draw(); });
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#draw();
+    });
   }
 
   #draw() {
@@ -125,12 +145,24 @@ class Live {
       this.#drawn = performance.now();
       this.#waterfall.show(calls);
     } else {
-      this.#frame ||= requestAnimationFrame(() => { this.#frame = 0; this.#draw(); });
+      this.#frame ||= requestAnimationFrame(() => {
+        this.#frame = 0;
+        this.#draw();
+      });
     }
     const isEmpty = this.#isLoaded && calls.length === 0 && this.#view === 'list';
-    fill(this.nothing, isEmpty && (this.#filter.isEmpty
-      ? empty('No calls yet', 'They appear here as they happen. Make one in ', h('a', { href: '/tools' }, 'Tools'), '.')
-      : empty('No call matches', 'Calls that match the filter will appear here as they happen.')));
+    fill(
+      this.nothing,
+      isEmpty &&
+        (this.#filter.isEmpty
+          ? empty(
+              'No calls yet',
+              'They appear here as they happen. Make one in ',
+              h('a', { href: '/tools' }, 'Tools'),
+              '.',
+            )
+          : empty('No call matches', 'Calls that match the filter will appear here as they happen.')),
+    );
     this.#fresh();
   }
 

@@ -30,9 +30,20 @@ export class Rows {
     this.space = h('div', { class: 'rows-space', role: 'rowgroup' });
     this.view = h('div', { class: 'rows-view' }, this.space);
     const names = COLUMNS.map((name) => h('span', { role: 'columnheader' }, name));
-    this.element = h('div', { class: 'rows', role: 'table', 'aria-label': 'Calls, newest first' },
-      h('div', { role: 'rowgroup', class: 'rows-head' }, h('div', { role: 'row', class: 'call-row' }, names)), this.view);
-    this.view.addEventListener('scroll', () => { this.paint(); scrolled(); }, { passive: true });
+    this.element = h(
+      'div',
+      { class: 'rows', role: 'table', 'aria-label': 'Calls, newest first' },
+      h('div', { role: 'rowgroup', class: 'rows-head' }, h('div', { role: 'row', class: 'call-row' }, names)),
+      this.view,
+    );
+    this.view.addEventListener(
+      'scroll',
+      () => {
+        this.paint();
+        scrolled();
+      },
+      { passive: true },
+    );
     this.observer = new ResizeObserver(() => this.paint());
     this.observer.observe(this.view);
   }
@@ -103,7 +114,9 @@ export class Rows {
     const cells = COLUMNS.map(() => h('span', { role: 'cell' }));
     cells[2]?.append(link);
     const row = h('div', { role: 'row', class: 'call-row' }, cells);
-    row.addEventListener('click', (event) => { if (event.target !== link) link.click(); });
+    row.addEventListener('click', (event) => {
+      if (event.target !== link) link.click();
+    });
     this.space.append(row);
     return { row, cells, link, call: null, shape: '' };
   }

@@ -32,11 +32,19 @@ export class Waterfall {
       else if (conversations.size < CONVERSATIONS) conversations.set(call.conversation, [call]);
     }
     if (conversations.size === 0) {
-      fill(this.element, empty('No conversations here',
-        'Calls belong to a conversation where their caller says so: chat and ask do, chat clients by “user”, programs by the header X-Conversation.'));
+      fill(
+        this.element,
+        empty(
+          'No conversations here',
+          'Calls belong to a conversation where their caller says so: chat and ask do, chat clients by “user”, programs by the header X-Conversation.',
+        ),
+      );
       return;
     }
-    fill(this.element, [...conversations].map(([name, members]) => this.#conversation(name, members)));
+    fill(
+      this.element,
+      [...conversations].map(([name, members]) => this.#conversation(name, members)),
+    );
   }
 
   /**
@@ -48,13 +56,29 @@ export class Waterfall {
     const begin = Math.min(...calls.map(start));
     const end = Math.max(...calls.map(finish), begin + 1);
     const failed = all.filter(({ outcome }) => isFailure(outcome)).length;
-    return h('section', { class: 'conversation' },
+    return h(
+      'section',
+      { class: 'conversation' },
       h('h2', {}, h('a', { href: `/live?view=waterfall&conversation=${encodeURIComponent(name)}` }, name)),
-      h('p', { class: 'muted' }, [
-        clock(calls[0]?.started ?? ''), `${all.length} ${all.length === 1 ? 'call' : 'calls'}`, failed > 0 ? `${failed} failed` : null,
-        duration(end - begin), calls[0]?.caller ? `by ${calls[0].caller}` : null,
-      ].filter(Boolean).join(' · ')),
-      h('ol', { class: 'lanes' }, calls.map((call) => this.#lane(call, begin, end))));
+      h(
+        'p',
+        { class: 'muted' },
+        [
+          clock(calls[0]?.started ?? ''),
+          `${all.length} ${all.length === 1 ? 'call' : 'calls'}`,
+          failed > 0 ? `${failed} failed` : null,
+          duration(end - begin),
+          calls[0]?.caller ? `by ${calls[0].caller}` : null,
+        ]
+          .filter(Boolean)
+          .join(' · '),
+      ),
+      h(
+        'ol',
+        { class: 'lanes' },
+        calls.map((call) => this.#lane(call, begin, end)),
+      ),
+    );
   }
 
   /**
@@ -68,10 +92,17 @@ export class Waterfall {
     const left = Math.min(99.5, ((start(call) - begin) / whole) * 100);
     bar.style.left = `${left}%`;
     bar.style.width = `${Math.max(0.5, Math.min(100 - left, ((finish(call) - start(call)) / whole) * 100))}%`;
-    return h('li', {}, h('a', { href: this.address(call.id), class: 'lane' },
-      h('span', { class: 'lane-name' }, call.tool),
-      h('span', { class: 'lane-track', 'aria-hidden': 'true' }, bar),
-      h('span', { class: 'lane-took' }, call.outcome === 'ok' ? duration(call.duration_ms) : words(call.outcome))));
+    return h(
+      'li',
+      {},
+      h(
+        'a',
+        { href: this.address(call.id), class: 'lane' },
+        h('span', { class: 'lane-name' }, call.tool),
+        h('span', { class: 'lane-track', 'aria-hidden': 'true' }, bar),
+        h('span', { class: 'lane-took' }, call.outcome === 'ok' ? duration(call.duration_ms) : words(call.outcome)),
+      ),
+    );
   }
 }
 

@@ -34,7 +34,9 @@ export class Form {
     this.value = value;
     this.#required.clear();
     const schema = resolve(this.root, this.root);
-    const fields = isObject(value) ? this.#properties(schema, []) : [h('p', { class: 'muted' }, 'The arguments must be an object.')];
+    const fields = isObject(value)
+      ? this.#properties(schema, [])
+      : [h('p', { class: 'muted' }, 'The arguments must be an object.')];
     const focused = document.activeElement?.id;
     fill(this.element, fields.length > 0 ? fields : h('p', { class: 'muted' }, 'This tool takes no arguments.'));
     if (focused && this.element.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused)?.focus();
@@ -74,17 +76,31 @@ export class Form {
     const at = pointer(path);
     if (isRequired) this.#required.add(at);
     const choices = variants(schema, this.root);
-    const isGroup = choices !== null || (kind(schema) === 'object' && schema.properties !== undefined) || kind(schema) === 'array';
-    const title = [name, isRequired && h('abbr', { class: 'required', title: 'required' }, '*'), h('span', { class: 'type' }, typeName(schema, choices?.length))];
+    const isGroup =
+      choices !== null || (kind(schema) === 'object' && schema.properties !== undefined) || kind(schema) === 'array';
+    const title = [
+      name,
+      isRequired && h('abbr', { class: 'required', title: 'required' }, '*'),
+      h('span', { class: 'type' }, typeName(schema, choices?.length)),
+    ];
     const about = h('p', { class: 'about', id: `about${at}` }, schema.description ?? '');
     const problem = h('p', { class: 'field-problem', id: `problem${at}` });
     if (isGroup) {
       const body = choices ? this.#choice(choices, path) : this.#group(schema, path);
       return h('fieldset', { class: 'group', id: `field${at}` }, h('legend', {}, title), about, problem, body);
     }
-    const put = (/** @type {Json | undefined} */ value) => { this.#put(path, value); };
+    const put = (/** @type {Json | undefined} */ value) => {
+      this.#put(path, value);
+    };
     const place = { id: `field${at}`, described: `about${at} problem${at}`, isRequired, put };
-    return h('div', { class: 'field' }, h('label', { for: `field${at}` }, title), about, control(schema, name, this.#get(path), place), problem);
+    return h(
+      'div',
+      { class: 'field' },
+      h('label', { for: `field${at}` }, title),
+      about,
+      control(schema, name, this.#get(path), place),
+      problem,
+    );
   }
 
   /**
@@ -94,8 +110,17 @@ export class Form {
   #group(schema, path) {
     if (kind(schema) === 'array') return this.#items(schema, path);
     if (path.length <= SHOWN || this.#get(path) !== undefined) return this.#properties(schema, path);
-    const add = () => { this.#put(path, fresh(schema, this.root)); this.show(this.value); };
-    return [h('button', { type: 'button', class: 'small', id: `add${pointer(path)}`, onclick: add }, `Set ${String(path.at(-1))}`)];
+    const add = () => {
+      this.#put(path, fresh(schema, this.root));
+      this.show(this.value);
+    };
+    return [
+      h(
+        'button',
+        { type: 'button', class: 'small', id: `add${pointer(path)}`, onclick: add },
+        `Set ${String(path.at(-1))}`,
+      ),
+    ];
   }
 
   /**
@@ -106,8 +131,12 @@ export class Form {
   #choice(choices, path) {
     const value = this.#get(path);
     const chosen = choices.findIndex((choice) => fits(value, choice.schema, this.root));
-    const select = h('select', { 'aria-label': `Kind of ${String(path.at(-1))}`, id: `kind${pointer(path)}` },
-      h('option', { value: '' }, '—'), choices.map(({ label }, index) => h('option', { value: String(index) }, label)));
+    const select = h(
+      'select',
+      { 'aria-label': `Kind of ${String(path.at(-1))}`, id: `kind${pointer(path)}` },
+      h('option', { value: '' }, '—'),
+      choices.map(({ label }, index) => h('option', { value: String(index) }, label)),
+    );
     select.value = chosen < 0 ? '' : String(chosen);
     select.addEventListener('change', () => {
       const choice = choices[Number(select.value)];
@@ -117,9 +146,18 @@ export class Form {
     const own = choices[chosen]?.schema;
     if (!own || ['null', 'const'].includes(kind(own))) return [select];
     const isGroup = kind(own) === 'array' || own.properties !== undefined;
-    const put = (/** @type {Json | undefined} */ given) => { this.#put(path, given); };
+    const put = (/** @type {Json | undefined} */ given) => {
+      this.#put(path, given);
+    };
     const place = { id: `value${pointer(path)}`, described: `problem${pointer(path)}`, isRequired: false, put };
-    return [select, h('div', { class: 'chosen' }, isGroup ? this.#group(own, path) : named(control(own, String(path.at(-1)), value, place), path))];
+    return [
+      select,
+      h(
+        'div',
+        { class: 'chosen' },
+        isGroup ? this.#group(own, path) : named(control(own, String(path.at(-1)), value, place), path),
+      ),
+    ];
   }
 
   /**
@@ -129,15 +167,37 @@ export class Form {
   #items(schema, path) {
     const value = this.#get(path);
     const items = Array.isArray(value) ? value : [];
-    const own = (/** @type {number} */ index) => resolve(schema.prefixItems?.[index] ?? (Array.isArray(schema.items) ? schema.items[index] : schema.items), this.root);
+    const own = (/** @type {number} */ index) =>
+      resolve(
+        schema.prefixItems?.[index] ?? (Array.isArray(schema.items) ? schema.items[index] : schema.items),
+        this.root,
+      );
     const redo = (/** @type {Json[]} */ next) => {
       this.#put(path, next.length > 0 || items.length > 0 ? next : undefined);
       this.show(this.value);
     };
-    const rows = items.map((_, index) => h('div', { class: 'item' },
-      this.#field(own(index), [...path, index], false),
-      h('button', { type: 'button', class: 'plain small', onclick: () => redo(items.toSpliced(index, 1)) }, `Remove ${index}`)));
-    const add = h('button', { type: 'button', class: 'small', id: `add${pointer(path)}`, onclick: () => redo([...items, fresh(own(items.length), this.root)]) }, `Add to ${String(path.at(-1))}`);
+    const rows = items.map((_, index) =>
+      h(
+        'div',
+        { class: 'item' },
+        this.#field(own(index), [...path, index], false),
+        h(
+          'button',
+          { type: 'button', class: 'plain small', onclick: () => redo(items.toSpliced(index, 1)) },
+          `Remove ${index}`,
+        ),
+      ),
+    );
+    const add = h(
+      'button',
+      {
+        type: 'button',
+        class: 'small',
+        id: `add${pointer(path)}`,
+        onclick: () => redo([...items, fresh(own(items.length), this.root)]),
+      },
+      `Add to ${String(path.at(-1))}`,
+    );
     return [...rows, add];
   }
 

@@ -18,7 +18,11 @@ export class Run {
   /** @param {() => { tool: string, args: string } | null} what to run, unless it cannot be run now */
   constructor(what) {
     this.what = what;
-    this.start = h('button', { type: 'button', class: 'main', 'aria-keyshortcuts': 'Control+Enter', onclick: () => this.run() }, 'Run');
+    this.start = h(
+      'button',
+      { type: 'button', class: 'main', 'aria-keyshortcuts': 'Control+Enter', onclick: () => this.run() },
+      'Run',
+    );
     this.cancel = h('button', { type: 'button', hidden: true, onclick: () => this.#running?.abort() }, 'Cancel');
     this.state = h('span', { class: 'run-state', role: 'status' });
     this.bar = h('progress', { hidden: true, max: '1', 'aria-label': 'Progress of the call' });
@@ -44,8 +48,12 @@ export class Run {
         if (event === 'result') fill(this.outcome, result(answer(data)));
       }
     } catch (error) {
-      if (controller.signal.aborted) fill(this.outcome, h('p', { class: 'result-head' }, chip('cancelled'), `after ${duration(performance.now() - began)}`));
-      else fill(this.outcome, trouble(error));
+      if (controller.signal.aborted) {
+        fill(
+          this.outcome,
+          h('p', { class: 'result-head' }, chip('cancelled'), `after ${duration(performance.now() - began)}`),
+        );
+      } else fill(this.outcome, trouble(error));
     } finally {
       this.#running = null;
       this.#shows(false);
@@ -68,7 +76,9 @@ export class Run {
       this.bar.max = total;
       this.bar.value = progress;
     }
-    this.state.textContent = [message, total ? `${progress} of ${total}` : progress].filter((word) => word !== null && word !== '').join(' · ');
+    this.state.textContent = [message, total ? `${progress} of ${total}` : progress]
+      .filter((word) => word !== null && word !== '')
+      .join(' · ');
   }
 }
 
@@ -77,11 +87,23 @@ function result(envelope) {
   const outcome = envelope.success ? 'ok' : (envelope.error_kind ?? 'failed');
   const whole = envelope.truncated ? envelope.artifacts?.[0] : undefined;
   return [
-    h('p', { class: 'result-head' }, chip(outcome), h('span', { class: 'number' }, duration(envelope.execution_time_ms)),
-      envelope.call_id && h('a', { href: `/calls/${envelope.call_id}` }, 'Open the record')),
+    h(
+      'p',
+      { class: 'result-head' },
+      chip(outcome),
+      h('span', { class: 'number' }, duration(envelope.execution_time_ms)),
+      envelope.call_id && h('a', { href: `/calls/${envelope.call_id}` }, 'Open the record'),
+    ),
     envelope.success
-      ? (whole ? pages(whole) : json(envelope.result, 'result'))
-      : h('div', { class: 'failure' }, h('p', { class: 'title' }, envelope.error), envelope.hint && h('p', {}, h('strong', {}, 'Hint: '), envelope.hint)),
+      ? whole
+        ? pages(whole)
+        : json(envelope.result, 'result')
+      : h(
+          'div',
+          { class: 'failure' },
+          h('p', { class: 'title' }, envelope.error),
+          envelope.hint && h('p', {}, h('strong', {}, 'Hint: '), envelope.hint),
+        ),
     artifacts(envelope.artifacts ?? [], envelope.truncated === true),
   ];
 }

@@ -33,7 +33,8 @@ export function resolve(schema, root, depth = 0) {
  */
 function together(one, other) {
   return {
-    ...other, ...one,
+    ...other,
+    ...one,
     properties: { ...other.properties, ...one.properties },
     required: [...(other.required ?? []), ...(one.required ?? [])],
   };
@@ -137,7 +138,14 @@ export function fresh(schema, root) {
   if (first !== undefined) return first;
   const choice = variants(schema, root)?.[0];
   if (choice) return fresh(choice.schema, root);
-  const blanks = /** @type {Record<string, Json>} */ ({ object: {}, array: [], string: '', number: 0, integer: 0, boolean: false });
+  const blanks = /** @type {Record<string, Json>} */ ({
+    object: {},
+    array: [],
+    string: '',
+    number: 0,
+    integer: 0,
+    boolean: false,
+  });
   return kind(schema) === 'enum' ? (schema.enum?.[0] ?? null) : (blanks[kind(schema)] ?? null);
 }
 
@@ -150,18 +158,29 @@ export function fresh(schema, root) {
 export function fits(value, schema, root) {
   if (value === undefined) return false;
   switch (kind(schema)) {
-    case 'const': return write(value) === write(schema.const);
-    case 'enum': return (schema.enum ?? []).some((one) => write(one) === write(value));
-    case 'null': return value === null;
-    case 'array': return Array.isArray(value);
-    case 'number': case 'integer': return typeof value === 'number' || digits(value) !== null;
+    case 'const':
+      return write(value) === write(schema.const);
+    case 'enum':
+      return (schema.enum ?? []).some((one) => write(one) === write(value));
+    case 'null':
+      return value === null;
+    case 'array':
+      return Array.isArray(value);
+    case 'number':
+    case 'integer':
+      return typeof value === 'number' || digits(value) !== null;
     case 'object':
-      return isObject(value) && (schema.required ?? []).every((name) => name in value)
-        && Object.entries(schema.properties ?? {}).every(([name, own]) => {
+      return (
+        isObject(value) &&
+        (schema.required ?? []).every((name) => name in value) &&
+        Object.entries(schema.properties ?? {}).every(([name, own]) => {
           const fixed = resolve(own, root).const;
           return fixed === undefined || !(name in value) || write(value[name]) === write(fixed);
-        });
-    case 'any': return true;
-    default: return typeof value === kind(schema);
+        })
+      );
+    case 'any':
+      return true;
+    default:
+      return typeof value === kind(schema);
   }
 }

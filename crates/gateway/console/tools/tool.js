@@ -19,8 +19,10 @@ const PAUSE = 250;
 
 /** @type {[keyof Tool['annotations'], string, string][]} */
 const ANNOTATIONS = [
-  ['read_only', 'read-only', 'changes nothing'], ['destructive', 'destructive', 'may destroy something'],
-  ['idempotent', 'idempotent', 'twice is as once'], ['open_world', 'open world', 'reaches beyond this system'],
+  ['read_only', 'read-only', 'changes nothing'],
+  ['destructive', 'destructive', 'may destroy something'],
+  ['idempotent', 'idempotent', 'twice is as once'],
+  ['open_world', 'open world', 'reaches beyond this system'],
 ];
 
 /**
@@ -45,23 +47,40 @@ export function open(place, name, args) {
 function about(tool) {
   const says = ANNOTATIONS.filter(([key]) => tool.annotations[key] === true);
   const { use } = tool;
-  return h('header', { class: 'tool-head' },
+  return h(
+    'header',
+    { class: 'tool-head' },
     h('h2', {}, tool.name),
-    h('p', { class: 'tags' }, tool.health && chip(tool.health), says.map(([key, word, why]) => h('span', { class: `tag ${key}`, title: why }, word))),
+    h(
+      'p',
+      { class: 'tags' },
+      tool.health && chip(tool.health),
+      says.map(([key, word, why]) => h('span', { class: `tag ${key}`, title: why }, word)),
+    ),
     h('p', { class: 'tool-about' }, tool.description),
     facts([
       ['Server', tool.server ? h('a', { href: `/servers/${encodeURIComponent(tool.server)}` }, tool.server) : 'local'],
       ['Calls, last 24 h', use && h('a', { href: `/live?tool=${encodeURIComponent(tool.name)}` }, count(use.calls))],
-      ['Failures', use && count(use.failures)], ['Median', use && duration(use.p50_ms)], ['p95', use && duration(use.p95_ms)],
+      ['Failures', use && count(use.failures)],
+      ['Median', use && duration(use.p50_ms)],
+      ['p95', use && duration(use.p95_ms)],
       ['Last used', use?.last && h('a', { href: `/calls/${use.last.id}` }, ago(use.last.started))],
-    ]));
+    ]),
+  );
 }
 
 /** @param {Tool} tool */
 function schemas(tool) {
-  return h('details', { class: 'schemas' }, h('summary', {}, 'Schema'),
+  return h(
+    'details',
+    { class: 'schemas' },
+    h('summary', {}, 'Schema'),
     json(/** @type {Json} */ (tool.parameters), 'schema'),
-    tool.output_schema !== undefined && [h('h3', {}, 'Result'), json(/** @type {Json} */ (tool.output_schema), 'result schema')]);
+    tool.output_schema !== undefined && [
+      h('h3', {}, 'Result'),
+      json(/** @type {Json} */ (tool.output_schema), 'result schema'),
+    ],
+  );
 }
 
 /** Where a call is put together and made. */
@@ -77,18 +96,43 @@ class Bench {
   constructor(tool, args) {
     this.tool = tool;
     this.form = new Form(tool.parameters, () => this.#fromForm());
-    this.raw = h('textarea', { class: 'code raw', id: 'raw', spellcheck: 'false', rows: '8', 'aria-describedby': 'verdict', oninput: () => this.#fromRaw() });
+    this.raw = h('textarea', {
+      class: 'code raw',
+      id: 'raw',
+      spellcheck: 'false',
+      rows: '8',
+      'aria-describedby': 'verdict',
+      oninput: () => this.#fromRaw(),
+    });
     this.verdict = h('p', { class: 'verdict', id: 'verdict', role: 'status' });
     this.run = new Run(() => ({ tool: tool.name, args: this.raw.value.trim() || '{}' }));
     this.shell = h('div', { class: 'shell' });
-    this.element = h('div', { class: 'bench' },
-      h('form', { class: 'bench-form', 'aria-label': 'Arguments', onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.run.run(); } },
-        this.form.element, h('button', { hidden: true })),
+    this.element = h(
+      'div',
+      { class: 'bench' },
+      h(
+        'form',
+        {
+          class: 'bench-form',
+          'aria-label': 'Arguments',
+          onsubmit: (/** @type {Event} */ event) => {
+            event.preventDefault();
+            this.run.run();
+          },
+        },
+        this.form.element,
+        h('button', { hidden: true }),
+      ),
       h('div', { class: 'bench-raw' }, h('label', { for: 'raw' }, 'Raw JSON'), this.raw, this.verdict),
       h('div', { class: 'bench-run' }, this.run.start, this.run.cancel, this.run.bar, this.run.state),
-      this.run.outcome, this.shell);
+      this.run.outcome,
+      this.shell,
+    );
     this.element.addEventListener('keydown', (event) => {
-      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.run.run(); }
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        this.run.run();
+      }
     });
     this.#begin(args);
   }
@@ -141,7 +185,12 @@ class Bench {
     this.#asking = new AbortController();
     try {
       /** @type {Validation} */
-      const said = await send('POST', `/api/tools/${encodeURIComponent(this.tool.name)}/validate`, this.raw.value.trim() || '{}', this.#asking.signal);
+      const said = await send(
+        'POST',
+        `/api/tools/${encodeURIComponent(this.tool.name)}/validate`,
+        this.raw.value.trim() || '{}',
+        this.#asking.signal,
+      );
       this.form.mark(said.problems);
       this.#judge(said.valid ? 'ok' : 'bad', said.valid ? 'Valid' : (said.text ?? 'Not valid'));
     } catch (error) {
@@ -166,8 +215,20 @@ class Bench {
     } catch {
       return;
     }
-    const lines = [['curl', curl(this.tool.name, args, session.needsToken())], ['switchboard', command(this.tool.name, args)]];
-    fill(this.shell, lines.map(([what = '', line = '']) => h('div', { class: 'line' },
-      h('pre', { tabindex: '0', 'aria-label': `${what} line` }, h('code', {}, line)), copy(() => line, `${what} line`))));
+    const lines = [
+      ['curl', curl(this.tool.name, args, session.needsToken())],
+      ['switchboard', command(this.tool.name, args)],
+    ];
+    fill(
+      this.shell,
+      lines.map(([what = '', line = '']) =>
+        h(
+          'div',
+          { class: 'line' },
+          h('pre', { tabindex: '0', 'aria-label': `${what} line` }, h('code', {}, line)),
+          copy(() => line, `${what} line`),
+        ),
+      ),
+    );
   }
 }

@@ -28,7 +28,12 @@ class Tools {
   /** @type {{ close: () => void } | null} */
   #bench = null;
   search = h('input', {
-    type: 'search', placeholder: 'Search tools', 'aria-label': 'Search tools', 'data-search': '', spellcheck: 'false', autocomplete: 'off',
+    type: 'search',
+    placeholder: 'Search tools',
+    'aria-label': 'Search tools',
+    'data-search': '',
+    spellcheck: 'false',
+    autocomplete: 'off',
     oninput: () => change({ q: this.search.value }, true),
   });
   list = h('nav', { class: 'tool-list', 'aria-label': 'Tools' }, loading());
@@ -37,7 +42,10 @@ class Tools {
 
   /** @param {HTMLElement} place */
   constructor(place) {
-    place.append(head('Tools', this.total), h('div', { class: 'split tools-split' }, h('div', { class: 'tool-side' }, this.search, this.list), this.shown));
+    place.append(
+      head('Tools', this.total),
+      h('div', { class: 'split tools-split' }, h('div', { class: 'tool-side' }, this.search, this.list), this.shown),
+    );
     this.#load();
   }
 
@@ -59,7 +67,10 @@ class Tools {
       this.#all = await get('/api/tools');
       this.#draw();
     } catch (error) {
-      fill(this.list, trouble(error, () => this.#load()));
+      fill(
+        this.list,
+        trouble(error, () => this.#load()),
+      );
     }
   }
 
@@ -84,19 +95,47 @@ class Tools {
   #draw() {
     if (!this.#all) return;
     const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = this.#all.filter((one) => words.every((word) => `${one.name} ${one.description}`.toLowerCase().includes(word)));
-    this.total.textContent = found.length === this.#all.length ? `${count(found.length)} tools` : `${count(found.length)} of ${count(this.#all.length)} tools`;
+    const found = this.#all.filter((one) =>
+      words.every((word) => `${one.name} ${one.description}`.toLowerCase().includes(word)),
+    );
+    this.total.textContent =
+      found.length === this.#all.length
+        ? `${count(found.length)} tools`
+        : `${count(found.length)} of ${count(this.#all.length)} tools`;
     const servers = Map.groupBy(found, (one) => one.server ?? '');
-    fill(this.list, found.length === 0 && empty('No tool matches', 'Search looks at names and descriptions.'),
-      [...servers].map(([server, tools]) => h('section', {}, h('h2', {}, server || 'Local', h('span', { class: 'muted' }, ` ${tools.length}`)),
-        h('ul', {}, tools.map((one) => this.#entry(one))))));
+    fill(
+      this.list,
+      found.length === 0 && empty('No tool matches', 'Search looks at names and descriptions.'),
+      [...servers].map(([server, tools]) =>
+        h(
+          'section',
+          {},
+          h('h2', {}, server || 'Local', h('span', { class: 'muted' }, ` ${tools.length}`)),
+          h(
+            'ul',
+            {},
+            tools.map((one) => this.#entry(one)),
+          ),
+        ),
+      ),
+    );
   }
 
   /** @param {Tool} one */
   #entry(one) {
     const query = this.search.value ? `?q=${encodeURIComponent(this.search.value)}` : '';
-    return h('li', {}, h('a', { href: `/tools/${encodeURIComponent(one.name)}${query}`, 'aria-current': one.name === this.#chosen ? 'true' : null },
-      h('span', { class: 'tool-name' }, one.server ? one.name.replace(`${one.server}__`, '') : one.name),
-      h('span', { class: 'tool-says' }, one.description)));
+    return h(
+      'li',
+      {},
+      h(
+        'a',
+        {
+          href: `/tools/${encodeURIComponent(one.name)}${query}`,
+          'aria-current': one.name === this.#chosen ? 'true' : null,
+        },
+        h('span', { class: 'tool-name' }, one.server ? one.name.replace(`${one.server}__`, '') : one.name),
+        h('span', { class: 'tool-says' }, one.description),
+      ),
+    );
   }
 }

@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
-mod artifacts;
 mod approvals;
+mod artifacts;
 mod chat;
 mod calls;
 mod console;
@@ -116,8 +116,8 @@ impl House {
         };
         let executor = ToolExecutor::builder()
             .recorder(feed.clone())
-            .artifacts(artifacts)
             .approver(desk.clone())
+            .artifacts(artifacts)
             .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
         let witness = Witness::default();

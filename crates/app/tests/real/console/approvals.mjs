@@ -15,7 +15,10 @@ await visit(async ({ window }) => {
   await page.keyboard.press('g');
   await page.keyboard.press('a');
   await page.waitForURL(/\/approvals/);
-  assert.deepEqual(JSON.parse(await page.locator('.exactly').innerText()), { room: 'kitchen', lights: [{ name: 'Kitchen/Ceiling', level: 40 }] });
+  assert.deepEqual(JSON.parse(await page.locator('.exactly').innerText()), {
+    room: 'kitchen',
+    lights: [{ name: 'Kitchen/Ceiling', level: 40 }],
+  });
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   const allowed = await held;
   assert.equal(allowed.success, true, JSON.stringify(allowed));
@@ -42,7 +45,10 @@ await visit(async ({ window }) => {
   await page.locator('.rule-list').waitFor({ state: 'detached' });
 
   // The record says who decided.
-  const id = await until('the record', async () => (await (await fetch(`${base}/api/calls?tool=scene&failed=true`)).json())[0]?.id);
+  const id = await until(
+    'the record',
+    async () => (await (await fetch(`${base}/api/calls?tool=scene&failed=true`)).json())[0]?.id,
+  );
   await page.goto(`${base}/calls/${id}`);
   await says(page, '.detail', 'not at night');
 });

@@ -21,7 +21,10 @@ const PATIENCE = 60_000;
 
 /** Runs `work` with a browser, and ends with what it found. */
 export async function visit(work) {
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  });
   const complaints = [];
   try {
     await work({
@@ -40,12 +43,23 @@ export async function visit(work) {
 
 async function open(context, path, complaints, allowed) {
   const page = await context.newPage();
-  const complain = (text) => { if (!allowed.some((pattern) => pattern.test(text))) complaints.push(`${path}: ${text}`); };
-  page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complain(message.text()); });
+  const complain = (text) => {
+    if (!allowed.some((pattern) => pattern.test(text))) complaints.push(`${path}: ${text}`);
+  };
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complain(message.text());
+  });
   page.on('pageerror', (error) => complain(String(error.stack ?? error)));
-  page.on('request', (request) => { if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(base)) complain(`asks elsewhere: ${request.url()}`); });
+  page.on('request', (request) => {
+    if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(base))
+      complain(`asks elsewhere: ${request.url()}`);
+  });
   await page.exposeFunction('complain', complain);
-  await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (event) => window.complain(`policy: ${event.violatedDirective} ${event.blockedURI}`)));
+  await page.addInitScript(() =>
+    document.addEventListener('securitypolicyviolation', (event) =>
+      window.complain(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    ),
+  );
   await page.goto(base + path);
   await page.locator('main h1').waitFor();
   return page;
@@ -55,13 +69,24 @@ async function open(context, path, complaints, allowed) {
 export async function audit(page) {
   const found = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ['violations'] })`);
   assert(found.passes.length > 10, 'the audit looked at nothing');
-  return found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} (${node.failureSummary})`).join(' | ')}`);
+  return found.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .slice(0, 3)
+          .map((node) => `${node.html.slice(0, 160)} (${node.failureSummary})`)
+          .join(' | ')}`,
+    );
 }
 
 /** Calls a tool over REST. */
 export async function call(tool, args, headers = {}) {
-  const response = await fetch(`${base}/api/tools/${tool}/call`, { method: 'POST', body: JSON.stringify(args), headers });
+  const response = await fetch(`${base}/api/tools/${tool}/call`, {
+    method: 'POST',
+    body: JSON.stringify(args),
+    headers,
+  });
   return response.json();
 }
 
@@ -72,7 +97,9 @@ export async function until(what, look) {
     const seen = await look();
     if (seen) return seen;
     assert(Date.now() < end, `waited in vain for ${what}`);
-    await new Promise((done) => { setTimeout(done, 50); });
+    await new Promise((done) => {
+      setTimeout(done, 50);
+    });
   }
 }
 

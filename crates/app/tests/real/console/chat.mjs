@@ -17,7 +17,10 @@ await visit(async ({ window }) => {
   await says(page, '.chat-call pre', '5.08 cm');
   // In order: what it said, what it called, what it answered.
   const text = await page.locator('.said.model').innerText();
-  assert(text.indexOf('Let me') < text.indexOf('math_eval') && text.indexOf('math_eval') < text.indexOf('These are'), text);
+  assert(
+    text.indexOf('Let me') < text.indexOf('math_eval') && text.indexOf('math_eval') < text.indexOf('These are'),
+    text,
+  );
 
   // This one never ends by itself.
   await page.getByLabel('Message').fill('Think about it.');

@@ -11,11 +11,15 @@ export class Flood {
 
   constructor(base) {
     this.behind = new URL(base);
-    this.server = http.createServer((request, response) => (request.url.startsWith('/api/events') ? this.#follow(response) : this.#pass(request, response)));
+    this.server = http.createServer((request, response) =>
+      request.url.startsWith('/api/events') ? this.#follow(response) : this.#pass(request, response),
+    );
   }
 
   listen() {
-    return new Promise((done) => { this.server.listen(0, '127.0.0.1', () => done(`http://127.0.0.1:${this.server.address().port}`)); });
+    return new Promise((done) => {
+      this.server.listen(0, '127.0.0.1', () => done(`http://127.0.0.1:${this.server.address().port}`));
+    });
   }
 
   close() {
@@ -29,13 +33,30 @@ export class Flood {
     const began = performance.now();
     let last = '';
     while (this.calls < rate * seconds) {
-      await new Promise((done) => { setTimeout(done, BEAT); });
+      await new Promise((done) => {
+        setTimeout(done, BEAT);
+      });
       const due = Math.min(rate * seconds, Math.floor(((performance.now() - began) / 1000) * rate));
       const events = [];
       for (; this.calls < due; this.calls += 1) {
         last = `7Z${String(this.calls).padStart(24, '0')}`;
-        const call = { id: last, tool: 'echo', arguments: { number: this.calls, text: 'as long as arguments often are' }, started: new Date().toISOString(), caller: 'flood' };
-        events.push({ type: 'call_started', ...call }, { type: 'call_ended', ...call, outcome: 'ok', duration_ms: 1.5, result: 'as long as results often are '.repeat(8) });
+        const call = {
+          id: last,
+          tool: 'echo',
+          arguments: { number: this.calls, text: 'as long as arguments often are' },
+          started: new Date().toISOString(),
+          caller: 'flood',
+        };
+        events.push(
+          { type: 'call_started', ...call },
+          {
+            type: 'call_ended',
+            ...call,
+            outcome: 'ok',
+            duration_ms: 1.5,
+            result: 'as long as results often are '.repeat(8),
+          },
+        );
       }
       for (const follower of this.#followers) follower.write(`data: ${JSON.stringify(events)}\n\n`);
     }
@@ -52,10 +73,13 @@ export class Flood {
 
   #pass(request, response) {
     const { hostname, port, host } = this.behind;
-    const passed = http.request({ hostname, port, method: request.method, path: request.url, headers: { ...request.headers, host } }, (answer) => {
-      response.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(response);
-    });
+    const passed = http.request(
+      { hostname, port, method: request.method, path: request.url, headers: { ...request.headers, host } },
+      (answer) => {
+        response.writeHead(answer.statusCode, answer.headers);
+        answer.pipe(response);
+      },
+    );
     passed.on('error', () => response.destroy());
     request.pipe(passed);
   }

@@ -27,7 +27,8 @@ await visit(async ({ window }) => {
   await panel.getByText('5.08 cm').waitFor();
   assert.match(page.url(), /\/live\?call=01/);
   const text = await panel.innerText();
-  for (const part of ['math_eval', 'expression', 'weekend', 'Ran', 'Waited for a slot', 'segment 1', 'hash', 'follows']) assert(text.includes(part), `${part}: ${text}`);
+  for (const part of ['math_eval', 'expression', 'weekend', 'Ran', 'Waited for a slot', 'segment 1', 'hash', 'follows'])
+    assert(text.includes(part), `${part}: ${text}`);
   await page.keyboard.press('Escape');
   await panel.waitFor({ state: 'detached' });
 
@@ -40,7 +41,12 @@ await visit(async ({ window }) => {
   await page.goto(`${base}/calls/${image.call_id}`);
   const shown = page.locator('.artifacts img');
   await shown.waitFor();
-  assert(await shown.evaluate(async (picture) => { await picture.decode(); return picture.naturalWidth > 0; }));
+  assert(
+    await shown.evaluate(async (picture) => {
+      await picture.decode();
+      return picture.naturalWidth > 0;
+    }),
+  );
 
   // The filter is in the address, and the address is the filter.
   await page.goto(`${base}/live`);
@@ -54,7 +60,9 @@ await visit(async ({ window }) => {
   // Side by side: the short call lies within the long one.
   await page.goto(`${base}/live?view=waterfall&conversation=weekend`);
   await page.locator('.lane').nth(1).waitFor();
-  const bars = await page.locator('.lane-bar').evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => ({ left, right })));
+  const bars = await page
+    .locator('.lane-bar')
+    .evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => ({ left, right })));
   assert(bars[0].left <= bars[1].left && bars[0].right >= bars[1].right, JSON.stringify(bars));
 });
 
@@ -91,11 +99,17 @@ await visit(async ({ window }) => {
   const page = await (await window()).open('/live');
   page.on('dialog', () => assert.fail('a script ran'));
   const markup = '<img src=x onerror=alert(1)><script>alert(2)</script>';
-  const { call_id: id } = await call('echo', { [markup]: [markup], note: 'javascript:alert(3)' }, { 'X-Conversation': 'a"><b>b' });
+  const { call_id: id } = await call(
+    'echo',
+    { [markup]: [markup], note: 'javascript:alert(3)' },
+    { 'X-Conversation': 'a"><b>b' },
+  );
   await says(page, '.rows-space .call-row', 'onerror');
   await page.goto(`${base}/calls/${id}`);
   await says(page, '.detail', 'onerror');
   assert.equal(await page.locator('main img, main script, main b').count(), 0);
-  await page.goto(`${base}/live?view=waterfall&tool=${encodeURIComponent(markup)}&conversation=${encodeURIComponent(markup)}`);
+  await page.goto(
+    `${base}/live?view=waterfall&tool=${encodeURIComponent(markup)}&conversation=${encodeURIComponent(markup)}`,
+  );
   await page.getByText('No conversations here').waitFor();
 });

@@ -15,10 +15,17 @@ const SECONDS = 10;
 await visit(async ({ window }) => {
   const page = await (await window()).open('/live');
   await begin(page);
-  const load = new Worker(new URL('./load_worker.mjs', import.meta.url), { workerData: { base, rate: RATE, seconds: SECONDS } });
+  const load = new Worker(new URL('./load_worker.mjs', import.meta.url), {
+    workerData: { base, rate: RATE, seconds: SECONDS },
+  });
   let done = null;
-  load.on('message', (message) => { done = message; });
-  const ended = new Promise((resolve, reject) => { load.on('exit', resolve); load.on('error', reject); });
+  load.on('message', (message) => {
+    done = message;
+  });
+  const ended = new Promise((resolve, reject) => {
+    load.on('exit', resolve);
+    load.on('error', reject);
+  });
   const clicks = await answers(page, () => done === null);
   await ended;
   assert.equal(done.failed, 0);
@@ -37,7 +44,12 @@ await visit(async ({ window }) => {
   const ended = flood.pour(RATE, SECONDS);
   const clicks = await answers(page, () => flood.isPouring);
   const newest = await ended;
-  report('events alone', { calls: flood.calls, calls_per_second: RATE, clicks_ms: clicks, ...(await settles(page, newest)) });
+  report('events alone', {
+    calls: flood.calls,
+    calls_per_second: RATE,
+    clicks_ms: clicks,
+    ...(await settles(page, newest)),
+  });
   flood.close();
 });
 
@@ -98,7 +110,10 @@ async function answers(page, isOn) {
 /** The newest of all calls comes to stand in the list as ended, and the page holds a bounded number of them. */
 async function settles(page, newest) {
   await page.mouse.move(5, 5);
-  await page.waitForFunction((id) => document.querySelector(`.rows-space .call-row[data-id="${id}"]`)?.textContent.includes('ok'), newest);
+  await page.waitForFunction(
+    (id) => document.querySelector(`.rows-space .call-row[data-id="${id}"]`)?.textContent.includes('ok'),
+    newest,
+  );
   const kept = await page.evaluate(() => ({
     rows: document.querySelectorAll('.rows-space .call-row').length,
     calls: Number(document.querySelector('.rows').getAttribute('aria-rowcount')) - 1,

@@ -10,11 +10,29 @@ let [sent, answered, failed] = [0, 0, 0];
 const began = performance.now();
 
 function call() {
-  const request = http.request({ agent, hostname, port, method: 'POST', path: '/api/tools/echo/call', headers: { 'content-type': 'application/json' } }, (response) => {
-    response.resume();
-    response.on('end', () => { answered += 1; if (response.statusCode !== 200) failed += 1; finish(); });
+  const request = http.request(
+    {
+      agent,
+      hostname,
+      port,
+      method: 'POST',
+      path: '/api/tools/echo/call',
+      headers: { 'content-type': 'application/json' },
+    },
+    (response) => {
+      response.resume();
+      response.on('end', () => {
+        answered += 1;
+        if (response.statusCode !== 200) failed += 1;
+        finish();
+      });
+    },
+  );
+  request.on('error', () => {
+    answered += 1;
+    failed += 1;
+    finish();
   });
-  request.on('error', () => { answered += 1; failed += 1; finish(); });
   request.end(JSON.stringify({ number: sent }));
 }
 
@@ -27,6 +45,9 @@ function finish() {
 
 const timer = setInterval(() => {
   const due = Math.min(rate * seconds, Math.floor(((performance.now() - began) / 1000) * rate));
-  while (sent < due) { call(); sent += 1; }
+  while (sent < due) {
+    call();
+    sent += 1;
+  }
   if (sent >= rate * seconds) clearInterval(timer);
 }, 10);

@@ -15,14 +15,20 @@ class Way {
       for (const socket of [client, behind]) {
         this.#open.add(socket);
         socket.on('error', () => {});
-        socket.on('close', () => { this.#open.delete(socket); client.destroy(); behind.destroy(); });
+        socket.on('close', () => {
+          this.#open.delete(socket);
+          client.destroy();
+          behind.destroy();
+        });
       }
       client.pipe(behind).pipe(client);
     });
   }
 
   listen(at = 0) {
-    return new Promise((done) => { this.server.listen(at, '127.0.0.1', () => done(this.server.address().port)); });
+    return new Promise((done) => {
+      this.server.listen(at, '127.0.0.1', () => done(this.server.address().port));
+    });
   }
 
   cut() {
@@ -46,7 +52,10 @@ await visit(async ({ window }) => {
   await call('echo', { note: 'nobody saw this' });
   await way.listen(at);
   await says(page, '#link', 'Live');
-  await page.getByRole('button', { name: 'Try again' }).click({ timeout: 2000 }).catch(() => {});
+  await page
+    .getByRole('button', { name: 'Try again' })
+    .click({ timeout: 2000 })
+    .catch(() => {});
   await says(page, '.server', 'ready');
   await page.getByRole('link', { name: 'Live' }).first().click();
   await says(page, '.rows-space .call-row', 'nobody saw this');

@@ -5,63 +5,167 @@ import { execFileSync } from 'node:child_process';
 import { visit } from './browser.mjs';
 
 /** Strings that shells like to misread. */
-const HARD = ['', 'plain', "it's", `"`, '$HOME `id` $(id) \\', 'a\nb', '-d', '@file', '{"a":"ü 🎉 \' \\" \\\\"}', '!', '*', "''", '#x', '~'];
+const HARD = [
+  '',
+  'plain',
+  "it's",
+  `"`,
+  '$HOME `id` $(id) \\',
+  'a\nb',
+  '-d',
+  '@file',
+  '{"a":"ü 🎉 \' \\" \\\\"}',
+  '!',
+  '*',
+  "''",
+  '#x',
+  '~',
+];
 
 /** A schema, a value, and what the form makes of it: the labels of its fields in order. */
 const FORMS = [
-  [{ type: 'object', properties: { a: { type: 'string' }, b: { type: ['integer', 'null'] } }, required: ['a'] }, {}, ['a*', 'b']],
-  [{ allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { $ref: '#/$defs/more' }], $defs: { more: { properties: { b: { type: 'boolean' } } } } }, {}, ['b', 'a*']],
+  [
+    { type: 'object', properties: { a: { type: 'string' }, b: { type: ['integer', 'null'] } }, required: ['a'] },
+    {},
+    ['a*', 'b'],
+  ],
+  [
+    {
+      allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { $ref: '#/$defs/more' }],
+      $defs: { more: { properties: { b: { type: 'boolean' } } } },
+    },
+    {},
+    ['b', 'a*'],
+  ],
   // One that contains itself ends somewhere.
-  [{ type: 'object', properties: { left: { $ref: '#' }, name: { type: 'string' } } }, {}, ['left', 'left', 'left', 'name', 'name', 'name']],
+  [
+    { type: 'object', properties: { left: { $ref: '#' }, name: { type: 'string' } } },
+    {},
+    ['left', 'left', 'left', 'name', 'name', 'name'],
+  ],
   [{ $ref: '#/$defs/missing' }, {}, []],
   [true, { any: 1 }, []],
-  [{ type: 'object', properties: { list: { type: 'array', items: { type: 'number' } } } }, { list: [1, 2] }, ['list', '0', '1']],
-  [{ type: 'object', properties: { one: { oneOf: [{ const: 'x' }, { type: 'object', properties: { deep: { type: 'string' } }, required: ['deep'] }] } } }, { one: { deep: 'y' } }, ['one', 'deep*']],
+  [
+    { type: 'object', properties: { list: { type: 'array', items: { type: 'number' } } } },
+    { list: [1, 2] },
+    ['list', '0', '1'],
+  ],
+  [
+    {
+      type: 'object',
+      properties: {
+        one: {
+          oneOf: [{ const: 'x' }, { type: 'object', properties: { deep: { type: 'string' } }, required: ['deep'] }],
+        },
+      },
+    },
+    { one: { deep: 'y' } },
+    ['one', 'deep*'],
+  ],
   [{ type: 'object', properties: { 'a/b~c': { type: 'string' } } }, {}, ['a/b~c']],
 ];
 
-const GLOBS = [['zwave__*', 'zwave__on', true], ['zwave__*', 'a_zwave__on', false], ['math', 'math_eval', true], ['MATH', 'math_eval', true], ['a.b', 'axb', false], ['*[x]', 'y[x]', true]];
+const GLOBS = [
+  ['zwave__*', 'zwave__on', true],
+  ['zwave__*', 'a_zwave__on', false],
+  ['math', 'math_eval', true],
+  ['MATH', 'math_eval', true],
+  ['a.b', 'axb', false],
+  ['*[x]', 'y[x]', true],
+];
 
 const NUMBERS = ['{"a":12345678901234567890}', '{"a":1.0}', '[0.1,1e400,-0]', '{"a":[1,2,{"b":3.50}]}', '1', '"1.0"'];
 
 const MARKDOWN = [
-  ['one\ntwo', 'p:onetwo'], ['# T\n\n- a\n- **b**', 'p:T ul:ab'], ['1. a\n2. b', 'ol:ab'], ['x\n```js\n<b>1</b>\n```\ny', 'p:x pre:<b>1</b> p:y'],
-  ['<img src=x onerror=alert(1)>', 'p:<img src=x onerror=alert(1)>'], ['```\nopen', 'pre:open'], ['2 * 3 * 4', 'p:2 * 3 * 4'],
+  ['one\ntwo', 'p:onetwo'],
+  ['# T\n\n- a\n- **b**', 'p:T ul:ab'],
+  ['1. a\n2. b', 'ol:ab'],
+  ['x\n```js\n<b>1</b>\n```\ny', 'p:x pre:<b>1</b> p:y'],
+  ['<img src=x onerror=alert(1)>', 'p:<img src=x onerror=alert(1)>'],
+  ['```\nopen', 'pre:open'],
+  ['2 * 3 * 4', 'p:2 * 3 * 4'],
 ];
 
 await visit(async ({ window }) => {
   const page = await (await window()).open('/live');
   const ask = (work, given) => page.evaluate(work, given);
 
-  const quoted = await ask(async (texts) => { const { quoted: quote } = await import('/console/tools/lines.js'); return texts.map(quote); }, HARD);
-  HARD.forEach((text, index) => assert.equal(execFileSync('sh', ['-c', `printf %s ${quoted[index]}`], { encoding: 'utf8' }), text));
+  const quoted = await ask(async (texts) => {
+    const { quoted: quote } = await import('/console/tools/lines.js');
+    return texts.map(quote);
+  }, HARD);
+  HARD.forEach((text, index) =>
+    assert.equal(execFileSync('sh', ['-c', `printf %s ${quoted[index]}`], { encoding: 'utf8' }), text),
+  );
 
   for (const [schema, value, labels] of FORMS) {
-    const shown = await ask(async ([own, first]) => {
-      const { Form } = await import('/console/tools/form.js');
-      const form = new Form(own, () => {});
-      form.show(first);
-      return [...form.element.querySelectorAll('label, legend')].map((label) => [...label.childNodes].filter((node) => !node.classList?.contains('type')).map((node) => node.textContent).join(''));
-    }, [schema, value]);
+    const shown = await ask(
+      async ([own, first]) => {
+        const { Form } = await import('/console/tools/form.js');
+        const form = new Form(own, () => {});
+        form.show(first);
+        return [...form.element.querySelectorAll('label, legend')].map((label) =>
+          [...label.childNodes]
+            .filter((node) => !node.classList?.contains('type'))
+            .map((node) => node.textContent)
+            .join(''),
+        );
+      },
+      [schema, value],
+    );
     assert.deepEqual(shown.toSorted(), labels.toSorted(), JSON.stringify(schema));
   }
 
   for (const [glob, name, matches] of GLOBS) {
-    assert.equal(await ask(async ([pattern, text]) => (await import('/console/live/filter.js')).glob(pattern).test(text), [glob, name]), matches, `${glob} ${name}`);
+    assert.equal(
+      await ask(
+        async ([pattern, text]) => (await import('/console/live/filter.js')).glob(pattern).test(text),
+        [glob, name],
+      ),
+      matches,
+      `${glob} ${name}`,
+    );
   }
   for (const text of NUMBERS) {
-    assert.equal(await ask(async (said) => { const { parse, write } = await import('/console/json.js'); return write(parse(said)); }, text), text);
+    assert.equal(
+      await ask(async (said) => {
+        const { parse, write } = await import('/console/json.js');
+        return write(parse(said));
+      }, text),
+      text,
+    );
   }
   // Ours are numbers that one can count with, whatever they look like.
-  assert.equal(await ask(async () => { const { answer } = await import('/console/json.js'); return answer('{"ms":0.0,"arguments":{"a":1.0}}').ms + 1; }), 1);
+  assert.equal(
+    await ask(async () => {
+      const { answer } = await import('/console/json.js');
+      return answer('{"ms":0.0,"arguments":{"a":1.0}}').ms + 1;
+    }),
+    1,
+  );
 
   for (const [text, blocks] of MARKDOWN) {
-    const made = await ask(async (said) => (await import('/console/markdown.js')).markdown(said).map((block) => `${block.localName}:${block.textContent}`).join(' '), text);
+    const made = await ask(
+      async (said) =>
+        (await import('/console/markdown.js'))
+          .markdown(said)
+          .map((block) => `${block.localName}:${block.textContent}`)
+          .join(' '),
+      text,
+    );
     assert.equal(made, blocks);
   }
 
-  for (const [most, steps] of [[0, [0, 1]], [7, [0, 2, 4, 6, 8]], [100, [0, 25, 50, 75, 100]], [0.3, [0, 0.1, 0.2, 0.3]]]) {
+  for (const [most, steps] of [
+    [0, [0, 1]],
+    [7, [0, 2, 4, 6, 8]],
+    [100, [0, 25, 50, 75, 100]],
+    [0.3, [0, 0.1, 0.2, 0.3]],
+  ]) {
     const scale = await ask(async (top) => (await import('/console/chart.js')).scale(top, 4), most);
-    assert.deepEqual(scale.map((step) => Number(step.toFixed(6))), steps);
+    assert.deepEqual(
+      scale.map((step) => Number(step.toFixed(6))),
+      steps,
+    );
   }
 });

@@ -19,7 +19,7 @@ await visit(async ({ window }) => {
   await page.locator('.ranking', { hasText: 'Slowest tools' }).getByText('time__get_current_time').waitFor();
   const chart = page.getByRole('img', { name: /Calls over time\. 10 calls, 2 of them failed/ });
   await chart.waitFor();
-  assert(await chart.locator('rect.bar').count() > 0);
+  assert((await chart.locator('rect.bar').count()) > 0);
   await page.getByText('As a table').first().click();
   await page.getByRole('row').filter({ hasText: ':' }).first().waitFor();
   await page.getByRole('button', { name: '24 h' }).click();

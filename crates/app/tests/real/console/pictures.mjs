@@ -9,22 +9,34 @@ const folder = process.argv[3];
 /** What a picture may weigh, in bytes. */
 const MOST = 150_000;
 
-const args = encodeURIComponent(JSON.stringify({ room: 'kitchen', lights: [{ name: 'Kitchen/Ceiling', level: 40, colour: { r: 255, g: 180, b: 90 } }], options: { fade: 2 } }));
+const args = encodeURIComponent(
+  JSON.stringify({
+    room: 'kitchen',
+    lights: [{ name: 'Kitchen/Ceiling', level: 40, colour: { r: 255, g: 180, b: 90 } }],
+    options: { fade: 2 },
+  }),
+);
 const PICTURES = {
-  live: ['/live', async (page) => {
-    await page.locator('.rows-space .call-row').filter({ hasText: 'inch' }).first().locator('a').click();
-    await page.locator('.timings').waitFor();
-    await page.mouse.move(5, 5);
-  }],
+  live: [
+    '/live',
+    async (page) => {
+      await page.locator('.rows-space .call-row').filter({ hasText: 'inch' }).first().locator('a').click();
+      await page.locator('.timings').waitFor();
+      await page.mouse.move(5, 5);
+    },
+  ],
   waterfall: ['/live?view=waterfall', (page) => page.locator('.lane').first().waitFor()],
   tools: [`/tools/scene?args=${args}`, (page) => says(page, '.verdict', 'Valid')],
   servers: ['/servers/things', (page) => page.locator('.stderr-line').first().waitFor()],
-  chat: ['/chat', async (page) => {
-    await page.getByLabel('Message').fill('How long are 2 inches?');
-    await page.getByLabel('Message').press('Enter');
-    await says(page, '.cost', 'tokens');
-    await page.locator('.chat-call > summary').click();
-  }],
+  chat: [
+    '/chat',
+    async (page) => {
+      await page.getByLabel('Message').fill('How long are 2 inches?');
+      await page.getByLabel('Message').press('Enter');
+      await says(page, '.cost', 'tokens');
+      await page.locator('.chat-call > summary').click();
+    },
+  ],
   approvals: ['/approvals', (page) => page.locator('.held').waitFor()],
   // Last, so that time has passed since the first call.
   overview: ['/overview?since=5m', (page) => page.locator('.chart svg').first().waitFor()],
@@ -47,8 +59,14 @@ await visit(async ({ window }) => {
       await page.close();
     }
   }
-  const { approvals: [{ id }] } = await (await fetch(`${base}/api/approvals`)).json();
-  await fetch(`${base}/api/approvals/${id}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"decision":"deny"}' });
+  const {
+    approvals: [{ id }],
+  } = await (await fetch(`${base}/api/approvals`)).json();
+  await fetch(`${base}/api/approvals/${id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"decision":"deny"}',
+  });
   await Promise.all([held, more]);
 });
 
@@ -57,7 +75,11 @@ async function history(rounds) {
   const zones = ['Europe/Berlin', 'Asia/Tokyo', 'America/Lima', 'Nowhere/Land'];
   for (let round = 0; round < rounds; round += 1) {
     const headers = { 'X-Conversation': `morning-${round}` };
-    const slow = call('things__trigger-long-running-operation', { duration: 0.4 + (round % 8) / 10, steps: 2 }, headers);
+    const slow = call(
+      'things__trigger-long-running-operation',
+      { duration: 0.4 + (round % 8) / 10, steps: 2 },
+      headers,
+    );
     await Promise.all([
       call('math_eval', { expression: `${round + 2} inch to cm` }, headers),
       call('time__get_current_time', { timezone: zones[round % zones.length] }, headers),

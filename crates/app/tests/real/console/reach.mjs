@@ -4,8 +4,14 @@ import assert from 'node:assert/strict';
 import { audit, call, says, visit } from './browser.mjs';
 
 const SECTIONS = {
-  '/live': '.rows-space .call-row', '/live?view=waterfall': '.lane', '/tools': '.tool-list a', '/tools/scene': '.bench', '/servers/things': '.stderr-line',
-  '/overview': '.chart svg', '/chat': '.chat-log .empty', '/approvals': '.held',
+  '/live': '.rows-space .call-row',
+  '/live?view=waterfall': '.lane',
+  '/tools': '.tool-list a',
+  '/tools/scene': '.bench',
+  '/servers/things': '.stderr-line',
+  '/overview': '.chart svg',
+  '/chat': '.chat-log .empty',
+  '/approvals': '.held',
 };
 
 await visit(async ({ window }) => {
@@ -14,11 +20,15 @@ await visit(async ({ window }) => {
   const held = call('scene', { room: 'kitchen', lights: [] });
   const places = { ...SECTIONS, [`/calls/${id}`]: '.timings' };
   for (const colorScheme of ['light', 'dark']) {
-    for (const viewport of [{ width: 1280, height: 800 }, { width: 390, height: 800 }]) {
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 390, height: 800 },
+    ]) {
       const { context, open } = await window({ colorScheme, viewport });
       for (const [path, sign] of Object.entries(places)) {
         const page = await open(path);
-        if (!(viewport.width < 500 && path === '/tools')) await page.locator(sign).first().waitFor({ state: 'attached' });
+        if (!(viewport.width < 500 && path === '/tools'))
+          await page.locator(sign).first().waitFor({ state: 'attached' });
         assert.deepEqual(await audit(page), [], `${path}, ${colorScheme}, ${viewport.width} wide`);
         const spill = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         assert(spill <= 0, `${path} is ${spill} pixels too wide at ${viewport.width}`);
@@ -33,7 +43,14 @@ await visit(async ({ window }) => {
   const page = await open('/live');
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to content');
-  for (const [key, section] of [['t', 'tools'], ['s', 'servers'], ['o', 'overview'], ['c', 'chat'], ['a', 'approvals'], ['l', 'live']]) {
+  for (const [key, section] of [
+    ['t', 'tools'],
+    ['s', 'servers'],
+    ['o', 'overview'],
+    ['c', 'chat'],
+    ['a', 'approvals'],
+    ['l', 'live'],
+  ]) {
     await page.keyboard.press('g');
     await page.keyboard.press(key);
     await page.waitForURL(new RegExp(`/${section}`));
@@ -64,6 +81,10 @@ await visit(async ({ window }) => {
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), 'dark');
 
   const { approvals } = await (await fetch(`${process.argv[2]}/api/approvals`)).json();
-  await fetch(`${process.argv[2]}/api/approvals/${approvals[0].id}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"decision":"deny"}' });
+  await fetch(`${process.argv[2]}/api/approvals/${approvals[0].id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"decision":"deny"}',
+  });
   await held;
 });

@@ -24,9 +24,9 @@ await visit(async ({ window }) => {
   await says(page, '.verdict', 'Valid');
   await page.getByRole('button', { name: 'Run' }).click();
   await says(page, '.outcome', '42');
-  assert.match((await page.locator('.line code').first().innerText()), /Authorization: Bearer \$SWITCHBOARD_TOKEN/);
+  assert.match(await page.locator('.line code').first().innerText(), /Authorization: Bearer \$SWITCHBOARD_TOKEN/);
 
   await page.getByRole('button', { name: 'Sign out' }).click();
   await says(page, 'h1', 'Sign in');
-  assert.equal((await page.evaluate(async () => (await fetch('/api/tools')).status)), 401);
+  assert.equal(await page.evaluate(async () => (await fetch('/api/tools')).status), 401);
 });

@@ -31,14 +31,23 @@ await visit(async ({ window }) => {
   // The same call for a shell does the same.
   const [curl, command] = await page.locator('.line code').allInnerTexts();
   assert.equal(command, `switchboard call math_eval '{"expression":"6 * 7"}'`);
-  assert.equal(JSON.parse(execFileSync('sh', ['-c', curl.replace(/^curl/, 'curl -s')], { encoding: 'utf8' })).result.result, 42);
+  assert.equal(
+    JSON.parse(execFileSync('sh', ['-c', curl.replace(/^curl/, 'curl -s')], { encoding: 'utf8' })).result.result,
+    42,
+  );
 
   // Run here, seen there.
   const calls = other.locator('.rows-space .call-row:visible').filter({ hasText: '6 * 7' });
   const before = await calls.count();
   await page.getByRole('button', { name: 'Run' }).click();
   await says(page, '.outcome', '42');
-  await other.waitForFunction((number) => [...document.querySelectorAll('.rows-space .call-row:not([hidden])')].filter((row) => row.textContent.includes('6 * 7')).length > number, before);
+  await other.waitForFunction(
+    (number) =>
+      [...document.querySelectorAll('.rows-space .call-row:not([hidden])')].filter((row) =>
+        row.textContent.includes('6 * 7'),
+      ).length > number,
+    before,
+  );
 });
 
 // A schema with everything in it: form and raw JSON stay in step.
@@ -59,14 +68,20 @@ await visit(async ({ window }) => {
   await page.locator('[id="kind/until"]').selectOption({ label: 'null' });
   await field(page, '/options/fade').fill('2.5');
   assert.deepEqual(await raw(page), {
-    room: 'kitchen', lights: [{ level: 40, name: 'Kitchen/Ceiling', colour: { r: 255, g: 0, b: 0 } }], options: { fade: 2.5 }, until: null,
+    room: 'kitchen',
+    lights: [{ level: 40, name: 'Kitchen/Ceiling', colour: { r: 255, g: 0, b: 0 } }],
+    options: { fade: 2.5 },
+    until: null,
   });
   await says(page, '.verdict', 'Valid');
 
   // And the other way round.
   await page.locator('#raw').fill('{"room": "garage", "lights": [{"name": "A"}, {"name": "B", "colour": "warm"}]}');
   assert.equal(await field(page, '/lights/1/name').inputValue(), 'B');
-  assert.equal(await page.locator('[id="kind/lights/1/colour"]').evaluate((select) => select.selectedOptions[0].label), 'Named');
+  assert.equal(
+    await page.locator('[id="kind/lights/1/colour"]').evaluate((select) => select.selectedOptions[0].label),
+    'Named',
+  );
   await page.getByRole('button', { name: 'Remove 0' }).click();
   assert.deepEqual((await raw(page)).lights, [{ name: 'B', colour: 'warm' }]);
   await page.locator('#raw').fill('{"room": ');
@@ -81,7 +96,9 @@ await visit(async ({ window }) => {
 // Progress while it runs, and a button that cancels.
 await visit(async ({ window }) => {
   const { open } = await window({}, [/404/]);
-  const page = await open(`/tools/things__trigger-long-running-operation?args=${encodeURIComponent('{"duration":30,"steps":60}')}`);
+  const page = await open(
+    `/tools/things__trigger-long-running-operation?args=${encodeURIComponent('{"duration":30,"steps":60}')}`,
+  );
   await says(page, '.verdict', 'Valid');
   await page.locator('#raw').press('Control+Enter');
   await says(page, '.run-state', 'of 60');
