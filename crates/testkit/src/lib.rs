@@ -1,5 +1,5 @@
 //! Fake tools, a fake provider of models, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests;
-//! a real broker, speech services and a household of simulated devices; and a model that follows a script, for everybody who
+//! a real broker, speech services, sounds made of numbers and a household of simulated devices; and a model that follows a script, for everybody who
 //! wants to try the loop without a key.
 
 pub mod broker;
@@ -13,6 +13,7 @@ pub mod provider;
 pub mod rules;
 pub mod script;
 pub mod small_model;
+pub mod sounds;
 pub mod speech;
 pub mod tools;
 

@@ -118,7 +118,7 @@ impl Activity {
             return self.wait(frame, score);
         };
         let was_meant = segment.speech >= self.limits.min_speech;
-        segment.take(frame, score >= SURE.1);
+        segment.take(frame, score);
         if segment.silence >= self.limits.silence || segment.frames >= self.limits.limit {
             return self.finish().map(Noticed::Ended);
         }
@@ -148,7 +148,7 @@ impl Activity {
         for (place, frame) in self.before.drain(..).enumerate() {
             match place < first {
                 true => segment.samples.extend(frame),
-                false => segment.take(&frame, true),
+                false => segment.take(&frame, SURE.0),
             }
         }
         self.segment = Some(segment);
@@ -163,13 +163,12 @@ impl Default for Segment {
 }
 
 impl Segment {
-    fn take(&mut self, frame: &[i16], is_speech: bool) {
+    fn take(&mut self, frame: &[i16], score: f32) {
         self.samples.extend_from_slice(frame);
         self.frames += 1;
-        match is_speech {
-            true => (self.speech, self.silence) = (self.speech + 1, 0),
-            false => self.silence += 1,
-        }
+        // What could be speech does not end it, but only what surely is counts.
+        self.speech += usize::from(score >= SURE.0);
+        self.silence = if score >= SURE.1 { 0 } else { self.silence + 1 };
         self.level = self.level.max(level(frame));
     }
 

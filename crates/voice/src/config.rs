@@ -13,6 +13,8 @@ use crate::SpeechConfig;
 pub struct Config {
     /// The broker, `mqtt://[USER:PASSWORD@]HOST[:PORT]` or `mqtts://…`; without one nothing is published.
     pub mqtt: Option<String>,
+    /// The authority that the broker's certificate is believed from, in place of those that this machine knows: a PEM file.
+    pub ca: Option<PathBuf>,
     /// What our topics begin with.
     pub prefix: String,
     /// The model that is asked, as `-m` names it.
@@ -50,6 +52,7 @@ impl Default for Config {
         let millis = |millis| HumanDuration(Duration::from_millis(millis));
         Self {
             mqtt: None,
+            ca: None,
             prefix: "voice".to_owned(),
             model: None,
             source: None,

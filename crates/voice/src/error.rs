@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use switchboard_mqtt::{AddressError, PrefixError};
+use switchboard_mqtt::{AddressError, PrefixError, TrustError};
 use switchboard_toolcall::BoxError;
 
 /// Why a speech service gave no answer.
@@ -40,6 +40,9 @@ pub enum Error {
     /// The broker's address cannot be used.
     #[error(transparent)]
     Broker(#[from] AddressError),
+    /// Whom to trust cannot be found out.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// No topic can begin with the prefix.
     #[error(transparent)]
     Prefix(#[from] PrefixError),

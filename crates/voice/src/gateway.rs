@@ -1,5 +1,7 @@
 //! Holds the parts together: what was heard or typed becomes turns, one after the other, and nothing that fails ends it.
 
+mod wiring;
+
 use std::{collections::VecDeque, sync::Arc};
 
 use switchboard_toolcall::BoxFuture;
@@ -7,39 +9,18 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Config, Error, News, Recogniser, Stage, State, Synthesiser, WakeWord,
-    config::{Call, Destination, Origin},
+    Config, Error, News, Stage, State,
     ear::{Ear, Gate, Heard, Order},
-    mind::Mind,
     mqtt::{Incoming, Mqtt},
-    output::{Broker, Output, Speaker, WavFile},
-    source::{self, Channel, Feed, Source},
-    telling::{Telling, Watcher},
+    source::{Feed, Source},
+    telling::Telling,
     turn::{Desk, Question},
 };
 
+pub use wiring::Parts;
+
 /// How many questions may wait.
 const WAITING: usize = 16;
-
-/// What the gateway is made of, beside what the settings name.
-pub struct Parts {
-    /// The settings.
-    pub config: Config,
-    /// Turns speech into text.
-    pub recogniser: Option<Arc<dyn Recogniser>>,
-    /// Hears when somebody calls.
-    pub wake_word: Option<Arc<dyn WakeWord>>,
-    /// Answers.
-    pub mind: Mind,
-    /// Turns text into speech.
-    pub synthesiser: Option<Arc<dyn Synthesiser>>,
-    /// A source in place of the settings' one.
-    pub source: Option<Box<dyn Source>>,
-    /// An output in place of the settings' one.
-    pub output: Option<Arc<dyn Output>>,
-    /// Who watches.
-    pub watcher: Watcher,
-}
 
 /// What the gateway came to, once its source has ended or it was told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,30 +76,25 @@ impl Gateway {
     pub fn new(parts: Parts) -> Result<Self, Error> {
         let Parts { config, recogniser, wake_word, mind, synthesiser, watcher, .. } = parts;
         let (sender, incoming) = mpsc::channel(64);
-        let takes_sound = matches!(config.source(), Origin::Mqtt);
-        let mqtt = config
-            .mqtt
-            .as_deref()
-            .map(|address| Mqtt::connect(address, &config.prefix, takes_sound, sender.clone()));
+        let connect = |address: &String| Mqtt::connect(address, &config, sender.clone());
+        let mqtt = config.mqtt.as_ref().map(connect);
         let mqtt = mqtt.transpose()?;
-        let (own, feed) = source_of(&config, mqtt.is_some())?;
-        let source = parts.source.or(own);
-        if source.is_none() && mqtt.is_none() {
+        let (own, feed) = match parts.source {
+            Some(source) => (Some(source), None),
+            None => wiring::source(&config, mqtt.is_some())?,
+        };
+        if own.is_none() && mqtt.is_none() {
             return Err(Error::NothingToDo);
         }
         let output = match parts.output {
             Some(output) => Some(output),
-            None => output_of(&config, mqtt.as_ref())?,
+            None => wiring::output(&config, mqtt.as_ref())?,
         };
-        let gate = match (&config.wake, wake_word) {
-            (Some(Call::Push), _) => Gate::Push,
-            (Some(Call::Word(_)), Some(word)) => Gate::Word(word),
-            _ => Gate::Open,
-        };
+        let gate = wiring::gate(&config, wake_word);
         let telling = Arc::new(Telling::new(watcher, mqtt.clone()));
         let desk = Desk { recogniser, mind, synthesiser, output, telling: telling.clone() };
         let barge_in = config.barge_in();
-        let ear = source.map(|source| Listening::start(source, gate, config));
+        let ear = own.map(|source| Listening::start(source, gate, config));
         Ok(Self {
             desk: Arc::new(desk),
             telling,
@@ -288,34 +264,6 @@ impl Listening {
     }
 }
 
-/// The source that the settings name, and where to put sound over MQTT.
-fn source_of(
-    config: &Config,
-    has_broker: bool,
-) -> Result<(Option<Box<dyn Source>>, Option<Feed>), Error> {
-    Ok(match config.source() {
-        Origin::Mic(device) => (Some(Box::new(source::Microphone::new(device))), None),
-        Origin::Wav(file) => (Some(Box::new(source::WavFile::load(&file)?)), None),
-        Origin::Stdin => (Some(Box::new(source::Stdin::new())), None),
-        Origin::None => (None, None),
-        Origin::Mqtt if !has_broker => return Err(Error::NoBroker { what: "sound" }),
-        Origin::Mqtt => {
-            let (feed, channel) = Channel::new("mqtt");
-            (Some(Box::new(channel)), Some(feed))
-        }
-    })
-}
-
-fn output_of(config: &Config, mqtt: Option<&Mqtt>) -> Result<Option<Arc<dyn Output>>, Error> {
-    Ok(match (config.output(), mqtt) {
-        (Destination::None, _) => None,
-        (Destination::Speaker(device), _) => Some(Arc::new(Speaker::new(device))),
-        (Destination::Wav(file), _) => Some(Arc::new(WavFile::create(file)?)),
-        (Destination::Mqtt, Some(mqtt)) => Some(Arc::new(Broker(mqtt.clone()))),
-        (Destination::Mqtt, None) => return Err(Error::NoBroker { what: "speech" }),
-    })
-}
-
 /// Waits for the end of the turn; forever, where there is none.
 async fn under_way(turn: &mut Option<Turn>) {
     match turn {
@@ -331,3 +279,6 @@ async fn hearing(ear: &mut Option<Listening>) -> Option<Heard> {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,9 +28,8 @@ mod news;
 mod telling;
 mod turn;
 pub mod gateway;
+pub mod reach;
 mod error;
-#[cfg(test)]
-mod synthetic;
 
 pub use audio::{Clip, Format};
 pub use config::Config;

@@ -14,7 +14,7 @@ use std::{
 use switchboard_mqtt::Address;
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use crate::{Error, News};
+use crate::{Config, Error, News, config::Origin};
 use connection::{Connection, Message};
 
 /// How long the last messages may take.
@@ -43,16 +43,21 @@ pub(crate) struct Mqtt {
 }
 
 impl Mqtt {
+    /// Connects to the broker at this address of the settings.
+    ///
     /// # Errors
-    /// The address or the prefix cannot be used.
+    /// Something in the settings cannot be used.
     pub(crate) fn connect(
         address: &str,
-        prefix: &str,
-        takes_sound: bool,
+        config: &Config,
         incoming: mpsc::Sender<Incoming>,
     ) -> Result<Self, Error> {
-        let prefix = switchboard_mqtt::prefix(prefix)?;
-        let address = Address::parse(address)?;
+        let prefix = switchboard_mqtt::prefix(&config.prefix)?;
+        let mut address = Address::parse(address)?;
+        if let Some(ca) = &config.ca {
+            address = address.trusting(ca)?;
+        }
+        let takes_sound = matches!(config.source(), Origin::Mqtt);
         let connection = Arc::new(Connection::new(address, prefix, takes_sound, incoming));
         let task = tokio::spawn(connection.clone().run());
         Ok(Self { connection, task: Arc::new(Mutex::new(Some(task))) })

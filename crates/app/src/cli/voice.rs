@@ -1,5 +1,7 @@
 //! What can be said to `switchboard voice`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use switchboard_voice::{
     Config, SpeechConfig,
@@ -26,6 +28,10 @@ pub(crate) struct Voice {
     /// The MQTT broker [default: none]
     #[arg(long, value_name = "URL")]
     pub(crate) mqtt: Option<String>,
+
+    /// The authority that the broker's certificate is believed from: a PEM file [default: those that this machine knows]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
 
     /// What our topics begin with [default: voice]
     #[arg(long, value_name = "TOPIC")]
@@ -65,6 +71,7 @@ impl Voice {
     /// The settings, with what was said here in their place.
     pub(crate) fn over(&self, mut config: Config) -> Config {
         config.mqtt = self.mqtt.clone().or(config.mqtt);
+        config.ca = self.ca.clone().or(config.ca);
         config.prefix = self.prefix.clone().unwrap_or(config.prefix);
         config.model = self.asked.model.clone().or(config.model);
         config.source = self.source.clone().or(config.source);

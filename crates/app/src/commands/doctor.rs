@@ -3,6 +3,7 @@
 mod checks;
 mod models;
 mod servers;
+mod voice;
 
 use std::{borrow::Cow, process::ExitCode};
 
@@ -81,8 +82,9 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
     found.checks.extend(problems.into_iter().map(broken));
     if let Some(house) = house {
         // With settings that make no sense, nothing is started.
-        let has_others =
-            loaded.enabled_servers().next().is_some() || !loaded.settings.models.is_empty();
+        let has_others = loaded.enabled_servers().next().is_some()
+            || !loaded.settings.models.is_empty()
+            || voice::is_set(&loaded);
         if is_sound && has_others {
             let probed = with_servers(&house, &loaded, Needs::All, async |connections| {
                 unless_interrupted(probe(doctor, &house, &loaded, connections)).await
@@ -117,6 +119,7 @@ async fn probe(
     checks.extend(servers.iter().map(ServerReport::check));
     let models = models::probe(house, loaded).await;
     checks.extend(models.iter().map(ModelReport::check));
+    checks.extend(voice::probe(loaded).await);
     Ok(Findings { checks, servers, models })
 }
 

@@ -176,3 +176,17 @@ fn models_are_looked_at() {
     let says = check(&place, "model gpt").1.remove(0);
     assert!(says.starts_with("ok: ") && says.contains("key in the environment"), "{says}");
 }
+
+// HM-2
+#[test]
+fn the_services_of_voice_are_looked_at() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let place = Place::with_config(&format!(
+        "[voice]\nmqtt = \"mqtt://127.0.0.1:1\"\nstt = {{ url = \"tcp://{address}\" }}\n"
+    ));
+    assert_eq!(check(&place, "voice stt").1, [format!("ok: Wyoming tcp://{address}, reachable")]);
+    let (status, mqtt) = check(&place, "voice mqtt");
+    assert_eq!(status, 1);
+    assert!(mqtt[0].starts_with("broken: mqtt://127.0.0.1:1 cannot be reached"), "{mqtt:?}");
+}

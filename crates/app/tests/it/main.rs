@@ -21,6 +21,7 @@ mod calls;
 mod replay;
 mod policy;
 mod zwave;
+mod voice;
 mod doctor;
 mod streams;
 mod usage;

@@ -13,4 +13,5 @@ mod small_model;
 mod traces;
 mod household;
 mod sound;
+mod spoken_to;
 mod voice;

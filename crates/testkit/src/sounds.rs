@@ -1,11 +1,11 @@
-//! Sounds made of numbers, for tests: what a detector takes for speech, and what it does not.
+//! Sounds made of numbers, 16 kHz mono: what a detector takes for speech, and what it does not.
 
 use std::f32::consts::TAU;
 
 const RATE: f32 = 16_000.0;
 
 /// Something like speech: a voice that rises and falls, vowels that change, a pause between syllables.
-pub(crate) fn babble(seconds: f32, loudness: f32) -> Vec<i16> {
+pub fn babble(seconds: f32, loudness: f32) -> Vec<i16> {
     let vowels = [
         [730.0, 1_090.0, 2_440.0],
         [270.0, 2_290.0, 3_010.0],
@@ -44,13 +44,13 @@ pub(crate) fn babble(seconds: f32, loudness: f32) -> Vec<i16> {
 }
 
 /// A tone, as of a fridge.
-pub(crate) fn hum(seconds: f32, loudness: f32) -> Vec<i16> {
+pub fn hum(seconds: f32, loudness: f32) -> Vec<i16> {
     let sample = |place| ((place as f32 / RATE * 100.0 * TAU).sin() * loudness * 32_767.0) as i16;
     (0..(seconds * RATE) as usize).map(sample).collect()
 }
 
 /// Noise, as of rain.
-pub(crate) fn noise(seconds: f32, loudness: f32) -> Vec<i16> {
+pub fn noise(seconds: f32, loudness: f32) -> Vec<i16> {
     let mut random = 7_u32;
     let sample = |_| {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -59,7 +59,22 @@ pub(crate) fn noise(seconds: f32, loudness: f32) -> Vec<i16> {
     (0..(seconds * RATE) as usize).map(sample).collect()
 }
 
-/// Nothing.
-pub(crate) fn silence(seconds: f32) -> Vec<i16> {
+/// Nothing at all.
+pub fn silence(seconds: f32) -> Vec<i16> {
     vec![0; (seconds * RATE) as usize]
+}
+
+/// The sound as a WAV file.
+pub fn wav(samples: &[i16]) -> Vec<u8> {
+    let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX - 36);
+    let mut file = b"RIFF".to_vec();
+    file.extend((length + 36).to_le_bytes());
+    // PCM, one channel, 16,000 samples of two bytes a second.
+    file.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0");
+    file.extend([16_000_u32, 32_000].map(u32::to_le_bytes).concat());
+    file.extend(b"\x02\0\x10\0data");
+    file.extend(length.to_le_bytes());
+    file.extend(bytes);
+    file
 }

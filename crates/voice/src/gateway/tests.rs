@@ -1,0 +1,333 @@
+//! Whole turns, with a clock that waits for nobody.
+
+#[cfg(feature = "real-parts")]
+mod broker;
+mod stage;
+
+use std::{
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
+
+use stage::{Failing, Name, Plan, Stage};
+use switchboard_models::Message;
+use switchboard_testkit::sounds::{babble, silence};
+use switchboard_toolcall::HumanDuration;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{Ended, Incoming};
+use crate::{Config, config::Call};
+
+/// Something that is said, with the silence behind it.
+fn sentence() -> Vec<i16> {
+    [silence(0.5), babble(1.5, 0.3), silence(2.0)].concat()
+}
+
+// HM-2
+#[tokio::test(start_paused = true)]
+async fn states_follow_each_other_to_the_end_of_a_file() {
+    let plan =
+        Plan { is_live: false, understood: vec!["say **Hello**", "say Bye"], ..Plan::default() };
+    let stage = Stage::new(plan);
+    stage.give([sentence(), sentence()].concat());
+    let (diary, ended) = stage.played_out().await;
+    assert_eq!(
+        diary,
+        [
+            "listening",
+            "recording",
+            "thinking",
+            "heard say **Hello** from talk",
+            "answer Hello. to talk #1",
+            "speaking",
+            "says Hello.",
+            "said",
+            "listening",
+            "recording",
+            "thinking",
+            "heard say Bye from talk",
+            "answer Bye. to talk #2",
+            "speaking",
+            "says Bye.",
+            "said",
+            "listening",
+            "offline",
+        ]
+    );
+    assert_eq!(ended, Ended { failures: 0 });
+}
+
+// HM-2: each stage that fails says so, and the next question is answered.
+#[tokio::test(start_paused = true)]
+async fn what_fails_is_told_and_life_goes_on() {
+    let no_words = "says Sorry, I could not understand you: the speech recognition does not work.";
+    let no_model = "says Sorry, I have no answer: the model could not be asked.";
+    let cases: [(Plan, &str, &[&str]); 6] = [
+        (
+            Plan { understood: vec!["!is deaf", "say Hello"], ..Plan::default() },
+            "failed stt: scribe is deaf",
+            &[no_words, "answer Hello. to talk #1"],
+        ),
+        (
+            Plan { has_recogniser: false, ..Plan::default() },
+            "failed stt: there is no speech recognition; name one with --stt ADDRESS",
+            &[no_words],
+        ),
+        (
+            Plan { understood: vec!["fail", "say Hello"], ..Plan::default() },
+            "failed model: it burns",
+            // What was not answered is not remembered.
+            &[no_model, "answer Hello. to talk #1"],
+        ),
+        (
+            Plan {
+                understood: vec!["call broken {}\nthen\nsay It is broken", "say Hello"],
+                ..Plan::default()
+            },
+            "failed tool: broken: Error: the bulb is gone",
+            &["calling broken", "says It is broken.", "answer Hello. to talk #2"],
+        ),
+        (
+            Plan {
+                understood: vec!["say Hi", "say Hello"],
+                voice: Failing::Yes,
+                ..Plan::default()
+            },
+            "failed tts: speaker is hoarse",
+            &["answer Hi. to talk #1", "answer Hello. to talk #2"],
+        ),
+        (
+            Plan {
+                understood: vec!["say Hi", "say Hello"],
+                output: Failing::Yes,
+                ..Plan::default()
+            },
+            "failed output: room does not work: it has no air",
+            &["answer Hi. to talk #1", "answer Hello. to talk #2"],
+        ),
+    ];
+    for (plan, failure, others) in cases {
+        let stage = Stage::new(Plan { is_live: false, ..plan });
+        stage.give([sentence(), sentence()].concat());
+        let (diary, ended) = stage.played_out().await;
+        for entry in [failure].iter().chain(others) {
+            assert!(diary.contains(&(*entry).to_owned()), "not {entry}: {diary:?}");
+        }
+        let is_tool = failure.starts_with("failed tool");
+        assert_eq!(ended.failures == 0, is_tool, "{diary:?}");
+    }
+}
+
+// HM-2: typed text is answered like speech, and stops what is being said.
+#[tokio::test(start_paused = true)]
+async fn typed_requests_are_answered() {
+    let stage = Stage::new(Plan::default());
+    stage.ask("say This is a long answer that takes its time").await;
+    stage.until("says This is a long answer that takes its time.").await;
+    sleep(Duration::from_millis(500)).await;
+    stage.ask("call light {}\nthen\nsay It is on").await;
+    stage.until("said").await;
+    stage.send(Incoming::Request(Err("it is not JSON".to_owned()))).await;
+    stage.until("failed request: it is not JSON").await;
+    let diary = stage.stopped().await;
+    assert_eq!(
+        diary,
+        [
+            "listening",
+            "thinking",
+            "answer This is a long answer that takes its time. to request #1",
+            "speaking",
+            "says This is a long answer that takes its time.",
+            "cut",
+            "listening",
+            "thinking",
+            "calling light",
+            "answer It is on. to request #2",
+            "speaking",
+            "says It is on.",
+            "said",
+            "listening",
+            "failed request: it is not JSON",
+            "offline",
+        ]
+    );
+}
+
+// HM-2: it answers text without speech services.
+#[tokio::test(start_paused = true)]
+async fn without_a_voice_answers_are_told_and_not_spoken() {
+    let plan = Plan { voice: Failing::Absent, output: Failing::Absent, ..Plan::default() };
+    let stage = Stage::new(Plan { has_recogniser: false, ..plan });
+    stage.ask("say Hello").await;
+    stage.until("answer Hello. to request #1").await;
+    stage.ask("fail").await;
+    stage.until("failed model: it burns").await;
+    let diary = stage.stopped().await;
+    assert!(!diary.contains(&"speaking".to_owned()), "{diary:?}");
+}
+
+// HM-2
+#[tokio::test(start_paused = true)]
+async fn speech_that_is_heard_stops_the_answer() {
+    let understood = vec!["say This is a long answer that takes its time", "say Fine"];
+    let stage = Stage::new(Plan { understood: understood.clone(), ..Plan::default() });
+    stage.hear(&[sentence()]).await;
+    stage.until("speaking").await;
+    stage.hear(&[sentence()]).await;
+    stage.until("said").await;
+    let diary = stage.stopped().await;
+    let place = |entry: &str| diary.iter().position(|known| known == entry).unwrap();
+    assert!(place("cut") < place("heard say Fine from talk"), "{diary:?}");
+    assert!(diary.contains(&"says Fine.".to_owned()), "{diary:?}");
+
+    // Where that is not wanted, as the microphone hears the speaker, it is nobody's request either.
+    let config = Config { barge_in: Some(false), ..Config::default() };
+    let stage = Stage::new(Plan { understood, config, ..Plan::default() });
+    stage.hear(&[sentence()]).await;
+    stage.until("speaking").await;
+    stage.hear(&[sentence()]).await;
+    stage.until("said").await;
+    let diary = stage.stopped().await;
+    assert!(diary.contains(&"ignored: it was heard while we spoke".to_owned()), "{diary:?}");
+    assert!(!diary.contains(&"cut".to_owned()), "{diary:?}");
+}
+
+// HM-2
+#[tokio::test(start_paused = true)]
+async fn what_is_remembered_has_a_limit() {
+    let config =
+        Config { memory: 2, prompt: Some("You are a lamp.".to_owned()), ..Config::default() };
+    let stage = Stage::new(Plan { config, voice: Failing::Absent, ..Plan::default() });
+    for (text, turns) in [("one", 1), ("two", 2), ("three", 2), ("four", 2)] {
+        stage.ask(&format!("say {text}")).await;
+        stage.until(&format!("answer {text}. to request #{turns}")).await;
+    }
+    let last = stage.parrot.asked().pop().unwrap().messages;
+    let questions: Vec<_> = last
+        .iter()
+        .filter_map(|message| match message {
+            Message::User(user) => Some(user.content.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(questions, ["say three", "say four"]);
+    let Some(Message::System(prompt)) = last.first() else { panic!("no prompt: {last:?}") };
+    assert!(prompt.starts_with("You are a lamp.") && prompt.contains("no Markdown"), "{prompt}");
+    stage.stopped().await;
+}
+
+// HM-2
+#[tokio::test(start_paused = true)]
+async fn what_is_no_request_is_ignored_with_a_reason() {
+    let min_speech = HumanDuration(Duration::from_millis(800));
+    let config = Config { min_speech, ..Config::default() };
+    let plan = Plan { config, is_live: false, understood: vec!["  "], ..Plan::default() };
+    let stage = Stage::new(plan);
+    stage.give([sentence(), silence(0.5), babble(0.3, 0.3), silence(2.0)].concat());
+    let (diary, ended) = stage.played_out().await;
+    assert!(diary.contains(&"ignored: nothing was understood".to_owned()), "{diary:?}");
+    let is_short = |entry: &String| entry.starts_with("ignored: too short: ");
+    assert!(diary.iter().any(is_short), "{diary:?}");
+    assert_eq!(ended, Ended { failures: 0 });
+}
+
+// HM-2: sound over a network that stops in the middle of a word has said what it had to say.
+#[tokio::test(start_paused = true)]
+async fn a_live_source_that_falls_silent_is_answered() {
+    let stage = Stage::new(Plan { understood: vec!["say Hello"], ..Plan::default() });
+    stage.hear(&[silence(0.5), babble(1.5, 0.3)]).await;
+    stage.until("answer Hello. to talk #1").await;
+    stage.stopped().await;
+}
+
+// HM-2
+#[tokio::test(start_paused = true)]
+async fn a_source_that_does_not_open_is_tried_again_and_told_once() {
+    let stage = Stage::new(Plan { understood: vec!["say Hello"], closed: 4, ..Plan::default() });
+    sleep(Duration::from_secs(60)).await;
+    // Typed text is answered meanwhile.
+    stage.ask("say Still here").await;
+    stage.hear(&[sentence()]).await;
+    stage.until("answer Hello. to talk #2").await;
+    let diary = stage.stopped().await;
+    let failures = diary.iter().filter(|entry| entry.starts_with("failed source"));
+    assert_eq!(failures.collect::<Vec<_>>(), ["failed source: talk does not work: nobody talks"]);
+    assert!(diary.contains(&"says I cannot hear anything. I will keep trying.".to_owned()));
+}
+
+// HM-2
+#[tokio::test(start_paused = true)]
+async fn after_a_wake_word_one_thing_is_heard() {
+    let word = Arc::new(Name { after: 20, fails: AtomicUsize::new(1) });
+    let wake = Some(Call::Word(crate::SpeechConfig::new("tcp://x")));
+    let config = Config { wake, barge_in: Some(true), ..Config::default() };
+    let understood = vec!["say Hello"];
+    let stage = Stage::new(Plan { config, understood, wake_word: Some(word), ..Plan::default() });
+    // The word is not heard at first, and what is said without it is nobody's request.
+    stage.hear(&[silence(3.0), sentence()]).await;
+    stage.until("answer Hello. to talk #1").await;
+    // Called, and then nothing is said.
+    stage.hear(&[silence(12.0)]).await;
+    stage.until("ignored: nothing was said after the call").await;
+    let diary = stage.stopped().await;
+    assert!(diary.contains(&"failed wake: name does not listen".to_owned()), "{diary:?}");
+    assert!(diary.contains(&"called computer".to_owned()), "{diary:?}");
+}
+
+// HM-2
+#[tokio::test(start_paused = true)]
+async fn a_button_lets_it_listen_and_stop() {
+    let config = Config { wake: Some(Call::Push), ..Config::default() };
+    let stage =
+        Stage::new(Plan { config, understood: vec!["say Hello", "say Bye"], ..Plan::default() });
+    stage.hear(&[sentence()]).await;
+    assert_eq!(*stage.diary.borrow(), ["listening"]);
+    stage.send(Incoming::Listen).await;
+    stage.hear(&[silence(0.5), babble(1.5, 0.3)]).await;
+    stage.send(Incoming::Enough).await;
+    stage.until("answer Hello. to talk #1").await;
+    // Until it is pressed again, nothing is heard.
+    stage.hear(&[sentence()]).await;
+    stage.send(Incoming::Listen).await;
+    stage.hear(&[sentence()]).await;
+    stage.until("answer Bye. to talk #2").await;
+    stage.stopped().await;
+}
+
+// HM-2
+#[tokio::test(start_paused = true)]
+async fn too_many_requests_are_refused() {
+    let stage = Stage::new(Plan::default());
+    stage.ask("hang").await;
+    for number in 0..20 {
+        stage.ask(&format!("say {number}")).await;
+    }
+    let full = "failed request: 16 requests are waiting; this one was dropped: say 16";
+    stage.until(full).await;
+    // What hangs does not keep us from going.
+    assert_eq!(stage.stopped().await.pop().as_deref(), Some("offline"));
+}
+
+// MC-3: only a question that is all there waits for the tools of servers.
+#[tokio::test(start_paused = true)]
+async fn the_mind_waits_until_it_may_answer() {
+    let ready = CancellationToken::new();
+    let stage = Stage::new(Plan { ready: ready.clone(), ..Plan::default() });
+    stage.ask("say Hello").await;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(*stage.diary.borrow(), ["listening", "thinking"]);
+    ready.cancel();
+    stage.until("answer Hello. to request #1").await;
+    stage.stopped().await;
+}
+
+// HM-2: the loss of the broker is told aloud, as it cannot be told there.
+#[tokio::test(start_paused = true)]
+async fn the_loss_of_the_broker_is_said_aloud() {
+    let stage = Stage::new(Plan::default());
+    stage.send(Incoming::Lost("no connection".to_owned())).await;
+    stage.until("says I have no connection to the household. I will keep trying.").await;
+    let diary = stage.stopped().await;
+    assert!(diary.contains(&"failed mqtt: no connection".to_owned()), "{diary:?}");
+}

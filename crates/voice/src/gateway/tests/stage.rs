@@ -1,0 +1,351 @@
+//! A gateway between things made of code: what is said to it is sound, what it says is written down.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::json;
+use switchboard_agent::Agent;
+use switchboard_runtime::ToolExecutor;
+use switchboard_testkit::Parrot;
+use switchboard_toolcall::{BoxFuture, CallContext, Json, ToolError, tool_fn};
+use tokio::{
+    sync::{mpsc, watch},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Blocks, Clip, Config, Ended, Error, Format, Gateway, Mind, News, Parts, Recogniser,
+    SpeechError, Spoken, Synthesiser, WakeWord,
+    mqtt::Incoming,
+    output::{Output, Unheard},
+    source::Source,
+};
+
+/// Everything that happened, in short.
+pub(crate) type Diary = watch::Sender<Vec<String>>;
+
+/// What the parts of a stage are to do.
+pub(crate) struct Plan {
+    pub(crate) config: Config,
+    /// What the recogniser understands, one after the other; `!` and a reason is a failure.
+    pub(crate) understood: Vec<&'static str>,
+    pub(crate) has_recogniser: bool,
+    /// Whether the sound comes as it happens.
+    pub(crate) is_live: bool,
+    /// How often the source cannot be opened first.
+    pub(crate) closed: usize,
+    pub(crate) voice: Failing,
+    pub(crate) output: Failing,
+    pub(crate) wake_word: Option<Arc<dyn WakeWord>>,
+    /// Whether source, output and household are those of the settings.
+    pub(crate) is_wired: bool,
+    /// Fires when the mind may answer.
+    pub(crate) ready: CancellationToken,
+}
+
+/// Whether a part works.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Failing {
+    No,
+    Yes,
+    /// There is none.
+    Absent,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        let ready = CancellationToken::new();
+        ready.cancel();
+        Self {
+            config: Config { barge_in: Some(true), ..Config::default() },
+            understood: Vec::new(),
+            has_recogniser: true,
+            is_live: true,
+            closed: 0,
+            voice: Failing::No,
+            output: Failing::No,
+            wake_word: None,
+            is_wired: false,
+            ready,
+        }
+    }
+}
+
+/// A gateway that runs.
+pub(crate) struct Stage {
+    pub(crate) diary: Diary,
+    pub(crate) parrot: Parrot,
+    pub(crate) sound: Option<mpsc::UnboundedSender<Vec<i16>>>,
+    pub(crate) household: mpsc::Sender<Incoming>,
+    pub(crate) stop: CancellationToken,
+    run: tokio::task::JoinHandle<Ended>,
+}
+
+impl Stage {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let diary = Diary::default();
+        let parrot = Parrot::default();
+        let (sound, blocks) = mpsc::unbounded_channel();
+        let source = Talk { blocks: Some(blocks), is_live: plan.is_live, closed: plan.closed };
+        let understood = plan.understood.iter().map(|text| (*text).to_owned()).collect();
+        let recogniser: Arc<dyn Recogniser> = Arc::new(Scribe(Mutex::new(understood)));
+        let is_there = |part: Failing| part != Failing::Absent;
+        let said = Speaker { diary: diary.clone(), fails: plan.voice == Failing::Yes };
+        let played = Room { diary: diary.clone(), fails: plan.output == Failing::Yes };
+        let told = diary.clone();
+        let parts = Parts {
+            recogniser: plan.has_recogniser.then_some(recogniser),
+            wake_word: plan.wake_word,
+            mind: mind(&parrot, &plan.config, plan.ready),
+            synthesiser: is_there(plan.voice).then(|| Arc::new(said) as Arc<dyn Synthesiser>),
+            source: (!plan.is_wired).then(|| Box::new(source) as Box<dyn Source>),
+            output: (is_there(plan.output) && !plan.is_wired)
+                .then(|| Arc::new(played) as Arc<dyn Output>),
+            watcher: Arc::new(move |news| note(&told, in_short(news))),
+            config: plan.config,
+        };
+        let mut gateway = Gateway::new(parts).unwrap();
+        let (household, incoming) = mpsc::channel(64);
+        if !plan.is_wired {
+            gateway.incoming = incoming;
+        }
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let run = tokio::spawn(async move { gateway.run(&stopped).await });
+        Self { diary, parrot, sound: Some(sound), household, stop, run }
+    }
+
+    /// Makes a sound, in real time.
+    pub(crate) async fn hear(&self, sounds: &[Vec<i16>]) {
+        for block in sounds.concat().chunks(1600) {
+            self.give(block.to_vec());
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Makes a sound, all of it at once.
+    pub(crate) fn give(&self, sound: Vec<i16>) {
+        self.sound.as_ref().unwrap().send(sound).unwrap();
+    }
+
+    pub(crate) async fn send(&self, incoming: Incoming) {
+        self.household.send(incoming).await.unwrap();
+    }
+
+    pub(crate) async fn ask(&self, text: &str) {
+        self.send(Incoming::Request(Ok(text.to_owned()))).await;
+    }
+
+    /// Waits until this has happened.
+    pub(crate) async fn until(&self, what: &str) {
+        let mut diary = self.diary.subscribe();
+        let seen = diary.wait_for(|diary| diary.iter().any(|entry| entry == what));
+        let is_seen = tokio::time::timeout(Duration::from_secs(600), seen).await.is_ok();
+        assert!(is_seen, "never {what}: {:?}", self.diary.borrow());
+    }
+
+    /// All that happened, once there is no more sound and all is answered.
+    pub(crate) async fn played_out(mut self) -> (Vec<String>, Ended) {
+        self.sound = None;
+        let ended = self.run.await.unwrap();
+        (self.diary.borrow().clone(), ended)
+    }
+
+    /// All that happened, once it was told to stop.
+    pub(crate) async fn stopped(self) -> Vec<String> {
+        self.stop.cancel();
+        self.run.await.unwrap();
+        self.diary.borrow().clone()
+    }
+}
+
+fn note(diary: &Diary, entry: String) {
+    diary.send_modify(|diary| diary.push(entry));
+}
+
+fn in_short(news: &News) -> String {
+    match news {
+        News::State(state) => state.word().to_owned(),
+        News::Called(word) => format!("called {word}"),
+        News::Ignored(reason) => format!("ignored: {reason}"),
+        News::Transcription(said) => format!("heard {} from {}", said.text, said.source),
+        News::Calling(tool) => format!("calling {tool}"),
+        News::Answer(answer) => {
+            format!("answer {} to {} #{}", answer.answer, answer.source, answer.conversation_turns)
+        }
+        News::Failure(failure) => {
+            format!("failed {}: {}", json!(failure.stage).as_str().unwrap(), failure.error)
+        }
+    }
+}
+
+/// A mind whose model says what it is told, with a tool that works and one that does not.
+fn mind(parrot: &Parrot, config: &Config, ready: CancellationToken) -> Mind {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Nothing {}
+    let executor = ToolExecutor::default();
+    let good = tool_fn("light", |_: Nothing, _: CallContext| async { Json("on") });
+    let bad = tool_fn("broken", |_: Nothing, _: CallContext| async {
+        Err::<String, _>(ToolError::failed("the bulb is gone"))
+    });
+    executor.tools().add(good.describe("Switches")).unwrap();
+    executor.tools().add(bad.describe("Fails")).unwrap();
+    let model: Arc<dyn switchboard_models::Model> = Arc::new(parrot.clone());
+    let agent = Agent::new(model.clone(), executor, switchboard_agent::Config::default());
+    Mind::new(agent, &model, config, ready)
+}
+
+/// Sound that a test makes.
+struct Talk {
+    blocks: Option<mpsc::UnboundedReceiver<Vec<i16>>>,
+    is_live: bool,
+    closed: usize,
+}
+
+impl Source for Talk {
+    fn name(&self) -> &str {
+        "talk"
+    }
+
+    fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    fn open(&mut self) -> BoxFuture<'_, Result<Box<dyn Blocks + Send>, Error>> {
+        let is_closed = self.closed > 0;
+        self.closed = self.closed.saturating_sub(1);
+        let blocks = if is_closed { None } else { self.blocks.take() };
+        Box::pin(async {
+            let blocks = blocks.ok_or_else(|| Error::device("talk", "nobody talks"))?;
+            Ok(Box::new(Said(blocks)) as Box<dyn Blocks + Send>)
+        })
+    }
+}
+
+struct Said(mpsc::UnboundedReceiver<Vec<i16>>);
+
+impl Blocks for Said {
+    fn next(&mut self) -> BoxFuture<'_, Option<Vec<i16>>> {
+        Box::pin(self.0.recv())
+    }
+}
+
+/// Understands what it was told.
+struct Scribe(Mutex<VecDeque<String>>);
+
+impl Recogniser for Scribe {
+    fn name(&self) -> &str {
+        "scribe"
+    }
+
+    fn transcribe<'a>(&'a self, _: &'a Clip) -> BoxFuture<'a, Result<String, SpeechError>> {
+        let text = self.0.lock().unwrap().pop_front().unwrap_or_default();
+        Box::pin(async move {
+            match text.strip_prefix('!') {
+                Some(reason) => Err(refused("scribe", reason)),
+                None => Ok(text),
+            }
+        })
+    }
+}
+
+/// Speaks for as long as the text is: a tenth of a second each letter.
+struct Speaker {
+    diary: Diary,
+    fails: bool,
+}
+
+impl Synthesiser for Speaker {
+    fn name(&self) -> &str {
+        "speaker"
+    }
+
+    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Spoken, SpeechError>> {
+        Box::pin(async move {
+            if self.fails {
+                return Err(refused("speaker", "is hoarse"));
+            }
+            note(&self.diary, format!("says {text}"));
+            let (sender, spoken) = mpsc::channel(1);
+            let samples = vec![1; text.len() * 1600];
+            let _ = sender.try_send(Ok(Clip { format: Format::SPEECH, samples }));
+            Ok(spoken)
+        })
+    }
+}
+
+/// Plays in real time, and tells whether to the end.
+struct Room {
+    diary: Diary,
+    fails: bool,
+}
+
+impl Output for Room {
+    fn play<'a>(&'a self, mut spoken: Spoken) -> BoxFuture<'a, Result<(), Unheard>> {
+        Box::pin(async move {
+            if self.fails {
+                return Err(Error::device("room", "it has no air").into());
+            }
+            let mut playing = Playing { diary: self.diary.clone(), is_whole: false };
+            while let Some(clip) = spoken.recv().await {
+                sleep(clip?.duration()).await;
+            }
+            playing.is_whole = true;
+            Ok(())
+        })
+    }
+}
+
+struct Playing {
+    diary: Diary,
+    is_whole: bool,
+}
+
+impl Drop for Playing {
+    fn drop(&mut self) {
+        let word = if self.is_whole { "said" } else { "cut" };
+        note(&self.diary, word.to_owned());
+    }
+}
+
+/// A word that is heard after some blocks; it fails some times first.
+pub(crate) struct Name {
+    pub(crate) after: usize,
+    pub(crate) fails: AtomicUsize,
+}
+
+impl WakeWord for Name {
+    fn name(&self) -> &str {
+        "name"
+    }
+
+    fn listen<'a>(
+        &'a self,
+        blocks: &'a mut (dyn Blocks + Send),
+    ) -> BoxFuture<'a, Result<String, SpeechError>> {
+        Box::pin(async {
+            let fails = self.fails.load(Ordering::SeqCst);
+            if fails > 0 {
+                self.fails.store(fails - 1, Ordering::SeqCst);
+                return Err(refused("name", "does not listen"));
+            }
+            for _ in 0..self.after {
+                if blocks.next().await.is_none() {
+                    return Err(refused("name", "heard the end"));
+                }
+            }
+            Ok("computer".to_owned())
+        })
+    }
+}
+
+fn refused(service: &str, reason: &str) -> SpeechError {
+    SpeechError::Refused { service: service.to_owned(), reason: reason.to_owned() }
+}
