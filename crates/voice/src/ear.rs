@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::{
     Blocks, Clip, Config, Stage, WakeWord,
-    activity::{Activity, Detector, Ending, FRAME, Noticed},
+    activity::{Activity, Ending, FRAME, Noticed},
     error::chain,
     source::Source,
 };
@@ -64,8 +64,6 @@ pub struct Ear {
     config: Config,
     heard: mpsc::Sender<Heard>,
     orders: mpsc::Receiver<Order>,
-    /// Makes detectors, where it is not the usual one.
-    detector: Option<fn() -> Box<dyn Detector>>,
     /// What was last told of what does not work: once is enough.
     trouble: Option<String>,
 }
@@ -82,18 +80,7 @@ impl Ear {
     ) -> (Self, mpsc::Receiver<Heard>, mpsc::Sender<Order>) {
         let (heard, hearing) = mpsc::channel(16);
         let (ordering, orders) = mpsc::channel(16);
-        (
-            Self { source, gate, config, heard, orders, detector: None, trouble: None },
-            hearing,
-            ordering,
-        )
-    }
-
-    /// The same ear with another way to tell speech from noise.
-    #[must_use]
-    pub fn with_detector(mut self, detector: fn() -> Box<dyn Detector>) -> Self {
-        self.detector = Some(detector);
-        self
+        (Self { source, gate, config, heard, orders, trouble: None }, hearing, ordering)
     }
 
     /// Listens.
@@ -133,11 +120,11 @@ impl Ear {
         pause: &mut Duration,
     ) -> Result<(), Over> {
         let mut frames = Frames::new(blocks);
-        let mut activity = self.activity();
+        let mut activity = Activity::new(&self.config);
         loop {
             if !matches!(self.gate, Gate::Open) {
                 self.be_called(&mut frames).await?;
-                activity = self.activity();
+                activity = Activity::new(&self.config);
             }
             self.hear_one(&mut frames, &mut activity).await?;
             // What was heard once can be heard again.
@@ -263,13 +250,6 @@ impl Ear {
         }
         self.trouble = Some(error.clone());
         self.tell(Heard::Failed(stage, error)).await
-    }
-
-    fn activity(&self) -> Activity {
-        match self.detector {
-            Some(detector) => Activity::with(&self.config, detector()),
-            None => Activity::new(&self.config),
-        }
     }
 }
 

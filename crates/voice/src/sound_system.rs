@@ -70,6 +70,8 @@ impl SoundSystem {
         match self {
             Self::Pulse => {
                 command.args(["--raw", "--format=s16le", "--latency-msec=60"]);
+                // Where PulseAudio can, it takes what the speaker says out of what the microphone hears.
+                command.arg("--property=filter.want=echo-cancel");
                 command.args(["--rate", &rate, "--channels", &channels]);
                 command.args(device.map(|device| format!("--device={device}")));
             }

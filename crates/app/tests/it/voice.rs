@@ -1,12 +1,17 @@
 //! `switchboard voice`, before speech services that say what they are told to.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 use switchboard_testkit::{
     ProviderServer, Reply,
     sounds::{babble, silence, wav},
 };
 
-use crate::place::{Place, Ran};
+use crate::{
+    fixture::wait_until,
+    place::{Place, Ran},
+};
 
 /// A model that calculates and then answers, and one more answer.
 const SCRIPT: &str = r#"{"turns": [
@@ -150,6 +155,20 @@ fn what_makes_no_sense_is_told() {
     assert!(unknown.contains("there is no model `nobody`"), "{unknown}");
 }
 
+/// Runs `switchboard voice` until it shows these words, then stops it; what it showed.
+fn shown_until(place: &Place, shown: &str) -> String {
+    let log = place.path().join("err");
+    let mut command = place.command(&["voice"]);
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let mut voice = command.spawn().unwrap();
+    let so_far = || std::fs::read_to_string(&log).unwrap();
+    wait_until(shown, || so_far().contains(shown));
+    let pid = voice.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(voice.wait().unwrap().code(), Some(0), "{}", so_far());
+    so_far()
+}
+
 // HM-2, MC-3: neither a broker nor a server that is not there keeps it from starting, and SIGTERM ends it.
 #[test]
 fn it_starts_without_anybody_and_ends_when_told() {
@@ -157,22 +176,15 @@ fn it_starts_without_anybody_and_ends_when_told() {
                   stt = { url = \"tcp://127.0.0.1:1\", language = \"en\" }\nsource = \"none\"\n\n\
                   [servers.gone]\nurl = \"http://127.0.0.1:1/mcp\"\n";
     let place = place().file("switchboard.toml", config);
-    let script = "switchboard voice & pid=$!; \
-                  until grep -q 'error: mqtt: no connection' err; do sleep 0.05; done; \
-                  kill -TERM $pid; wait $pid";
-    let script = script.replace(
-        "switchboard voice",
-        &format!("{} voice 2> err", env!("CARGO_BIN_EXE_switchboard")),
-    );
-    let mut command = place.command(&[]);
-    let environment: Vec<_> = command
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-        .collect();
-    command = std::process::Command::new("sh");
-    command.args(["-c", &script]).current_dir(place.path()).env_clear().envs(environment);
-    let ran = Ran::of(command.output().unwrap());
-    let told = std::fs::read_to_string(place.path().join("err")).unwrap();
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{ran:?} {told}");
-    assert!(told.contains("● listening") && told.ends_with("● offline\n"), "{told}");
+    let shown = shown_until(&place, "error: mqtt: no connection to the MQTT broker");
+    assert!(shown.contains("● listening") && shown.ends_with("● offline\n"), "{shown}");
+}
+
+// HM-2: without a recorder it says what to install, and answers what is typed.
+#[test]
+fn a_machine_without_sound_is_told_what_is_missing() {
+    let config = "[voice]\nmqtt = \"mqtt://127.0.0.1:1\"\nmodel = \"script:script.json\"\nsource = \"mic\"\n";
+    let place = place().file("switchboard.toml", config).variable("PATH", "/nowhere");
+    let shown = shown_until(&place, "error: source: the microphone does not work");
+    assert!(shown.contains("install alsa-utils (arecord, aplay)"), "{shown}");
 }

@@ -13,5 +13,6 @@ mod small_model;
 mod traces;
 mod household;
 mod sound;
-mod spoken_to;
+mod last_words;
+mod microphone;
 mod voice;

@@ -246,3 +246,49 @@ impl Connection {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection() -> (Connection, mpsc::Receiver<Incoming>) {
+        let (sender, incoming) = mpsc::channel(8);
+        let address = Address::parse("mqtt://broker").unwrap();
+        (Connection::new(address, "home/voice", true, sender), incoming)
+    }
+
+    // HM-2
+    #[test]
+    fn a_broker_that_stays_away_costs_the_oldest_messages_and_no_states() {
+        let (connection, _incoming) = connection();
+        for number in 0..WAITING + 3 {
+            connection.send(Message::new("error", number.to_string().into_bytes()));
+            connection.state_is(Message::new("state", b"listening".to_vec()).retained());
+        }
+        let outbox = connection.outbox();
+        assert_eq!((outbox.messages.len(), outbox.dropped), (WAITING, 3));
+        assert_eq!(outbox.messages.front().unwrap().payload, "3");
+        assert!(outbox.messages.iter().all(|message| message.topic == "error"));
+        assert!(outbox.state.as_ref().is_some_and(|state| state.is_retained));
+    }
+
+    // HM-2
+    #[tokio::test]
+    async fn only_what_is_asked_now_and_of_us_is_taken() {
+        let (connection, mut incoming) = connection();
+        let cases = [
+            ("home/voice/request", true),   // asked before we came
+            ("home/voice/answer", false),   // nobody's business
+            ("home/voices/request", false), // somebody else's
+            ("home/voice/request", false),
+        ];
+        for (topic, retain) in cases {
+            let mut message = Publish::new(topic, QoS::AtLeastOnce, r#"{"text":"Hello"}"#);
+            message.retain = retain;
+            connection.hear(&message).await;
+        }
+        let Some(Incoming::Request(Ok(text))) = incoming.recv().await else { panic!("no request") };
+        assert_eq!(text, "Hello");
+        assert!(incoming.try_recv().is_err());
+    }
+}

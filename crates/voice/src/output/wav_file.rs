@@ -58,3 +58,41 @@ impl Output for WavFile {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+    use tokio::sync::mpsc;
+
+    async fn play(output: &WavFile, rate: u32, samples: &[i16]) -> Result<(), Unheard> {
+        let (sender, spoken) = mpsc::channel(4);
+        for part in samples.chunks(2) {
+            let format = Format { rate, channels: 1 };
+            sender.try_send(Ok(Clip { format, samples: part.to_vec() })).unwrap();
+        }
+        drop(sender);
+        output.play(spoken).await
+    }
+
+    // HM-2
+    #[tokio::test]
+    async fn answers_follow_each_other_in_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("answers.wav");
+        std::fs::write(&file, "what was there before").unwrap();
+        let output = WavFile::create(file.clone()).unwrap();
+        play(&output, 16_000, &[1, 2, 3]).await.unwrap();
+        play(&output, 16_000, &[]).await.unwrap();
+        play(&output, 16_000, &[4]).await.unwrap();
+        // One file has one format.
+        let Err(Unheard::Output(problem)) = play(&output, 22_050, &[5]).await else {
+            panic!("it took another format");
+        };
+        assert!(problem.contains("failed to write"), "{problem}");
+        let samples = wav::read(std::fs::File::open(&file).unwrap()).unwrap();
+        assert_eq!(samples, [1, 2, 3, 4]);
+        let error = WavFile::create(folder.path().join("no/a.wav")).err().unwrap();
+        assert!(error.to_string().contains("failed to write"), "{error}");
+    }
+}
