@@ -14,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::screen::Screen;
 use crate::{
+    approvals,
     cli::{Cli, Voice},
     commands::serve::told_to_stop,
     connections::{Connections, Needs, on_runtime, while_connected},
-    house::House,
+    house::{self, House},
     model, rehearsal,
     settings::Loaded,
 };
@@ -25,7 +26,10 @@ use crate::{
 pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = rehearsal::load(cli)?;
     let config = voice.over(loaded.settings.voice.clone());
-    let house = House::build(&loaded)?;
+    // Whoever is asked about a call may sit elsewhere.
+    let approver = approvals::here_or_elsewhere(&loaded);
+    let around = house::Around { approver, ..house::Around::usual(&loaded) };
+    let house = House::build_in(&loaded, around)?;
     on_runtime(async {
         let stop = told_to_stop()?;
         while_connected(&house, &loaded, Needs::AsSet, async |connections| {
