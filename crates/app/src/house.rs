@@ -238,7 +238,7 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
 }
 
 /// What may run: the rules of `[policy]`, and for callers from elsewhere those of `[serve]` too.
-fn policy(loaded: &Loaded, is_open: bool) -> Result<Box<dyn Policy>, String> {
+pub(crate) fn policy(loaded: &Loaded, is_open: bool) -> Result<Box<dyn Policy>, String> {
     let rules = rules(loaded)?;
     let (serve, policy) = (&loaded.settings.serve, &loaded.settings.policy);
     let (allow_if, deny_if): (&[String], &[String]) = match is_open {

@@ -1,11 +1,10 @@
 //! The desk: questions are laid down, answered, and waited for.
 
+mod waiting;
+
 use std::{
     path::PathBuf,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Mutex, PoisonError, atomic::AtomicUsize},
     time::Duration,
 };
 
@@ -13,25 +12,19 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use switchboard_runtime::{
     Approver, Ruling,
-    approval::{Asked, Decision, Held, Question},
+    approval::{Asked, Decision, Question},
 };
 use switchboard_toolcall::BoxError;
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout_at},
-};
+use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     error::Error,
-    folder::{self, Folder, Laid},
+    folder::{self, Folder},
     question::{Answer, Decided, Pending},
     rules::{self, Rule},
 };
+use waiting::Waiting;
 
-/// How often an answer of another process is looked for. Those of this one are heard at once.
-const LOOK: Duration = Duration::from_millis(200);
-/// How many calls of one process may wait.
-const MOST: usize = 1000;
 /// How often old answers are removed.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 
@@ -121,6 +114,10 @@ impl Desk {
     /// # Errors
     /// There is none, or there are several.
     pub fn complete(&self, beginning: &str) -> Result<String, Error> {
+        // A variable that a script left empty must not allow whatever happens to wait.
+        if beginning.is_empty() {
+            return Err(Error::Unknown(String::new()));
+        }
         let mut found: Vec<_> = self.pending()?.into_iter().map(|question| question.id).collect();
         found.retain(|id| id.starts_with(beginning));
         match found.len() {
@@ -200,92 +197,7 @@ impl Approver for Desk {
         if let Some(decision) = self.allowed_for_good(&question)? {
             return Ok(Asked::Decided(decision));
         }
-        let waiting = Waiting::lay(self, &question)?;
-        let id = waiting.id.as_str().into();
-        let expires = waiting.expires;
-        Ok(Asked::Held(Held { id, expires, decision: Box::pin(waiting.decision(question.within)) }))
-    }
-}
-
-/// A question that lies on the desk until this is dropped.
-struct Waiting<'a> {
-    desk: &'a Desk,
-    id: String,
-    fingerprint: String,
-    expires: std::time::SystemTime,
-    _laid: Laid,
-    is_over: bool,
-}
-
-impl<'a> Waiting<'a> {
-    fn lay(desk: &'a Desk, question: &Question) -> Result<Self, Error> {
-        desk.sweep();
-        if desk.waiting.fetch_add(1, Ordering::Relaxed) >= MOST {
-            desk.waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(Error::TooMany(MOST));
-        }
-        let laid = folder::id().and_then(|id| {
-            let pending = Pending::new(id, question);
-            Ok((desk.folder.lay(&pending)?, pending))
-        });
-        match laid {
-            Ok((laid, pending)) => Ok(Self {
-                desk,
-                expires: pending.expires_at(),
-                id: pending.id,
-                fingerprint: pending.fingerprint,
-                _laid: laid,
-                is_over: false,
-            }),
-            Err(error) => {
-                desk.waiting.fetch_sub(1, Ordering::Relaxed);
-                Err(error)
-            }
-        }
-    }
-
-    /// Waits for the answer; when the time is over that is the answer, unless somebody is just faster.
-    async fn decision(mut self, within: Duration) -> Result<Decision, BoxError> {
-        let end = Instant::now() + within.min(Duration::from_secs(100 * 365 * 86400));
-        loop {
-            let heard = self.desk.bell.notified();
-            if let Some(answer) = self.desk.folder.answer(&self.id)? {
-                return self.take(answer);
-            }
-            if Instant::now() >= end {
-                let expired = self.answer(Ruling::Expired);
-                let earlier = self.desk.folder.answer_once(&self.id, &expired)?;
-                return self.take(earlier.unwrap_or(expired));
-            }
-            // Whether it is the bell, the clock or nothing at all: the folder knows.
-            let _ = timeout_at(end.min(Instant::now() + LOOK), heard).await;
-        }
-    }
-
-    fn take(&mut self, answer: Answer) -> Result<Decision, BoxError> {
-        self.is_over = true;
-        if answer.fingerprint != self.fingerprint {
-            return Err("the answer is one to another question".into());
-        }
-        let Answer { decision: ruling, by, reason, .. } = answer;
-        Ok(Decision { ruling, by, reason })
-    }
-
-    fn answer(&self, decision: Ruling) -> Answer {
-        let fingerprint = self.fingerprint.clone();
-        Answer { decision, by: None, reason: None, decided: Timestamp::now(), fingerprint }
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.desk.waiting.fetch_sub(1, Ordering::Relaxed);
-        if !self.is_over
-            && let Err(error) =
-                self.desk.folder.answer_once(&self.id, &self.answer(Ruling::Withdrawn))
-        {
-            tracing::warn!(error = &error as &dyn std::error::Error, "an approval is left open");
-        }
+        Ok(Asked::Held(Waiting::lay(self, &question)?.held(question.within)))
     }
 }
 

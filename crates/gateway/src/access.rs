@@ -187,9 +187,7 @@ impl Access {
             // Chat clients always send a key, any key; where nobody has made a token, none can be wrong.
             Some(_) if self.takes_any_key() => Ok(Admitted::owner()),
             Some(secret) => match &self.jwt {
-                Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
-                    Ok(Admitted { caller: jwt.caller(secret).await?, share: Share::default() })
-                }
+                Some(jwt) if !secret.starts_with(tokens::PREFIX) => jwt.admit(secret).await,
                 _ => self.admit_token(secret),
             },
             None => self.admit_page(request),

@@ -3,6 +3,7 @@
 
 mod scripted;
 mod endings;
+mod held;
 mod foreign;
 mod replies;
 mod cancelling;

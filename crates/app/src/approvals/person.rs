@@ -42,8 +42,9 @@ impl Person {
         let _turn = self.terminal.lock().await;
         let _hush = Hush::begin();
         let paint = Paint::stderr(ColorChoice::Auto);
-        terminal::tell(&asked(question, paint));
+        // Before the question is there: what is typed at its sight is an answer.
         let mut keys = Keys::open()?;
+        terminal::tell(&asked(question, paint));
         let verdict = loop {
             if let Some(verdict) = meant(keys.next().await) {
                 break verdict;

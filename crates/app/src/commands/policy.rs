@@ -1,11 +1,16 @@
 //! `switchboard policy test`: what the rules would have said of recorded calls.
 
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{
+    collections::{BTreeMap, HashMap},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use serde::Serialize;
-use switchboard_audit::Record;
-use switchboard_runtime::{RulePolicy, Verdict};
-use switchboard_toolcall::{CallId, ErrorKind};
+use serde_json::Value;
+use switchboard_audit::{Reader, Record};
+use switchboard_runtime::{Policy as _, RegisteredTool, RulePolicy, Verdict, policy::Answer};
+use switchboard_toolcall::{CallContext, CallId, ErrorKind};
 
 use super::{calls, known, lists};
 use crate::{
@@ -37,7 +42,7 @@ struct Report {
 struct Change {
     change: &'static str,
     tool: String,
-    /// The rule that denies; none where the calls are newly allowed.
+    /// The rule that denies or leaves it to a person; none where the calls are newly allowed.
     rule: Option<String>,
     calls: u64,
     /// The latest of the calls.
@@ -48,26 +53,48 @@ struct Change {
 
 fn run_test(test: &PolicyTest, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = rehearsal::load(cli)?;
-    let rules = house::rules(&loaded).map_err(anyhow::Error::msg)?;
     let filter = test.filters.filter(loaded.settings.executor.slow_call);
-    let records = calls::open(&loaded)?.list(&filter).map_err(calls::failed)?;
-    let known = known::tools(&loaded, &records, test.json)?;
-    let separator = &loaded.settings.executor.separator;
-    // Every tool is judged once, however often it was called.
-    let mut verdicts = BTreeMap::<&str, (Verdict, bool)>::new();
-    for record in &records {
-        verdicts.entry(&record.tool).or_insert_with(|| match known.get(&record.tool) {
-            Some(tool) => (rules.judge(tool), true),
-            None => (judged_by_name(&rules, record, separator), false),
-        });
-    }
-    let report = report(&records, &verdicts);
+    let mut reader = calls::open(&loaded)?;
+    let records = reader.list(&filter).map_err(calls::failed)?;
+    let judge = Judge {
+        rules: house::rules(&loaded).map_err(anyhow::Error::msg)?,
+        policy: house::policy(&loaded, false).map_err(anyhow::Error::msg)?,
+        known: known::tools(&loaded, &records, test.json)?,
+        separator: &loaded.settings.executor.separator,
+    };
+    let report = report(&records, &judge, &mut reader)?;
     if test.json {
         terminal::print(&serde_json::to_string(&report)?)?;
     } else {
         show(&report, cli)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The rules, and the tools that they are about.
+struct Judge<'a> {
+    /// What names and annotations decide.
+    rules: RulePolicy,
+    /// What arguments decide too.
+    policy: Box<dyn switchboard_runtime::Policy>,
+    known: HashMap<String, Arc<RegisteredTool>>,
+    separator: &'a str,
+}
+
+impl Judge<'_> {
+    /// What the rules say of a call now.
+    fn judge(&self, record: &Record) -> Verdict {
+        let Some(tool) = self.known.get(&record.tool) else {
+            return judged_by_name(&self.rules, record, self.separator);
+        };
+        let args: Value = serde_json::from_str(&record.arguments).unwrap_or_default();
+        let caller = record.caller.as_deref().map(Into::into);
+        match self.policy.check(tool, &args, &CallContext { caller, ..CallContext::default() }) {
+            Answer::Now(verdict) => verdict,
+            // The rules of a config answer at once.
+            Answer::Later(_) => self.rules.judge(tool),
+        }
+    }
 }
 
 /// Judges a tool that is not there any more by the names it had.
@@ -82,22 +109,22 @@ fn judged_by_name(rules: &RulePolicy, record: &Record, separator: &str) -> Verdi
     }
 }
 
-fn report(records: &[Record], verdicts: &BTreeMap<&str, (Verdict, bool)>) -> Report {
+fn report(records: &[Record], judge: &Judge<'_>, reader: &mut Reader) -> anyhow::Result<Report> {
     let mut report = Report::default();
-    let mut changes = BTreeMap::<(&str, &'static str), Change>::new();
+    let mut changes = BTreeMap::<(&str, &'static str, Option<String>), Change>::new();
     for record in records {
         use ErrorKind::{InvalidParameters, NotFound, UnknownServer};
         let kind = record.outcome.error_kind();
-        let Some((verdict, known)) = verdicts.get(record.tool.as_str()) else { continue };
         if matches!(kind, Some(InvalidParameters | NotFound | UnknownServer)) {
             report.skipped += 1;
             continue;
         }
         report.calls += 1;
         let was_denied = kind == Some(ErrorKind::Denied);
-        let (change, rule) = match (was_denied, verdict) {
-            (false, Verdict::Deny(rule)) => ("denied", Some(rule.clone())),
-            (true, Verdict::Allow) => ("allowed", None),
+        let (change, rule) = match judge.judge(record) {
+            Verdict::Deny(rule) if !was_denied => ("denied", Some(rule)),
+            Verdict::Allow if was_denied => ("allowed", None),
+            Verdict::AskFirst(ask) if !was_asked(record, reader)? => ("asked", Some(ask.rule)),
             _ => {
                 report.same += 1;
                 continue;
@@ -106,16 +133,23 @@ fn report(records: &[Record], verdicts: &BTreeMap<&str, (Verdict, bool)>) -> Rep
         let first = || Change {
             change,
             tool: record.tool.clone(),
-            rule,
+            rule: rule.clone(),
             calls: 0,
             example: record.id,
-            known: *known,
+            known: judge.known.contains_key(&record.tool),
         };
-        changes.entry((&record.tool, change)).or_insert_with(first).calls += 1;
+        let key = (record.tool.as_str(), change, rule.clone());
+        changes.entry(key).or_insert_with(first).calls += 1;
     }
     report.changes = changes.into_values().collect();
     report.changes.sort_by_key(|change| std::cmp::Reverse(change.calls));
-    report
+    Ok(report)
+}
+
+/// Whether a person was asked about the call.
+fn was_asked(record: &Record, reader: &mut Reader) -> anyhow::Result<bool> {
+    let detail = reader.show(record.id).map_err(calls::failed)?;
+    Ok(detail.is_some_and(|detail| detail.approval.is_some()))
 }
 
 fn show(report: &Report, cli: &Cli) -> anyhow::Result<()> {
@@ -125,6 +159,7 @@ fn show(report: &Report, cli: &Cli) -> anyhow::Result<()> {
             if change.known { rule } else { format!("{rule} (tool is gone; judged by name)") };
         let what = match change.change {
             "denied" => "would be denied",
+            "asked" => "would be asked",
             _ => "newly allowed",
         };
         [

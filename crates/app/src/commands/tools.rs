@@ -112,8 +112,10 @@ fn described(tool: &RegisteredTool) -> Value {
 /// What a person should know before calling it.
 fn notes(tool: &RegisteredTool, rules: &RulePolicy) -> Vec<&'static str> {
     let said = tool.spec().annotations;
+    let verdict = rules.judge(tool);
     let notes = [
-        (matches!(rules.judge(tool), Verdict::Deny(_)), "denied"),
+        (matches!(verdict, Verdict::Deny(_)), "denied"),
+        (matches!(verdict, Verdict::AskFirst(_)), "asks first"),
         (said.read_only == Some(true), "read-only"),
         (said.destructive == Some(true), "destructive"),
         (said.open_world == Some(true), "open-world"),

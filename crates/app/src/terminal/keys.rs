@@ -1,7 +1,7 @@
 //! Single keys, read from the terminal as they are pressed; Ctrl-C is one of them.
 
 use std::{
-    io::{self, Read},
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -92,8 +92,9 @@ fn is_there() -> io::Result<bool> {
 }
 
 fn read() -> Key {
+    // Past the buffer of stdin: what lay in it would never be there for `poll`.
     let mut byte = [0_u8];
-    match io::stdin().lock().read(&mut byte) {
+    match rustix::io::read(io::stdin(), &mut byte) {
         Ok(1) => match byte[0] {
             0x03 | 0x1b => Key::Interrupt,
             0x04 => Key::End,

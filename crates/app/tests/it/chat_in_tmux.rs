@@ -16,14 +16,14 @@ use crate::{
 };
 
 /// A terminal with a chat in it. It ends with its owner.
-struct Terminal<'a> {
+pub(crate) struct Terminal<'a> {
     place: &'a Place,
     socket: String,
 }
 
 impl<'a> Terminal<'a> {
     /// Starts `switchboard` with these words; when it ends, the terminal says so.
-    fn start(place: &'a Place, words: &str) -> Self {
+    pub(crate) fn start(place: &'a Place, words: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let socket = place.path().join(format!("tmux{number}")).display().to_string();
@@ -47,7 +47,7 @@ impl<'a> Terminal<'a> {
     }
 
     /// Types, then presses a key.
-    fn types(&self, text: &str, key: &str) {
+    pub(crate) fn types(&self, text: &str, key: &str) {
         if !text.is_empty() {
             self.tmux(&["send-keys", "-l", text]);
         }
@@ -55,13 +55,13 @@ impl<'a> Terminal<'a> {
     }
 
     /// What is on the screen now, with the codes of colours or without.
-    fn screen(&self, with_codes: bool) -> String {
+    pub(crate) fn screen(&self, with_codes: bool) -> String {
         let codes = if with_codes { "-pe" } else { "-p" };
         String::from_utf8(self.tmux(&["capture-pane", codes]).stdout).unwrap()
     }
 
     /// Waits until the screen shows this.
-    fn shows(&self, text: &str) -> String {
+    pub(crate) fn shows(&self, text: &str) -> String {
         let seen = RefCell::new(String::new());
         wait_until(&format!("the screen shows `{text}`"), || {
             seen.replace(self.screen(false));
@@ -71,7 +71,7 @@ impl<'a> Terminal<'a> {
     }
 
     /// Waits for the prompt on the last line.
-    fn prompts(&self) {
+    pub(crate) fn prompts(&self) {
         wait_until("the prompt is there", || {
             self.screen(false).trim_end().lines().last().is_some_and(|line| line.trim_end() == ">")
         });

@@ -20,6 +20,7 @@ mod serve;
 mod calls;
 mod replay;
 mod policy;
+mod approve;
 mod zwave;
 mod doctor;
 mod streams;
@@ -28,3 +29,5 @@ mod usage;
 mod on_a_terminal;
 #[cfg(feature = "real-parts")]
 mod chat_in_tmux;
+#[cfg(feature = "real-parts")]
+mod approve_in_tmux;

@@ -73,3 +73,25 @@ fn rules_are_tried_on_recorded_calls() {
     assert_eq!(run(&["--json", "--until", "1h"]).json()["calls"], 0);
     assert!(place.refusal(&["policy", "test", "--config", "wrong.toml"]).contains("[policy]"));
 }
+
+#[test]
+fn what_is_left_to_a_person_is_shown() {
+    let asks = "[policy]\nask = [\"ech*\"]\nask_if = [\"args.expression == '2+2'\"]\n";
+    let place = Place::new().file("asks.toml", asks);
+    place.call(&["echo"]);
+    place.call(&["math_eval", "expression=1+1"]);
+    place.call(&["math_eval", "expression=2+2"]);
+    let run = |words: &[&str]| place.run(&[&["policy", "test"], words].concat());
+    let report = run(&["--json", "--config", "asks.toml"]).json();
+    let by_arguments = "ask_if \"args.expression == '2+2'\"";
+    let expected = [
+        change("asked echo 1 true", Some("ask \"ech*\"")),
+        change("asked math_eval 1 true", Some(by_arguments)),
+    ];
+    assert_eq!((changes(&report), &report["same"]), (expected.to_vec(), &json!(1)));
+    let lines = run(&["--config", "asks.toml"]);
+    assert!(lines.stdout.contains("would be asked\techo\t1\t"), "{lines:?}");
+    let tools = place.run(&["tools", "--config", "asks.toml"]);
+    let echo = tools.stdout.lines().find(|line| line.starts_with("echo\t")).unwrap();
+    assert!(echo.contains("asks first"), "{tools:?}");
+}

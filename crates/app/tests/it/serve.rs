@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// A gateway that listens.
-struct Serving {
-    child: Child,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
     /// Without `http://`.
     address: String,
 }
 
 impl Serving {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut command = place.command(&[&["serve", "--json"], arguments].concat());
         let log = std::fs::File::create(place.path().join("log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
@@ -33,7 +33,7 @@ impl Serving {
     }
 
     /// The status and the body of an answer.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         let request = format!(
@@ -49,7 +49,16 @@ impl Serving {
         (status, serde_json::from_str(body).unwrap_or(Value::String(body.to_owned())))
     }
 
-    fn signal(&self, name: &str) {
+    /// Sends a request and leaves its answer to come.
+    pub(crate) fn begin(&self, path: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (host, length) = (&self.address, body.len());
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}");
+        stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+        stream
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }

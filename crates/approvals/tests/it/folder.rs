@@ -73,3 +73,31 @@ async fn without_a_place_for_the_question_the_call_is_denied() {
     assert_eq!(result.error_kind(), Some(ErrorKind::Denied));
     assert!(result.text().ends_with("could not be asked"), "{}", result.text());
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_remembered_is_allowed_once_and_told() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({})).await;
+    fs::create_dir(house.folder.path().join("approvals/rules.lock")).unwrap();
+    let error = house.desk.decide(&pending.id, always(Remember::Tool)).unwrap_err().to_string();
+    assert!(error.contains("could not be remembered"), "{error}");
+    assert!(called.await.unwrap().is_success());
+    assert!(!house.is_allowed("act", json!({})).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn not_more_than_a_thousand_wait() {
+    let house = House::new();
+    let waiting: Vec<_> =
+        (0..1000).map(|number| house.call("act", json!({"number": number}))).collect();
+    while house.desk.pending().unwrap().len() < waiting.len() {
+        tokio::task::yield_now().await;
+    }
+    let result = house.call("act", json!({})).await.unwrap();
+    assert_eq!(result.error_kind(), Some(ErrorKind::Denied));
+    waiting[0].abort();
+    while !waiting[0].is_finished() {
+        tokio::task::yield_now().await;
+    }
+    let (_pending, _called) = house.hold("other", json!({})).await;
+}

@@ -4,6 +4,7 @@ mod config;
 mod keys;
 mod verify;
 mod claims;
+mod shares;
 
 use std::{
     collections::HashMap,
@@ -15,10 +16,11 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::Caller;
+use super::Admitted;
 use crate::refusal::Refusal;
 use claims::Bearer;
 use keys::Keys;
+use shares::Shares;
 
 pub(super) use claims::PREFIX;
 pub use config::{JwtConfig, OneOrMany};
@@ -48,6 +50,7 @@ pub(super) struct Jwt {
     config: JwtConfig,
     algorithms: Vec<Algorithm>,
     keys: Arc<Keys>,
+    shares: Shares,
     verified: Mutex<HashMap<[u8; 32], Arc<Bearer>>>,
 }
 
@@ -66,25 +69,35 @@ impl Jwt {
         }
         let algorithms = config::algorithms(&config.algorithms)
             .map_err(|reason| JwtError::Setting { key: "algorithms", reason })?;
+        if config.concurrent == 0 {
+            return Err(wrong("concurrent", "nothing could run with 0 at once"));
+        }
         let keys = Arc::new(Keys::open(&config)?);
-        Ok(Self { config, algorithms, keys, verified: Mutex::default() })
+        let shares = Shares::new(&config);
+        Ok(Self { config, algorithms, keys, shares, verified: Mutex::default() })
     }
 
     pub(super) fn config(&self) -> &JwtConfig {
         &self.config
     }
 
-    /// Who bears the token.
+    /// Who bears the token, with a place in the caller's share.
     ///
     /// # Errors
-    /// It is not one of the issuer's for us, or the issuer's keys cannot be had.
-    pub(super) async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
+    /// It is not one of the issuer's for us, the issuer's keys cannot be had, or the share is used up.
+    pub(super) async fn admit(&self, token: &str) -> Result<Admitted, Refusal> {
+        let bearer = self.bearer(token).await?;
+        let share = bearer.quota.take(bearer.caller.name.as_deref().unwrap_or_default())?;
+        Ok(Admitted { caller: bearer.caller.clone(), share })
+    }
+
+    async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Refusal> {
         let generation = self.keys.refresh();
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let remembered = self.remembered().get(&hash).cloned();
         if let Some(bearer) = remembered.filter(|bearer| bearer.generation == generation) {
             bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
-            return Ok(bearer.caller.clone());
+            return Ok(bearer);
         }
         let bearer = Arc::new(self.verify(token).await?);
         let mut verified = self.remembered();
@@ -92,7 +105,7 @@ impl Jwt {
             verified.clear();
         }
         verified.insert(hash, bearer.clone());
-        Ok(bearer.caller.clone())
+        Ok(bearer)
     }
 
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Bearer>>> {
@@ -112,7 +125,8 @@ impl Jwt {
         for key in keys {
             match jsonwebtoken::decode::<Map<String, Value>>(token, &key.key, &validation) {
                 Ok(decoded) => {
-                    let bearer = Bearer::new(decoded.claims, &self.config, generation);
+                    let bearer =
+                        Bearer::new(decoded.claims, &self.config, generation, &self.shares);
                     let bearer = bearer.map_err(refused)?;
                     bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
                     return Ok(bearer);

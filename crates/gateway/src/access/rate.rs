@@ -44,6 +44,12 @@ impl Unit {
     }
 }
 
+impl Rate {
+    fn per_second(self) -> f64 {
+        f64::from(self.count) / self.unit.row().2 as f64
+    }
+}
+
 impl FromStr for Rate {
     type Err = String;
 
@@ -110,6 +116,18 @@ impl Quota {
         }
     }
 
+    /// Whether nothing of it is taken.
+    pub(crate) fn is_whole(&self) -> bool {
+        let is_full = |(rate, bucket): &(Rate, Mutex<Bucket>)| {
+            let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
+            bucket.fill(*rate) >= f64::from(rate.count)
+        };
+        let is_idle = |(most, running): &(usize, Arc<Semaphore>)| {
+            running.available_permits() >= (*most).min(Semaphore::MAX_PERMITS)
+        };
+        self.rate.as_ref().is_none_or(is_full) && self.running.as_ref().is_none_or(is_idle)
+    }
+
     /// Takes a place, or says when there may be one.
     pub(crate) fn take(&self, token: &str) -> Result<Share, Refusal> {
         if let Some((rate, bucket)) = &self.rate {
@@ -131,15 +149,19 @@ impl Quota {
 }
 
 impl Bucket {
-    /// Takes one, or says how long it is until there is one.
-    fn take(&mut self, rate: Rate) -> Result<(), Duration> {
-        let per_second = f64::from(rate.count) / rate.unit.row().2 as f64;
+    /// How much there is now.
+    fn fill(&mut self, rate: Rate) -> f64 {
         let now = Instant::now();
-        let filled = self.left + now.duration_since(self.at).as_secs_f64() * per_second;
+        let filled = self.left + now.duration_since(self.at).as_secs_f64() * rate.per_second();
         self.at = now;
         self.left = filled.min(f64::from(rate.count));
-        if self.left < 1.0 {
-            return Err(Duration::from_secs_f64((1.0 - self.left) / per_second));
+        self.left
+    }
+
+    /// Takes one, or says how long it is until there is one.
+    fn take(&mut self, rate: Rate) -> Result<(), Duration> {
+        if self.fill(rate) < 1.0 {
+            return Err(Duration::from_secs_f64((1.0 - self.left) / rate.per_second()));
         }
         self.left -= 1.0;
         Ok(())

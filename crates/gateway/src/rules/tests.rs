@@ -111,3 +111,39 @@ fn the_examples_of_the_manual_are_read() {
         assert!(compiled.is_ok(), "{:?}", compiled.err());
     }
 }
+
+/// Whether somebody is asked about a call of `act`, and by which rule.
+async fn asked(ask_if: &str, args: Value) -> Option<String> {
+    let rules = rules(&[], &["tool == 'look'"]).unwrap();
+    let rules = rules.asking(&[ask_if.to_owned()], std::time::Duration::from_secs(1)).unwrap();
+    let said = check(rules, "act", args, None).await?;
+    let rule = said.strip_prefix("Tool 'act' was not run: a person must allow it (");
+    Some(rule.unwrap_or(&said).split_once("), and").unwrap().0.to_owned())
+}
+
+#[tokio::test]
+async fn arguments_decide_whether_a_person_is_asked() {
+    let rule = "args.level > 80";
+    assert_eq!(asked(rule, json!({"level": 80})).await, None);
+    assert_eq!(asked(rule, json!({"level": 81})).await.unwrap(), "ask_if \"args.level > 80\"");
+    let unclear = asked(rule, json!({})).await.unwrap();
+    assert!(unclear.contains("cannot be answered") && unclear.contains("level"), "{unclear}");
+    assert_eq!(asked("has(args.level) && args.level > 80", json!({})).await, None);
+    assert_eq!(asked("tool == 'other' && args.level > 80", json!({})).await, None);
+    assert!(asked("args.level", json!({"level": 1})).await.is_some(), "neither true nor false");
+}
+
+#[tokio::test]
+async fn what_is_forbidden_is_not_asked_about() {
+    let all = || ["true".to_owned()];
+    let second = std::time::Duration::from_secs(1);
+    let by_expression = rules(&[], &["tool == 'act'"]).unwrap().asking(&all(), second).unwrap();
+    let said = check(by_expression, "act", json!({}), None).await.unwrap();
+    assert!(said.contains("is denied by policy: deny_if"), "{said}");
+    let by_name = rules(&[], &[]).unwrap().asking(&all(), second).unwrap();
+    let said = check(by_name, "forbidden", json!({}), None).await.unwrap();
+    assert!(said.contains("is denied by policy: deny \"forbidden\""), "{said}");
+    let wrong = ["args.level >".to_owned()];
+    let error = rules(&[], &[]).unwrap().asking(&wrong, second).err().unwrap().to_string();
+    assert!(error.starts_with("`[policy] ask_if`: `args.level >` is not"), "{error}");
+}

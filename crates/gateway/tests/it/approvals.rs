@@ -178,3 +178,39 @@ async fn a_client_that_leaves_withdraws_its_question() {
     assert_eq!(status, 409, "{body}");
     assert!(house.desk.pending().unwrap().is_empty());
 }
+
+// An MCP client is told that its call waits, and gets its answer when it is allowed.
+#[tokio::test]
+async fn an_mcp_client_hears_that_its_call_waits() {
+    let house = House::start().await;
+    house.executor.tools().add(Fake::echoes("delete_all")).unwrap();
+    let post = |body: Value, session: Option<&str>| {
+        let accept = "application/json, text/event-stream";
+        let request = house.client.post(house.url("/mcp")).header("accept", accept).json(&body);
+        match session {
+            Some(session) => request
+                .header("mcp-session-id", session)
+                .header("mcp-protocol-version", "2025-11-25"),
+            None => request,
+        }
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"}}});
+    let opened = post(hello, None).send().await.unwrap();
+    let session = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "delete_all", "arguments": {"a": 1}, "_meta": {"progressToken": "p"}}});
+    let mut stream = post(call, Some(&session)).send().await.unwrap();
+    let mut text = String::new();
+    while !text.contains("notifications/progress") {
+        text.push_str(std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    let id = house.waiting().await[0]["id"].as_str().unwrap().to_owned();
+    assert!(text.contains(&format!("waits for a person to allow it: approval {id}")), "{text}");
+    assert_eq!(answer(house.decide(&id, &json!({"decision": "allow"}))).await.0, 200);
+    while let Some(chunk) = stream.chunk().await.unwrap() {
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    assert!(text.contains("\"id\":2,\"result\"") && text.contains("structuredContent"), "{text}");
+}

@@ -117,6 +117,57 @@ async fn what_is_not_for_us_is_refused_with_the_reason() {
     assert_eq!(try_with(&house, &without_id).await.0, 200);
 }
 
+// GW-2: all tokens of a caller share one share, and nobody else's.
+#[tokio::test]
+async fn each_caller_has_a_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = Key::p256("a");
+    let file = keys_file(folder.path(), &[&key]);
+    let house = House::configured(config(&file, json!({"rate": "2/h"}))).await;
+    let token = |sub: &str, id: u8| key.token("ES256", &claims(json!({"sub": sub, "jti": id})));
+    assert_eq!(try_with(&house, &token("ada", 1)).await.0, 200);
+    assert_eq!(try_with(&house, &token("ada", 2)).await.0, 200);
+    let (status, error) = try_with(&house, &token("ada", 3)).await;
+    assert_eq!((status, &*error), (429, "token 'jwt:ada' may make 2/h requests"));
+    assert_eq!(try_with(&house, &token("bob", 1)).await.0, 200);
+
+    let house = House::configured(config(&file, json!({"concurrent": 1}))).await;
+    let events = house.get("/api/events").bearer_auth(token("ada", 1)).send().await.unwrap();
+    let (status, error) = try_with(&house, &token("ada", 2)).await;
+    assert_eq!((status, &*error), (429, "token 'jwt:ada' may have 1 requests at once"));
+    assert_eq!(try_with(&house, &token("bob", 1)).await.0, 200);
+    drop(events);
+    // The place is free as soon as the gateway has noticed.
+    while try_with(&house, &token("ada", 2)).await.0 == 429 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let usual: JwtConfig = config(&file, json!({})).jwt.unwrap();
+    assert_eq!((usual.rate, usual.concurrent), (None, 128));
+    let tokens = std::sync::Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
+    let none = config(&file, json!({"concurrent": 0}));
+    let error = Access::new(&none, "127.0.0.1:7300".parse().unwrap(), tokens).err().unwrap();
+    assert!(error.to_string().contains("[serve.jwt] concurrent"), "{error}");
+}
+
+// A claim gives the right to decide about held calls, and only where it is plainly true.
+#[tokio::test]
+async fn a_claim_lets_a_person_decide() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = Key::p256("a");
+    let file = keys_file(folder.path(), &[&key]);
+    let house = House::configured(config(&file, json!({"approve_claim": "approver"}))).await;
+    let decide = async |claim: Value| {
+        let token = key.token("ES256", &claims(json!({"approver": claim})));
+        let url = house.url("/api/approvals/zzzzzzzz");
+        let body = json!({"decision": "allow"});
+        answer(house.client.post(url).bearer_auth(token).json(&body)).await.0
+    };
+    assert_eq!(decide(json!(true)).await, 404, "it may, but there is nothing to decide");
+    for claim in [json!(false), json!("true"), json!(1), Value::Null] {
+        assert_eq!(decide(claim.clone()).await, 403, "{claim}");
+    }
+}
+
 /// The example of RFC 7515, A.3: signed by somebody else's program.
 #[tokio::test]
 async fn a_signature_from_elsewhere_is_read_as_its_maker_meant_it() {

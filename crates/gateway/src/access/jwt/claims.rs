@@ -8,8 +8,8 @@ use std::{
 use serde_json::{Map, Value};
 use switchboard_agent::Globs;
 
-use super::JwtConfig;
-use crate::access::Caller;
+use super::{JwtConfig, shares::Shares};
+use crate::access::{Caller, rate::Quota};
 
 /// What stands before the names of those who come with a JWT, so that none can take a token's name.
 pub(in crate::access) const PREFIX: &str = "jwt:";
@@ -17,6 +17,8 @@ pub(in crate::access) const PREFIX: &str = "jwt:";
 /// Who bears a token whose signature is right.
 pub(super) struct Bearer {
     pub(super) caller: Caller,
+    /// What is left of the caller's share.
+    pub(super) quota: Arc<Quota>,
     /// The keys that it was checked with.
     pub(super) generation: u64,
     not_before: Option<f64>,
@@ -28,6 +30,7 @@ impl Bearer {
         claims: Map<String, Value>,
         config: &JwtConfig,
         generation: u64,
+        shares: &Shares,
     ) -> Result<Self, String> {
         let time = |name: &str| match claims.get(name) {
             None => Ok(None),
@@ -43,9 +46,10 @@ impl Bearer {
         let claim = config.approve_claim.as_deref();
         let approves = claim.is_some_and(|claim| claims.get(claim) == Some(&Value::Bool(true)));
         let claims = Some(Arc::new(Value::Object(claims)));
+        let quota = shares.of(&name);
         let caller = Caller::with_claims(Some(name), tools.map(Arc::new), claims);
         let caller = caller.approving(approves);
-        Ok(Self { caller, generation, not_before, expires })
+        Ok(Self { caller, quota, generation, not_before, expires })
     }
 
     /// Whether it is good now.
@@ -102,7 +106,7 @@ mod tests {
         let mut claims = json!({"sub": "ada", "exp": 1000});
         claims.as_object_mut().unwrap().append(more.as_object_mut().unwrap());
         let Value::Object(claims) = claims else { unreachable!() };
-        Bearer::new(claims, &config(), 0)
+        Bearer::new(claims, &config(), 0, &Shares::new(&config()))
     }
 
     // GW-2

@@ -6,6 +6,8 @@ use jsonwebtoken::{Algorithm, AlgorithmFamily};
 use serde::Deserialize;
 use switchboard_toolcall::HumanDuration;
 
+use crate::access::rate::Rate;
+
 /// The settings of `[serve.jwt]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +34,12 @@ pub struct JwtConfig {
     /// The claim that says, with `true`, that the caller may decide about held calls; nobody may where this is unset.
     #[serde(default)]
     pub approve_claim: Option<String>,
+    /// How many requests each caller may make in a time; no limit where unset.
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    /// How many requests each caller may have at once.
+    #[serde(default = "half_of_what_runs")]
+    pub concurrent: usize,
     /// The scopes that clients should ask the issuer for.
     #[serde(default)]
     pub scopes: Vec<String>,
@@ -89,6 +97,11 @@ fn minute() -> HumanDuration {
 
 fn subject() -> String {
     "sub".to_owned()
+}
+
+/// So that no one caller takes every slot of the executor.
+fn half_of_what_runs() -> usize {
+    128
 }
 
 fn keep_keys() -> HumanDuration {

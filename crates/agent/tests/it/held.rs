@@ -1,0 +1,73 @@
+//! Calls that wait for a person while the loop waits for them.
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_agent::Stopped;
+use switchboard_runtime::{
+    Approver, PolicyConfig, RulePolicy, Ruling, ToolExecutor,
+    approval::{Asked, Decision, Held, Question},
+};
+use switchboard_testkit::Fake;
+use switchboard_toolcall::BoxError;
+
+use crate::scripted::{Stage, calls, says};
+
+/// Somebody who answers after a minute.
+struct Slow(Ruling);
+
+impl Approver for Slow {
+    fn ask(&self, _: Question) -> Result<Asked<'_>, BoxError> {
+        let decision = Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Ok(Decision { ruling: self.0, by: None, reason: Some("too late".to_owned()) })
+        });
+        let expires = std::time::SystemTime::now();
+        Ok(Asked::Held(Held { id: "k7mq".into(), expires, decision }))
+    }
+}
+
+/// A loop in which `guarded` must be allowed by somebody who says this.
+fn stage(ruling: Ruling) -> Stage {
+    let script = [calls(&[("free", "{}"), ("guarded", "{}")]), says("Done.")];
+    let mut stage = Stage::new(script);
+    let rules = PolicyConfig { ask: vec!["guarded".to_owned()], ..PolicyConfig::default() };
+    stage.executor = ToolExecutor::builder()
+        .policy(RulePolicy::new(rules).unwrap())
+        .approver(Arc::new(Slow(ruling)))
+        .build();
+    for name in ["free", "guarded"] {
+        stage.executor.tools().add(Fake::echoes(name)).unwrap();
+    }
+    stage
+}
+
+// ML-4, ML-5: the loop waits within the turn, and what a person says is the call's answer.
+#[tokio::test(start_paused = true)]
+async fn the_turn_waits_for_the_person() {
+    for (ruling, text) in [
+        (Ruling::Allow, "{}"),
+        (Ruling::Deny, "Error: Tool 'guarded' was denied by a person: too late"),
+        (Ruling::Expired, "Error: Tool 'guarded' was not run: nobody allowed it within 5m"),
+    ] {
+        let mut stage = stage(ruling);
+        let began = tokio::time::Instant::now();
+        assert_eq!(stage.run().await.answer.as_deref(), Some("Done."));
+        assert_eq!(began.elapsed().as_secs(), 60);
+        assert_eq!(stage.texts(), ["{}", text]);
+    }
+}
+
+// ML-4: the time that a run may take holds for the wait, too.
+#[tokio::test(start_paused = true)]
+async fn a_budget_or_a_cancel_ends_the_wait() {
+    let text =
+        "Error: Tool 'guarded' was cancelled; it waited for a person to allow it and did not run";
+    let mut spent = stage(Ruling::Allow).configured("time_budget = '3s'");
+    let mut left = stage(Ruling::Allow).cancelled_after(Duration::from_secs(3));
+    for (stage, stop) in [(&mut spent, Stopped::Budget), (&mut left, Stopped::Cancelled)] {
+        let began = tokio::time::Instant::now();
+        assert_eq!(stage.run().await.stop, stop);
+        assert!(began.elapsed().as_secs() <= 3);
+        assert_eq!(stage.texts(), ["{}", text]);
+    }
+}
