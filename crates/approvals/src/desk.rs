@@ -114,6 +114,10 @@ impl Desk {
     /// # Errors
     /// There is none, or there are several.
     pub fn complete(&self, beginning: &str) -> Result<String, Error> {
+        // A variable that a script left empty must not allow whatever happens to wait.
+        if beginning.is_empty() {
+            return Err(Error::Unknown(String::new()));
+        }
         let mut found: Vec<_> = self.pending()?.into_iter().map(|question| question.id).collect();
         found.retain(|id| id.starts_with(beginning));
         match found.len() {

@@ -115,12 +115,12 @@ function card(approval) {
       ...(reason.value.trim() && { reason: reason.value.trim() }),
       ...(decision === 'allow' && remember.value && { remember: remember.value }),
     };
-    for (const button of element.querySelectorAll('button')) button.disabled = true;
+    element.inert = true;
     try {
       await send('POST', `/api/approvals/${encodeURIComponent(approval.id)}`, body);
       toast(`${approval.tool}: ${decision === 'allow' ? 'allowed' : 'denied'}`);
     } catch (error) {
-      for (const button of element.querySelectorAll('button')) button.disabled = false;
+      element.inert = false;
       toast(error instanceof Error ? error.message : String(error), 'bad');
     }
     held.soon();

@@ -113,6 +113,7 @@ fn every_filter_narrows_the_list() {
         (&["--server", "s"], &["s__add"]),
         (&["--caller", "command line", "--tool", "w*"], &["weather"]),
         (&["--caller", "nobody"], &[]),
+        (&["--conversation", "nobody"], &[]),
         (&["--failed"], &["math_eval"]),
         (&["--unknown"], &[]),
         (&["--slow", "299ms", "--tool", "echo"], &["echo"]),
@@ -182,7 +183,8 @@ fn one_call_is_shown_whole() {
         "stages",
         "run ",
         "█",
-        "journal/00000001.log, line 2, byte",
+        "journal/00000001.log, line ",
+        "follows ",
         hash,
     ] {
         assert!(page.stdout.contains(part), "{part}: {page:?}");

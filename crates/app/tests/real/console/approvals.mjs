@@ -32,6 +32,7 @@ await visit(async ({ window }) => {
   const denied = await refused;
   assert.equal(denied.error_kind, 'denied');
   assert.match(denied.error, /not at night/);
+  await page.getByText('Nothing waits for you').waitFor();
 
   // Remembered, and forgotten.
   const args = { room: 'bedroom', lights: [] };

@@ -72,14 +72,13 @@ export class Flood {
   }
 
   #pass(request, response) {
-    const { hostname, port, host } = this.behind;
-    const passed = http.request(
-      { hostname, port, method: request.method, path: request.url, headers: { ...request.headers, host } },
-      (answer) => {
-        response.writeHead(answer.statusCode, answer.headers);
-        answer.pipe(response);
-      },
-    );
+    // The headers stay as they are: the name that was asked for must be that of the page.
+    const { hostname, port } = this.behind;
+    const { method, url: path, headers } = request;
+    const passed = http.request({ hostname, port, method, path, headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
     passed.on('error', () => response.destroy());
     request.pipe(passed);
   }
