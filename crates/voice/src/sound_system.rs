@@ -91,7 +91,7 @@ fn start(mut command: Command, program: &str, part: &str) -> Result<Child, Error
     })
 }
 
-/// What a program that has ended complained of, on one line.
+/// What a program that has ended complained of last; what comes before are the steps of its libraries.
 pub(crate) async fn complaint(stderr: Option<ChildStderr>) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = stderr {
@@ -99,6 +99,6 @@ pub(crate) async fn complaint(stderr: Option<ChildStderr>) -> String {
         let _ = timeout(PATIENCE, stderr.take(COMPLAINT).read_to_end(&mut text)).await;
     }
     let text = String::from_utf8_lossy(&text);
-    let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if lines.is_empty() { "it ended".to_owned() } else { lines.join("; ") }
+    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+    last.unwrap_or("it ended").to_owned()
 }

@@ -1,6 +1,6 @@
 //! `switchboard voice`, before speech services that say what they are told to.
 
-use std::process::Command;
+use std::{os::unix::fs::PermissionsExt, process::Command};
 
 use serde_json::{Value, json};
 use switchboard_testkit::{
@@ -184,7 +184,15 @@ fn it_starts_without_anybody_and_ends_when_told() {
 #[test]
 fn a_machine_without_sound_is_told_what_is_missing() {
     let config = "[voice]\nmqtt = \"mqtt://127.0.0.1:1\"\nmodel = \"script:script.json\"\nsource = \"mic\"\n";
-    let place = place().file("switchboard.toml", config).variable("PATH", "/nowhere");
-    let shown = shown_until(&place, "error: source: the microphone does not work");
+    let missing = place().file("switchboard.toml", config).variable("PATH", "/nowhere");
+    let shown = shown_until(&missing, "error: source: the microphone does not work");
     assert!(shown.contains("install alsa-utils (arecord, aplay)"), "{shown}");
+    // A recorder that ends says why.
+    let recorder = "#!/bin/sh\necho 'a step of a library' >&2\necho 'no such card' >&2\nexit 1\n";
+    let broken = place().file("switchboard.toml", config).file("bin/arecord", recorder);
+    let program = broken.path().join("bin/arecord");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}", broken.path().join("bin").display());
+    let broken = broken.variable("PATH", &path);
+    shown_until(&broken, "error: source: the microphone does not work: no such card\n");
 }

@@ -71,6 +71,7 @@ impl Blocks for Recording {
                 return Some(self.pcm.push(&bytes[..read]));
             }
             let reason = complaint(self.child.stderr.take()).await;
+            let reason = Error::device("the microphone", reason).to_string();
             *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
             None
         })
