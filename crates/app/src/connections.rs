@@ -22,7 +22,7 @@ use tokio::{runtime, signal, sync::watch};
 
 use crate::{
     house::House,
-    settings::{Loaded, inputs},
+    settings::{Loaded, inputs, own_servers},
     terminal::{self, spinner},
 };
 
@@ -84,6 +84,9 @@ fn configs(loaded: &Loaded, needs: Needs<'_>) -> anyhow::Result<IndexMap<String,
         if is_needed {
             let place = || format!("{}: server `{name}`", loaded.place_of_server(name));
             inputs::fill(config, &mut |id| answers.to(id)).with_context(place)?;
+        }
+        if let Some(file) = &loaded.file {
+            own_servers::share(config, file, loaded.has_section("zwave"));
         }
     }
     Ok(configs)

@@ -12,6 +12,7 @@ mod definitions;
 mod foreign;
 pub(crate) mod import;
 pub(crate) mod inputs;
+pub(crate) mod own_servers;
 mod substitute;
 mod deserialize;
 mod problem;
@@ -96,6 +97,11 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// Whether the config has this section.
+    pub(crate) fn has_section(&self, name: &str) -> bool {
+        self.sections.contains_key(name)
+    }
+
     /// `file:line` of a section, for messages.
     pub(crate) fn place_of_section(&self, name: &str) -> String {
         self.place(self.sections.get(name))

@@ -131,3 +131,17 @@ fn the_examples_of_the_manuals_load() {
         assert_eq!(examples, expected);
     }
 }
+
+// HM-2: the unit starts a command that there is, with the config that the manual names.
+#[test]
+fn the_unit_of_the_examples_starts_what_there_is() {
+    let unit = include_str!("../../../../examples/switchboard-voice.service");
+    let started = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let mut words: Vec<&str> = started.split_whitespace().skip(1).collect();
+    assert_eq!(words, ["voice", "--config", "/etc/switchboard/switchboard.toml"]);
+    assert!(include_str!("../../../../docs/home.md").contains(words[2]));
+    // What does not exist is told before any help is given.
+    words.push("--help");
+    let helped = Place::new().run(&words);
+    assert_eq!(helped.status, 0, "{}", helped.stderr);
+}

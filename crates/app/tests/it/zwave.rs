@@ -117,6 +117,24 @@ fn a_models_words_switch_the_light_on() {
     assert_eq!(tools.as_array().unwrap().len(), 6, "{tools}");
 }
 
+// HM-1: also where the config is not where the server would look for it.
+#[test]
+fn the_server_reads_the_config_that_names_it() {
+    let switch = Switch::start();
+    let config = format!(
+        "[servers.zwave]\ncommand = \"{}\"\nargs = [\"zwave\"]\n[zwave]\nserver = \"{}\"\n",
+        env!("CARGO_BIN_EXE_switchboard"),
+        switch.url()
+    );
+    let place = Place::new().file("etc/home.toml", &config);
+    let call = ["call", "zwave__verify_device", "deviceName=Switch One", "--json"];
+    let by_flag = place.run(&[&call[..], &["--config", "etc/home.toml"]].concat()).json();
+    assert_eq!(by_flag["success"], true, "{by_flag}");
+    let place = place.variable("SWITCHBOARD_CONFIG", "etc/home.toml");
+    let by_variable = place.run(&call).json();
+    assert_eq!(by_variable["success"], true, "{by_variable}");
+}
+
 /// `switchboard zwave` as an MCP client sees it; every byte of its stdout is looked at.
 struct Client {
     child: Child,

@@ -44,16 +44,16 @@ impl Home {
         self.household.broker.as_ref().unwrap().listen("voice/#")
     }
 
-    /// `switchboard voice` with these further settings, from a WAV file to a WAV file.
-    fn voice(&self, settings: &str, words: &[&str]) -> Command {
+    /// `switchboard voice` with these settings before, and these further ones of its own; answers go to a WAV file.
+    fn voice(&self, before: &str, own: &str, words: &[&str]) -> Command {
         let broker = self.household.url();
         let config = format!(
-            "{settings}\n\
+            "{before}\n\
              [servers.zwave]\ncommand = '{}'\nargs = ['zwave']\nprefix = ''\n\
              [zwave]\nmqtt = '{broker}'\n\
              [voice]\nmqtt = '{broker}'\nstt = {{ url = '{}', language = 'en', timeout = '5m' }}\n\
              tts = {{ url = '{}', timeout = '5m' }}\n\
-             output = 'wav:answer.wav'\n",
+             output = 'wav:answer.wav'\n{own}\n",
             env!("CARGO_BIN_EXE_switchboard"),
             self.whisper.url(),
             self.piper.url(),
@@ -94,7 +94,7 @@ async fn who_says_so_has_light() {
     assert!(!home.household.is_switch_on());
     let listener = home.listen();
 
-    let command = home.voice("", &["-m", "script:script.json", "--source", "wav:question.wav"]);
+    let command = home.voice("", "", &["-m", "script:script.json", "--source", "wav:question.wav"]);
     let printed = to_the_end(command).await;
 
     assert!(home.household.is_switch_on(), "{printed:#?}");
@@ -129,7 +129,7 @@ async fn a_real_model_makes_light() {
     sound::write(&home.path("question.wav"), &sound::spoken(&home.piper, QUESTION).await);
     let devices = "Devices: kitchen light, bedroom light, garage door.";
     let words = ["-m", "small", "--source", "wav:question.wav", "--max-iterations", "2"];
-    let command = home.voice(&settings, &[&words[..], &["--system", devices]].concat());
+    let command = home.voice(&settings, "", &[&words[..], &["--system", devices]].concat());
     let printed = to_the_end(command).await;
     assert!(home.household.is_switch_on(), "{printed:#?}");
 
@@ -150,7 +150,7 @@ async fn without_its_ears_it_goes_on() {
     let question = sound::spoken(&home.piper, QUESTION).await;
     let listener = home.listen();
     let words = ["-m", "script:script.json", "--source", "mqtt", "--output", "none"];
-    let mut command = home.voice("", &words);
+    let mut command = home.voice("", "", &words);
     let _voice = Ending(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     until(&listener, "listening");
     say(&listener, &question);
@@ -173,6 +173,29 @@ async fn without_its_ears_it_goes_on() {
     let heard = listener.hear("voice/transcription");
     assert_eq!(sound::words(heard["text"].as_str().unwrap()), sound::words(QUESTION));
     assert_eq!(listener.hear("voice/ai-response")["answer"], "Third.");
+}
+
+// HM-2: what is said before the wake word is nobody's business.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_listens_to_who_calls_it() {
+    let home = Home::start();
+    let service = SpeechService::open_wake_word(&parts());
+    fs::write(home.path("script.json"), r#"{"turns": [{"text": "Yes."}]}"#).unwrap();
+    let gossip = sound::spoken(&home.piper, "Have you seen the neighbours' new car?").await;
+    let call = sound::spoken(&home.piper, "Hey Jarvis!").await;
+    let question = sound::spoken(&home.piper, QUESTION).await;
+    let listener = home.listen();
+    let own = format!("wake = {{ url = '{}', model = 'hey_jarvis' }}", service.url());
+    let words = ["-m", "script:script.json", "--source", "mqtt", "--output", "none"];
+    let mut command = home.voice("", &own, &words);
+    let _voice = Ending(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until(&listener, "listening");
+    for sound in [gossip, call, question] {
+        say(&listener, &sound);
+    }
+    let heard = listener.hear("voice/transcription");
+    assert_eq!(sound::words(heard["text"].as_str().unwrap()), sound::words(QUESTION));
+    assert_eq!(listener.hear("voice/ai-response")["answer"], "Yes.");
 }
 
 /// Waits until the gateway is in this state.

@@ -2,7 +2,10 @@ use std::{error::Error, time::Duration};
 
 use serde_json::{Value, json};
 use switchboard_toolcall::{BoxFuture, HumanDuration};
-use tokio::net::TcpListener;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
 use super::scripted::{Scripted, Then, python};
 use crate::{Blocks, Clip, Format, SpeechConfig, SpeechError, recogniser, synthesiser, wake_word};
@@ -80,6 +83,24 @@ async fn what_was_said_is_written_down() {
     assert_eq!(json!(heard[1].data), json!({"rate": 16_000, "width": 2, "channels": 1}));
     let sent: Vec<u8> = heard.iter().flat_map(|event| event.payload.clone()).collect();
     assert_eq!(sent, [7, 0].repeat(4_000));
+}
+
+// HM-2
+#[tokio::test]
+async fn a_service_may_be_a_socket_of_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whisper.sock");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    let service = tokio::spawn(async move {
+        let mut stream = listener.accept().await.unwrap().0;
+        let answer = python("transcript", r#"{"text": "Hello"}"#, b"");
+        stream.write_all(&answer).await.unwrap();
+        // Until the caller leaves, who may be sending still.
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
+    let config = SpeechConfig::new(format!("unix://{}", path.display()));
+    assert_eq!(transcribed(&config).await.unwrap(), "Hello");
+    service.await.unwrap();
 }
 
 // HM-2
