@@ -94,7 +94,7 @@ pub(crate) enum Command {
     /// Make, list and revoke the tokens that clients of `serve` bear
     Token(Token),
     /// Show what was called and what came of it
-    Calls(Calls),
+    Calls(Box<Calls>),
     /// Try the rules of the config on what was called
     Policy(Policy),
     /// Serve Z-Wave devices to an MCP client that starts us
