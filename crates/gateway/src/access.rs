@@ -204,7 +204,10 @@ impl Access {
             None => None,
         };
         match whose {
-            Some(Whose::Jwt(caller)) => Ok(Admitted { caller, share: Share::default() }),
+            Some(Whose::Jwt(caller)) => {
+                let share = self.jwt.as_ref().map(|jwt| jwt.share(&caller)).transpose()?;
+                Ok(Admitted { caller, share: share.unwrap_or_default() })
+            }
             Some(Whose::Token(hash)) => self.admit_known(self.tokens.find_hash(&hash)),
             None if self.demands_token => Err(Refusal::Unauthorized(
                 "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
@@ -226,7 +229,7 @@ impl Access {
         let whose = match &self.jwt {
             _ if self.takes_any_key() => return Ok(Opened::default()),
             Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
-                Whose::Jwt(jwt.caller(secret).await?)
+                Whose::Jwt(jwt.admit(secret).await?.caller)
             }
             _ => {
                 self.admit_token(secret)?;

@@ -16,7 +16,7 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::Admitted;
+use super::{Admitted, Caller, Share};
 use crate::refusal::Refusal;
 use claims::Bearer;
 use keys::Keys;
@@ -89,6 +89,17 @@ impl Jwt {
         let bearer = self.bearer(token).await?;
         let share = bearer.quota.take(bearer.caller.name.as_deref().unwrap_or_default())?;
         Ok(Admitted { caller: bearer.caller.clone(), share })
+    }
+
+    /// A place in the share of a caller who has shown a token before.
+    ///
+    /// # Errors
+    /// The share is used up.
+    pub(super) fn share(&self, caller: &Caller) -> Result<Share, Refusal> {
+        match &caller.name {
+            Some(name) => self.shares.of(name).take(name),
+            None => Ok(Share::default()),
+        }
     }
 
     async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Refusal> {
