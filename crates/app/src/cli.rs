@@ -98,7 +98,7 @@ pub(crate) enum Command {
     /// List the calls that wait for a person, and allow or deny them
     Approve(Approve),
     /// Show what was called and what came of it
-    Calls(Calls),
+    Calls(Box<Calls>),
     /// Try the rules of the config on what was called
     Policy(Policy),
     /// Serve Z-Wave devices to an MCP client that starts us
