@@ -204,9 +204,9 @@ impl Access {
             None => None,
         };
         match whose {
-            Some(Whose::Jwt(caller, quota)) => {
-                let share = quota.take(caller.name.as_deref().unwrap_or_default())?;
-                Ok(Admitted { caller, share })
+            Some(Whose::Jwt(caller)) => {
+                let share = self.jwt.as_ref().map(|jwt| jwt.share(&caller)).transpose()?;
+                Ok(Admitted { caller, share: share.unwrap_or_default() })
             }
             Some(Whose::Token(hash)) => self.admit_known(self.tokens.find_hash(&hash)),
             None if self.demands_token => Err(Refusal::Unauthorized(
@@ -229,8 +229,7 @@ impl Access {
         let whose = match &self.jwt {
             _ if self.takes_any_key() => return Ok(Opened::default()),
             Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
-                let bearer = jwt.bearer(secret).await?;
-                Whose::Jwt(bearer.caller.clone(), bearer.quota.clone())
+                Whose::Jwt(jwt.admit(secret).await?.caller)
             }
             _ => {
                 self.admit_token(secret)?;

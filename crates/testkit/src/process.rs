@@ -1,10 +1,14 @@
 //! A process of a test: started, heard, held up, killed; it ends with the test.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     net::{TcpListener, TcpStream},
-    process::{Child, Command, Stdio},
-    sync::mpsc,
+    ops::RangeInclusive,
+    process::{self, Child, Command, Stdio},
+    sync::{
+        atomic::{AtomicU16, Ordering},
+        mpsc,
+    },
     thread,
     time::Duration,
 };
@@ -24,7 +28,7 @@ impl Process {
     pub fn saying(mut command: Command, word: &str) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -35,9 +39,25 @@ impl Process {
                 let _ = sender.send(line);
             }
         });
-        let process = Self(child);
-        while !lines.recv_timeout(START).expect("the process starts").contains(word) {}
-        process
+        let mut stderr = child.stderr.take().expect("it is piped");
+        let said = thread::spawn(move || {
+            let mut said = String::new();
+            // Whatever it says has to be read, or it waits for somebody who does.
+            let _ = stderr.read_to_string(&mut said);
+            said
+        });
+        let mut process = Self(child);
+        loop {
+            match lines.recv_timeout(START) {
+                Ok(line) if line.contains(word) => return process,
+                Ok(_) => {}
+                Err(error) => {
+                    process.kill();
+                    let said = said.join().unwrap_or_default();
+                    panic!("{command:?} never said {word:?} ({error}): {said}");
+                }
+            }
+        }
     }
 
     /// Starts it and waits until something listens on this port.
@@ -98,6 +118,12 @@ impl Drop for Process {
 /// # Panics
 /// There is none.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    listener.expect("there is a free port").port()
+    // Not one that the system gives to connections: what is killed and started again wants the same port twice.
+    const PORTS: RangeInclusive<u16> = 20_000..=32_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let own = u16::try_from(process::id() % 1500).unwrap_or_default() * 8;
+    let ports = PORTS.end() - PORTS.start();
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let port = |_| PORTS.start() + own.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % ports;
+    (0..ports).map(port).find(is_free).expect("there is a free port")
 }

@@ -111,7 +111,8 @@ fn with_model(model: &ProviderServer) -> String {
     )
 }
 
-const ASK: &str = "[policy]\nask = ['scene']\n";
+/// A call stays held for as long as the slowest machine looks at all sections.
+const ASK: &str = "[policy]\nask = ['scene']\nask_timeout = '15m'\n";
 
 // GW-1
 #[test]

@@ -16,7 +16,7 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::Admitted;
+use super::{Admitted, Caller, Share};
 use crate::refusal::Refusal;
 use claims::Bearer;
 use keys::Keys;
@@ -91,8 +91,18 @@ impl Jwt {
         Ok(Admitted { caller: bearer.caller.clone(), share })
     }
 
-    /// Who bears the token, its signature and times checked.
-    pub(super) async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Refusal> {
+    /// A place in the share of a caller who has shown a token before.
+    ///
+    /// # Errors
+    /// The share is used up.
+    pub(super) fn share(&self, caller: &Caller) -> Result<Share, Refusal> {
+        match &caller.name {
+            Some(name) => self.shares.of(name).take(name),
+            None => Ok(Share::default()),
+        }
+    }
+
+    async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Refusal> {
         let generation = self.keys.refresh();
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let remembered = self.remembered().get(&hash).cloned();

@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -12,7 +12,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, header};
 use tokio::time::Instant;
 
-use super::{Caller, rate::Quota, tokens};
+use super::{Caller, tokens};
 use crate::refusal::Refusal;
 
 /// How long a session lasts.
@@ -37,8 +37,8 @@ struct Session {
 pub(super) enum Whose {
     /// Whoever bears the token with this hash, as long as it is known.
     Token([u8; 32]),
-    /// Who bore a JWT, and what is left of the share.
-    Jwt(Caller, Arc<Quota>),
+    /// Who bore a JWT.
+    Jwt(Caller),
 }
 
 /// A session that was opened, by default none because none is needed.
@@ -59,7 +59,7 @@ impl Sessions {
     pub(super) fn open(&self, whose: Whose, is_secure: bool) -> Result<Opened, Refusal> {
         let life = match &whose {
             Whose::Token(_) => LIFE,
-            Whose::Jwt(caller, _) => left(caller).min(LIFE),
+            Whose::Jwt(caller) => left(caller).min(LIFE),
         };
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes)
@@ -176,9 +176,12 @@ mod tests {
         }
         assert!(sessions.find(&first).is_none());
         assert_eq!(sessions.lock().len(), MOST);
-        let over = Caller::with_claims(None, None, Some(Arc::new(serde_json::json!({"exp": 5}))));
-        let whose = Whose::Jwt(over, Arc::new(Quota::new(None, None)));
-        let over = sent_back(&sessions.open(whose, false).unwrap());
+        let over = Caller::with_claims(
+            None,
+            None,
+            Some(std::sync::Arc::new(serde_json::json!({"exp": 5}))),
+        );
+        let over = sent_back(&sessions.open(Whose::Jwt(over), false).unwrap());
         assert!(sessions.find(&over).is_none());
     }
 }

@@ -8,7 +8,7 @@ use crate::{House, answer, read};
 
 impl House {
     /// A request as the console's own page sends it.
-    fn from_page(&self, method: Method, path: &str) -> RequestBuilder {
+    fn as_page(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, self.url(path));
         let origin = format!("http://{}", self.address);
         request.header("x-switchboard", "console").header("origin", origin)
@@ -16,7 +16,7 @@ impl House {
 
     /// The cookie of a new session, and what was said with it.
     async fn sign_in(&self, token: &str) -> (String, Value) {
-        let request = self.from_page(Method::POST, "/api/session").json(&json!({"token": token}));
+        let request = self.as_page(Method::POST, "/api/session").json(&json!({"token": token}));
         let response = request.send().await.unwrap();
         let cookie = response.headers()["set-cookie"].to_str().unwrap().to_owned();
         let (status, session) = read(response).await;
@@ -50,12 +50,12 @@ async fn a_cookie_stands_for_the_token_until_its_end() {
     assert_eq!((status, tools.as_array().map(Vec::len)), (200, Some(1)), "what the token sees");
     let (_, session) = answer(house.get("/api/session").header("cookie", &cookie)).await;
     assert_eq!(session["name"], "ada");
-    let call = house.from_page(Method::POST, "/api/tools/echo/call").header("cookie", &cookie);
+    let call = house.as_page(Method::POST, "/api/tools/echo/call").header("cookie", &cookie);
     assert_eq!(answer(call.json(&json!({}))).await.0, 200);
     let (_, calls) = answer(house.get("/api/calls").header("cookie", &cookie)).await;
     assert_eq!(calls[0]["caller"], "ada");
 
-    let out = house.from_page(Method::DELETE, "/api/session").header("cookie", &cookie);
+    let out = house.as_page(Method::DELETE, "/api/session").header("cookie", &cookie);
     let out = out.send().await.unwrap();
     assert!(out.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
     assert_eq!(out.status(), 204);
@@ -134,7 +134,7 @@ async fn the_header_wins_over_the_cookie() {
 async fn who_cannot_sign_in_is_told_why() {
     let house = demanding().await;
     house.token("ada", &["*"]);
-    let sign_in = || house.from_page(Method::POST, "/api/session");
+    let sign_in = || house.as_page(Method::POST, "/api/session");
     let (status, refusal) = answer(sign_in().json(&json!({"token": "sb_wrong"}))).await;
     assert_eq!((status, &refusal["error"]), (401, &json!("the token is not known")));
     for body in ["", "{", "{}", "{\"token\": 1}", "{\"token\": \"a\", \"more\": 1}"] {
@@ -157,7 +157,7 @@ async fn where_no_token_is_needed_none_is_asked_for() {
         (&session["signed_in"], &session["needs_token"], &session["may_administer"]),
         (&json!(false), &json!(false), &json!(true))
     );
-    let any = house.from_page(Method::POST, "/api/session").json(&json!({"token": "any"}));
+    let any = house.as_page(Method::POST, "/api/session").json(&json!({"token": "any"}));
     let response = any.send().await.unwrap();
     assert!(response.headers().get("set-cookie").is_none());
     assert_eq!(response.status(), 200);

@@ -15,10 +15,10 @@ use crate::access::{Caller, rate::Quota};
 pub(in crate::access) const PREFIX: &str = "jwt:";
 
 /// Who bears a token whose signature is right.
-pub(in crate::access) struct Bearer {
-    pub(in crate::access) caller: Caller,
+pub(super) struct Bearer {
+    pub(super) caller: Caller,
     /// What is left of the caller's share.
-    pub(in crate::access) quota: Arc<Quota>,
+    pub(super) quota: Arc<Quota>,
     /// The keys that it was checked with.
     pub(super) generation: u64,
     not_before: Option<f64>,
