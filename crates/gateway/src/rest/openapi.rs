@@ -15,7 +15,10 @@ use axum::{Extension, Json, extract::State};
 use serde_json::{Value, json};
 use utoipa::{
     Modify, OpenApi,
-    openapi::security::{Http, HttpAuthScheme, SecurityScheme},
+    openapi::{
+        RefOr, Required,
+        security::{Http, HttpAuthScheme, SecurityScheme},
+    },
 };
 
 use crate::{Caller, gateway::Parts, openai, rest};
@@ -60,7 +63,7 @@ use words::Refused;
         openai::show,
     ),
     components(schemas(words::Success)),
-    modifiers(&Bearer),
+    modifiers(&Bearer, &NoBody),
     security((), ("bearer" = [])),
     tags(
         (name = "tools", description = "Tools, and calls of them"),
@@ -83,6 +86,21 @@ impl Modify for Bearer {
         );
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
+}
+
+/// Says where no body means no arguments; the words of utoipa would say that `null` does.
+struct NoBody;
+
+impl Modify for NoBody {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        for path in ["/api/tools/{name}/call", "/api/tools/{name}/validate"] {
+            let route = document.paths.paths.get_mut(path).and_then(|route| route.post.as_mut());
+            let body = route.and_then(|route| route.request_body.as_mut());
+            if let Some(RefOr::T(body)) = body {
+                body.required = Some(Required::False);
+            }
+        }
     }
 }
 
