@@ -1,5 +1,7 @@
 // What happens, as it happens: one stream of events for the whole page.
 
+import { signedOut } from './api.js';
+
 /** @import { LiveEvent } from './types' */
 
 /** @typedef {'connecting' | 'live' | 'reconnecting' | 'off'} State */
@@ -32,8 +34,10 @@ class Feed {
     source.addEventListener('missed', () => this.#losers.forEach((lost) => lost()));
     source.addEventListener('error', () => {
       this.#tell('reconnecting');
-      // The browser tries again by itself, except where it was told off.
-      if (source.readyState === EventSource.CLOSED) this.#again = setTimeout(() => this.open(), PAUSE);
+      // The browser tries again by itself, except where it was told off: perhaps the session is over.
+      if (source.readyState !== EventSource.CLOSED) return;
+      signedOut.dispatchEvent(new Event('out'));
+      this.#again = setTimeout(() => this.open(), PAUSE);
     });
   }
 

@@ -126,7 +126,12 @@ async function begin() {
   keys.start();
   feed.watch(linkState);
   signedOut.addEventListener('out', async () => {
-    await session.refresh();
+    try {
+      await session.refresh();
+    } catch {
+      // The gateway is away; who we are is asked again when it is back.
+      return;
+    }
     if (!session.isIn()) signIn();
   });
   try {

@@ -26,6 +26,15 @@ await visit(async ({ window }) => {
   await says(page, '.outcome', '42');
   assert.match(await page.locator('.line code').first().innerText(), /Authorization: Bearer \$SWITCHBOARD_TOKEN/);
 
+  // A session that is over elsewhere is over here, too.
+  const headers = { 'X-Switchboard': 'console' };
+  await page.evaluate((own) => fetch('/api/session', { method: 'DELETE', headers: own }), headers);
+  await page.getByRole('link', { name: 'Servers', exact: true }).click();
+  await says(page, 'h1', 'Sign in');
+  await page.getByLabel('Token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await says(page, 'h1', 'Servers');
+
   await page.getByRole('button', { name: 'Sign out' }).click();
   await says(page, 'h1', 'Sign in');
   assert.equal(await page.evaluate(async () => (await fetch('/api/tools')).status), 401);
