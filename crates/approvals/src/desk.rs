@@ -21,7 +21,7 @@ use crate::{
     error::Error,
     folder::{self, Folder},
     question::{Answer, Decided, Pending},
-    rules::{self, Rule},
+    rules::{self, Added, Rule},
 };
 use waiting::Waiting;
 
@@ -144,15 +144,23 @@ impl Desk {
             decided: Timestamp::now(),
             fingerprint: pending.fingerprint.clone(),
         };
-        if let Some(answer) = self.folder.answer_once(id, &answer)? {
-            return Err(Error::Over { id: id.to_owned(), answer: Box::new(answer) });
+        // The rule first: who hears the answer may call again at once, and is not asked a second time.
+        let add = |remember| rules::add(&self.folder, &pending, remember, &verdict.by);
+        let rule = verdict.remember.map(add);
+        let over = match self.folder.answer_once(id, &answer) {
+            Ok(None) => None,
+            Ok(Some(answer)) => Some(Error::Over { id: id.to_owned(), answer: Box::new(answer) }),
+            Err(error) => Some(error),
+        };
+        if let Some(error) = over {
+            if let Some(Ok(Added::New(rule))) = rule {
+                rules::forget(&self.folder, &rule.id)?;
+            }
+            return Err(error);
         }
         self.bell.notify_waiters();
-        let rule = verdict.remember.map(|remember| {
-            rules::add(&self.folder, &pending, remember, &verdict.by)
-                .map_err(|error| Error::NotRemembered(Box::new(error)))
-        });
-        Ok(Decided { rule: rule.transpose()?, pending, answer })
+        let rule = rule.transpose().map_err(|error| Error::NotRemembered(Box::new(error)))?;
+        Ok(Decided { rule: rule.map(Added::rule), pending, answer })
     }
 
     /// What is allowed for good, oldest first.

@@ -71,20 +71,36 @@ pub(crate) fn that_allows(folder: &Folder, question: &Question) -> Result<Option
     Ok(all(folder)?.into_iter().find(|rule| rule.allows(question)))
 }
 
+/// A rule that was to be kept.
+pub(crate) enum Added {
+    /// There was none like it.
+    New(Rule),
+    /// This one was there already.
+    Known(Rule),
+}
+
+impl Added {
+    pub(crate) fn rule(self) -> Rule {
+        match self {
+            Self::New(rule) | Self::Known(rule) => rule,
+        }
+    }
+}
+
 /// Keeps a rule, unless there is one like it.
 pub(crate) fn add(
     folder: &Folder,
     pending: &Pending,
     remember: Remember,
     by: &str,
-) -> Result<Rule, Error> {
+) -> Result<Added, Error> {
     let new = Rule::new(pending, remember, by)?;
     change(folder, |rules| {
         if let Some(rule) = rules.iter().find(|rule| rule.is_same(&new)) {
-            return Ok(rule.clone());
+            return Ok(Added::Known(rule.clone()));
         }
         rules.push(new.clone());
-        Ok(new)
+        Ok(Added::New(new))
     })
 }
 
@@ -97,10 +113,10 @@ pub(crate) fn forget(folder: &Folder, id: &str) -> Result<Rule, Error> {
 }
 
 /// Changes the rules; whoever else wants to, waits.
-fn change(
+fn change<T>(
     folder: &Folder,
-    change: impl FnOnce(&mut Vec<Rule>) -> Result<Rule, Error>,
-) -> Result<Rule, Error> {
+    change: impl FnOnce(&mut Vec<Rule>) -> Result<T, Error>,
+) -> Result<T, Error> {
     folder.make()?;
     let path = folder.rules();
     let guard = path.with_extension("lock");

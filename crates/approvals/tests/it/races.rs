@@ -64,3 +64,28 @@ async fn rules_that_are_left_at_once_are_all_kept() {
     }
     assert_eq!(house.desk.rules().unwrap().len(), 8);
 }
+
+// Who hears that it was allowed for good may call again at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_is_there_before_its_answer_is_heard() {
+    let house = House::new();
+    for number in 0..20 {
+        let (pending, called) = house.hold("act", json!({"number": number})).await;
+        let desk = house.elsewhere();
+        let decider = thread::spawn(move || desk.decide(&pending.id, always(Remember::Arguments)));
+        assert!(called.await.unwrap().is_success());
+        assert_eq!(house.desk.rules().unwrap().len(), number + 1);
+        decider.join().unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_too_late_leaves_no_rule() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({})).await;
+    house.elsewhere().decide(&pending.id, no()).unwrap();
+    let late = house.elsewhere().decide(&pending.id, always(Remember::Tool));
+    assert!(matches!(late, Err(Error::Over { .. })), "{late:?}");
+    assert!(!called.await.unwrap().is_success());
+    assert!(house.desk.rules().unwrap().is_empty());
+}

@@ -40,8 +40,8 @@ await visit(async ({ window }) => {
   await page.locator('select[id^=remember-]').selectOption('arguments');
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   assert.equal((await first).success, true);
-  await says(page, '.rule-list', 'bedroom');
   assert.equal((await call('scene', args)).success, true);
+  await says(page, '.rule-list', 'bedroom');
   await page.getByRole('button', { name: /Forget/ }).click();
   await page.locator('.rule-list').waitFor({ state: 'detached' });
 
