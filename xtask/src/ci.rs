@@ -5,11 +5,13 @@
 use anyhow::{Context, Result};
 
 use crate::shell::{self, Run};
-use crate::{console, spec, test};
+use crate::{console, parts, spec, test};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
     command("formatting", Run::new("cargo").arguments(["fmt", "--all", "--check"]))?;
+    // The feature `cpal` wants headers.
+    step("Debian packages", "cargo xtask parts", parts::install_packages)?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
     command("lints", Run::cargo(clippy).arguments(["--", "-D", "warnings"]))?;
     let docs = Run::cargo(["doc", "--workspace", "--no-deps", "--all-features"]);

@@ -39,6 +39,11 @@ pub(crate) fn install() -> Result<PathBuf> {
     Ok(installed)
 }
 
+/// Brings Debian's packages up to date, which builds with all features need.
+pub(crate) fn install_packages() -> Result<()> {
+    debian::install(debian::PACKAGES)
+}
+
 /// A folder `parts/NAME` and the folder `.parts/NAME` that it is installed into.
 struct Part {
     name: String,

@@ -4,7 +4,11 @@ mod pcm;
 mod stdin;
 mod wav_file;
 mod microphone;
+#[cfg(feature = "cpal")]
+mod sound_card;
 mod channel;
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use switchboard_toolcall::BoxFuture;
 
@@ -17,6 +21,20 @@ pub use pcm::Pcm;
 pub(crate) use pcm::bytes;
 pub use stdin::Stdin;
 pub use wav_file::WavFile;
+
+/// Why a source came to its end, told by whoever records to whoever asks.
+#[derive(Clone, Debug, Default)]
+struct Ending(Arc<Mutex<Option<String>>>);
+
+impl Ending {
+    fn is(&self, reason: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
+
+    fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 /// How many samples a block has where the source does not say.
 pub(crate) const BLOCK: usize = 1024;

@@ -16,6 +16,9 @@ pub(super) const PACKAGES: &[&str] = &[
     "wireplumber",
     // A browser for the console.
     "chromium",
+    // The headers of ALSA, for cpal.
+    "libasound2-dev",
+    "pkg-config",
     // A broker for Z-Wave.
     "mosquitto",
     // Scrapes /metrics.

@@ -1,6 +1,4 @@
-//! The microphone, through a recorder of this machine.
-
-use std::sync::{Arc, Mutex, PoisonError};
+//! The microphone, through cpal where it is built in, or else through a recorder of this machine.
 
 use switchboard_toolcall::BoxFuture;
 use tokio::{
@@ -8,7 +6,9 @@ use tokio::{
     process::{Child, ChildStdout},
 };
 
-use super::{BLOCK, Pcm, Source};
+#[cfg(feature = "cpal")]
+use super::sound_card::SoundCard;
+use super::{BLOCK, Ending, Pcm, Source};
 use crate::{
     Blocks, Error,
     sound_system::{SoundSystem, complaint},
@@ -17,13 +17,13 @@ use crate::{
 /// The microphone, or another recording device.
 pub struct Microphone {
     device: Option<String>,
-    ending: Arc<Mutex<Option<String>>>,
+    ending: Ending,
 }
 
 impl Microphone {
     /// The device of this name, as the sound system has it, or the usual one.
     pub fn new(device: Option<String>) -> Self {
-        Self { device, ending: Arc::default() }
+        Self { device, ending: Ending::default() }
     }
 }
 
@@ -38,6 +38,11 @@ impl Source for Microphone {
 
     fn open(&mut self) -> BoxFuture<'_, Result<Box<dyn Blocks + Send>, Error>> {
         Box::pin(async {
+            #[cfg(feature = "cpal")]
+            match SoundCard::open(self.device.clone(), self.ending.clone()).await {
+                Ok(card) => return Ok(Box::new(card) as Box<dyn Blocks + Send>),
+                Err(error) => tracing::info!(%error, "cpal records nothing; a recorder is tried"),
+            }
             let mut child = SoundSystem::find().await.record(self.device.as_deref())?;
             let stdout = child.stdout.take();
             let ending = self.ending.clone();
@@ -47,7 +52,7 @@ impl Source for Microphone {
     }
 
     fn ending(&self) -> Option<String> {
-        self.ending.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.ending.take()
     }
 }
 
@@ -56,7 +61,7 @@ struct Recording {
     child: Child,
     stdout: Option<ChildStdout>,
     pcm: Pcm,
-    ending: Arc<Mutex<Option<String>>>,
+    ending: Ending,
 }
 
 impl Blocks for Recording {
@@ -71,8 +76,7 @@ impl Blocks for Recording {
                 return Some(self.pcm.push(&bytes[..read]));
             }
             let reason = complaint(self.child.stderr.take()).await;
-            let reason = Error::device("the microphone", reason).to_string();
-            *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+            self.ending.is(Error::device("the microphone", reason).to_string());
             None
         })
     }
