@@ -168,7 +168,8 @@ async fn a_server_on_demand_sleeps_until_it_is_needed() {
     assert_eq!(house.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
     until(|| matches!(server.state(), State::Idle)).await;
     assert_eq!(house.call("s__echo", json!({"text": "again"})).await.text(), "again");
-    assert_eq!(server.starts(), 2);
+    // On a busy machine it may fall asleep once more before the call reaches it.
+    assert!(server.starts() >= 2, "{}", server.starts());
     house.servers.close().await;
 }
 
