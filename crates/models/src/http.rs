@@ -6,12 +6,11 @@ use bytes::Bytes;
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url,
     header::{HeaderMap, HeaderName, HeaderValue},
-    redirect,
 };
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::{FailureKind, ModelConfig, ModelError, Provider, Secret, json, retry};
+use crate::{FailureKind, ModelConfig, ModelError, Provider, Secret, client, json, retry};
 
 /// The most bytes of one answer: far beyond any turn, short of what hurts.
 const LARGEST: usize = 128 << 20;
@@ -86,17 +85,7 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // Fails where the host has installed one already, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(self.connect_timeout)
-            // Elsewhere nobody should see the key.
-            .redirect(redirect::Policy::none());
-        if is_here(&self.url) {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| {
+        let client = client(&self.url, self.connect_timeout).map_err(|error| {
             ModelError::new(FailureKind::Config, "HTTP cannot be used").caused_by(error)
         })?;
         Ok(self.client.get_or_init(|| client))
@@ -269,13 +258,6 @@ fn address(config: &ModelConfig, path: &str) -> Result<Url, ModelError> {
 
 fn settings(text: String) -> ModelError {
     ModelError::new(FailureKind::Config, text)
-}
-
-/// Whether the address is this machine, which no proxy is in front of.
-fn is_here(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost"
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The address for people: without what may be a password.

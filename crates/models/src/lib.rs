@@ -13,6 +13,7 @@ pub mod error;
 pub mod lower;
 mod exchange;
 mod retry;
+mod client;
 mod http;
 mod frames;
 mod json;
@@ -25,6 +26,7 @@ pub mod anthropic;
 pub mod replay;
 
 pub use arguments::{Arguments, Unparsable};
+pub use client::client;
 pub use config::{ModelConfig, Provider, Secret, Think};
 pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;

@@ -1,11 +1,11 @@
 //! One record per call: opened before anything runs, closed even if the caller walks away.
 
 mod memory;
+mod redacted;
 mod stages;
 mod tracer;
 
 use std::{
-    cell::OnceCell,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
@@ -25,6 +25,7 @@ use crate::{
 };
 
 pub use memory::MemoryRecorder;
+pub use redacted::Redacted;
 use stages::Marks;
 pub use stages::Stages;
 pub use tracer::{Span, Tracer, Work};
@@ -142,26 +143,6 @@ pub struct CallEnd<'a> {
     pub result: Option<&'a ToolResult>,
     /// The answer, for logs and records.
     pub redacted: &'a Redacted<'a>,
-}
-
-/// A call's answer as compact JSON with secrets taken out: made when somebody first asks, and once for all of them.
-#[derive(Debug, Default)]
-pub struct Redacted<'a> {
-    result: Option<&'a ToolResult>,
-    json: OnceCell<String>,
-}
-
-impl<'a> Redacted<'a> {
-    /// The answer of `result`.
-    pub fn of(result: Option<&'a ToolResult>) -> Self {
-        Self { result, json: OnceCell::new() }
-    }
-
-    /// The JSON; empty where the call gave no answer.
-    pub fn json(&self) -> &str {
-        let value = || self.result.and_then(ToolResult::value);
-        self.json.get_or_init(|| value().map(|value| redact::value(&value)).unwrap_or_default())
-    }
 }
 
 /// A record as it is read back.

@@ -1,10 +1,10 @@
 //! One POST to a service: in time, within bounds, failures in words without the key.
 
-use std::{net::IpAddr, sync::OnceLock, time::Duration};
+use std::{sync::OnceLock, time::Duration};
 
-use reqwest::{Client, Response, Url, header, redirect};
+use reqwest::{Client, Response, Url, header};
 use serde_json::Value;
-use switchboard_models::Secret;
+use switchboard_models::{Secret, client};
 use tokio::time::timeout;
 
 use crate::SpeechError;
@@ -84,17 +84,8 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // Fails where the host has installed one already, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(self.connect_timeout)
-            // Elsewhere nobody should see the key.
-            .redirect(redirect::Policy::none());
-        if is_here(&self.base) {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| self.unreachable(error))?;
+        let client = client(&self.base, self.connect_timeout);
+        let client = client.map_err(|error| self.unreachable(error))?;
         Ok(self.client.get_or_init(|| client))
     }
 
@@ -136,10 +127,4 @@ fn said(body: &[u8]) -> String {
         .into_iter()
         .find_map(Value::as_str)
         .map_or_else(text, str::to_owned)
-}
-
-/// Whether the address is this machine, which no proxy is in front of.
-fn is_here(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

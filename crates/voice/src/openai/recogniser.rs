@@ -3,8 +3,8 @@
 use serde_json::Value;
 use switchboard_toolcall::BoxFuture;
 
-use super::{Endpoint, form::Form, wav};
-use crate::{Clip, SpeechError};
+use super::{Endpoint, form::Form};
+use crate::{Clip, SpeechError, wav};
 
 /// The most bytes of an answer: far beyond what can be said in one clip.
 const LARGEST: usize = 1 << 20;
@@ -23,8 +23,11 @@ impl crate::Recogniser for Recogniser {
 
     fn transcribe<'a>(&'a self, clip: &'a Clip) -> BoxFuture<'a, Result<String, SpeechError>> {
         Box::pin(async move {
+            let file = wav::written(clip);
+            let file =
+                file.map_err(|error| self.endpoint.refused(format!("was sent nothing: {error}")))?;
             let mut form = Form::new()
-                .file("file", "speech.wav", "audio/wav", &wav::file(clip))
+                .file("file", "speech.wav", "audio/wav", &file)
                 .text("model", &self.model)
                 .text("response_format", "json");
             if let Some(language) = &self.language {

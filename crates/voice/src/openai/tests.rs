@@ -9,8 +9,8 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::wav::{self, Reader};
-use crate::{Clip, Format, SpeechConfig, SpeechError, recogniser, synthesiser};
+use super::wav::Reader;
+use crate::{Clip, Format, SpeechConfig, SpeechError, recogniser, synthesiser, wav};
 
 /// A server of one request: reads it to its end, then sends the bytes and closes, or never does.
 async fn serve(answer: Vec<u8>, closes: bool) -> (SpeechConfig, JoinHandle<(String, Vec<u8>)>) {
@@ -92,7 +92,7 @@ async fn speech_goes_out_as_a_form_and_comes_back_as_text() {
 // HM-2
 #[tokio::test]
 async fn a_text_goes_out_and_comes_back_as_sound() {
-    let file = wav::file(&clip());
+    let file = wav::written(&clip()).unwrap();
     let (mut config, request) = serve(answer("200 OK", "audio/wav", &file), true).await;
     config.voice = Some("nova".to_owned());
     let clips = spoken(&config).await.unwrap();
@@ -147,7 +147,7 @@ async fn refusals_are_told_without_the_key() {
 // HM-2
 #[tokio::test]
 async fn silence_has_an_end() {
-    let begun = answer("200 OK", "audio/wav", &wav::file(&clip())[..44]);
+    let begun = answer("200 OK", "audio/wav", &wav::written(&clip()).unwrap()[..44]);
     for sent in [Vec::new(), begun] {
         let (mut config, _request) = serve(sent, false).await;
         config.timeout = Some(HumanDuration(Duration::from_millis(200)));
@@ -159,7 +159,7 @@ async fn silence_has_an_end() {
 // HM-2
 #[tokio::test]
 async fn what_is_no_wav_file_is_refused() {
-    let file = wav::file(&clip());
+    let file = wav::written(&clip()).unwrap();
     let changed = |at: usize, byte: u8| {
         let mut file = file.clone();
         file[at] = byte;
@@ -188,7 +188,7 @@ async fn what_is_no_wav_file_is_refused() {
 #[test]
 fn a_file_reads_the_same_in_whatever_pieces_it_comes() {
     let stereo = Clip { format: Format { rate: 24_000, channels: 2 }, samples: vec![1, 2, 3, -4] };
-    let mut file = wav::file(&stereo);
+    let mut file = wav::written(&stereo).unwrap();
     // Titles stand before the samples and after; who streams does not know the length.
     let list = b"LIST\x05\0\0\0title\0";
     file.splice(36..36, list.iter().copied());

@@ -1,4 +1,4 @@
-//! WAV files: written whole, read while they come.
+//! WAV files, read while they come.
 //!
 //! A file that is made while it is sent cannot know its length: services write 0 or the largest number there is. So samples
 //! are read to the end of the answer, or of the length where it is sooner. Readers of files want to seek, and believe the length.
@@ -11,28 +11,6 @@ const LONGEST_HEAD: usize = 64 << 10;
 /// Why it is no WAV file that we can play: what the service did, as a verb phrase.
 #[derive(Debug)]
 pub(super) struct Unreadable(pub(super) String);
-
-/// The clip as a file.
-pub(super) fn file(clip: &Clip) -> Vec<u8> {
-    let Format { rate, channels } = clip.format;
-    let length = u32::try_from(clip.samples.len() * 2).unwrap_or(u32::MAX - 36);
-    let frame = channels * 2;
-    let mut file = Vec::with_capacity(44 + clip.samples.len() * 2);
-    file.extend(b"RIFF");
-    file.extend((length + 36).to_le_bytes());
-    file.extend(b"WAVEfmt ");
-    file.extend(16_u32.to_le_bytes());
-    file.extend(1_u16.to_le_bytes());
-    file.extend(channels.to_le_bytes());
-    file.extend(rate.to_le_bytes());
-    file.extend((rate * u32::from(frame)).to_le_bytes());
-    file.extend(frame.to_le_bytes());
-    file.extend(16_u16.to_le_bytes());
-    file.extend(b"data");
-    file.extend(length.to_le_bytes());
-    file.extend(clip.samples.iter().flat_map(|sample| sample.to_le_bytes()));
-    file
-}
 
 /// Reads a file piece by piece.
 #[derive(Default)]

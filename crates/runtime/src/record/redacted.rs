@@ -1,0 +1,27 @@
+//! A call's answer without its secrets.
+
+use std::cell::OnceCell;
+
+use switchboard_toolcall::ToolResult;
+
+use crate::redact;
+
+/// A call's answer as compact JSON with secrets taken out: made when somebody first asks, and once for all of them.
+#[derive(Debug, Default)]
+pub struct Redacted<'a> {
+    result: Option<&'a ToolResult>,
+    json: OnceCell<String>,
+}
+
+impl<'a> Redacted<'a> {
+    /// The answer of `result`.
+    pub fn of(result: Option<&'a ToolResult>) -> Self {
+        Self { result, json: OnceCell::new() }
+    }
+
+    /// The JSON; empty where the call gave no answer.
+    pub fn json(&self) -> &str {
+        let value = || self.result.and_then(ToolResult::value);
+        self.json.get_or_init(|| value().map(|value| redact::value(&value)).unwrap_or_default())
+    }
+}
