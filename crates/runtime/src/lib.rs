@@ -38,6 +38,7 @@ pub mod normalise;
 pub mod artifacts;
 pub mod redact;
 pub mod services;
+pub mod durable;
 
 mod log;
 mod registry;
@@ -46,6 +47,7 @@ pub use approval::{Approval, Approver, CallHeld, Ruling};
 pub use artifacts::{ArtifactStore, MemoryArtifacts};
 pub use call::{Builder, ToolExecutor};
 pub use config::Config;
+pub use durable::{DurableCalls, QueueState, QueuedCall};
 pub use policy::{AskFirst, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
     CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Span,

@@ -1,0 +1,101 @@
+//! Calls that outlive who asked for them: laid into a queue, run by whoever is free, asked after by their id.
+//!
+//! The queue is somebody else's business; this is the seam between it and the entrances. A call is submitted through the
+//! executor like any other (found, checked, allowed, recorded), with [`CallContext::durable`] set: its tool then answers
+//! with a place in the queue.
+
+use std::{sync::Arc, time::SystemTime};
+
+use serde::{Deserialize, Serialize};
+use switchboard_toolcall::{
+    BoxError, BoxFuture, CallContext, CallId, ProgressUpdate, ToolCall, ToolResult, ToolSpec,
+};
+
+/// A queue of calls that survives those who ask and those who run.
+pub trait DurableCalls: Send + Sync {
+    /// Whether calls of this tool can be queued: with an idempotency key, or without.
+    ///
+    /// # Errors
+    /// The reason why not, for people and models.
+    fn takes(&self, tool: &ToolSpec, has_key: bool) -> Result<(), String>;
+
+    /// Checks a call as any other and lays it into the queue. The id is the queued call's, which is an earlier one where
+    /// the idempotency key was used before.
+    ///
+    /// # Errors
+    /// What became of a call that was not queued, shaped and recorded.
+    fn submit<'a>(
+        &'a self,
+        call: ToolCall,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, Box<ToolResult>>>;
+
+    /// How a queued call is; none where no such call is known.
+    ///
+    /// # Errors
+    /// The queue cannot be asked.
+    fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>>;
+
+    /// Asks that a queued call be given up; whether it was still to end.
+    ///
+    /// # Errors
+    /// The queue cannot be asked.
+    fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>>;
+}
+
+/// A call in the queue, or what became of it.
+#[derive(Debug)]
+pub struct QueuedCall {
+    /// Its id: that of the gateway's record.
+    pub id: CallId,
+    /// The tool's full name.
+    pub tool: Arc<str>,
+    /// Who asked for it.
+    pub caller: Option<Arc<str>>,
+    /// How it is.
+    pub state: QueueState,
+    /// How often it was begun.
+    pub attempts: u32,
+    /// When it was queued.
+    pub queued: SystemTime,
+    /// When something of this changed last.
+    pub changed: SystemTime,
+    /// How far it is, where the tool said so.
+    pub progress: Option<ProgressUpdate>,
+    /// What came of it, once it has ended.
+    pub result: Option<ToolResult>,
+}
+
+/// How a queued call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueState {
+    /// Nobody has begun it, or it waits for its next attempt.
+    Queued,
+    /// A worker is at it.
+    Running,
+    /// It has ended, well or not: the result says.
+    Done,
+    /// Every attempt failed, so it lies with the dead letters.
+    Dead,
+    /// It was given up because somebody asked for that.
+    Cancelled,
+}
+
+impl QueueState {
+    /// The stable word for it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Dead => "dead",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing will change any more.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Dead | Self::Cancelled)
+    }
+}
