@@ -1,0 +1,222 @@
+//! The connection to NATS, and what is kept there.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use async_nats::{
+    Client, ConnectOptions, ServerAddr,
+    jetstream::{
+        self,
+        kv::{self, Store},
+        object_store::{self, ObjectStore},
+        stream::StorageType,
+    },
+};
+use tokio::sync::OnceCell;
+
+use crate::{
+    Config, Error,
+    names::{Bucket, Names},
+};
+
+/// How long what is too large for a message lies in the object store: as long as any call may take.
+const LARGE_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The cluster, as one process sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Cluster(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    jetstream: jetstream::Context,
+    names: Names,
+    replicas: usize,
+    address: String,
+    buckets: [OnceCell<Store>; Bucket::ALL.len()],
+    large: OnceCell<ObjectStore>,
+}
+
+impl Cluster {
+    /// Connects. With servers that cannot be reached yet it returns as well, and goes on trying in the background: what
+    /// needs them waits, or fails, by itself.
+    ///
+    /// # Errors
+    /// A setting cannot be used.
+    pub async fn connect(config: &Config) -> Result<Self, Error> {
+        let names = Names::new(&config.prefix)?;
+        let addresses = addresses(config)?;
+        let shown = shown(&addresses);
+        let unreachable = |reason: async_nats::ConnectError| Error::Unreachable {
+            address: shown.clone(),
+            reason: reason.into(),
+        };
+        let options = options(config).await?.custom_inbox_prefix(names.inbox());
+        let client =
+            options.retry_on_initial_connect().connect(addresses).await.map_err(unreachable)?;
+        Ok(Self(Arc::new(Inner {
+            jetstream: jetstream::new(client.clone()),
+            client,
+            names,
+            replicas: config.replicas,
+            address: shown,
+            buckets: Default::default(),
+            large: OnceCell::new(),
+        })))
+    }
+
+    /// The connection itself.
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    /// Streams, queues and buckets.
+    pub fn jetstream(&self) -> &jetstream::Context {
+        &self.0.jetstream
+    }
+
+    /// What is called how.
+    pub fn names(&self) -> &Names {
+        &self.0.names
+    }
+
+    /// On how many servers things are kept.
+    pub fn replicas(&self) -> usize {
+        self.0.replicas
+    }
+
+    /// Where the servers are, without secrets.
+    pub fn address(&self) -> &str {
+        &self.0.address
+    }
+
+    /// A bucket, made where it is not there yet.
+    ///
+    /// # Errors
+    /// The servers cannot be reached, or do not allow it.
+    pub async fn bucket(&self, bucket: Bucket) -> Result<&Store, Error> {
+        let place = Bucket::ALL.iter().position(|one| *one == bucket).unwrap_or_default();
+        self.0.buckets[place].get_or_try_init(|| self.open(bucket)).await
+    }
+
+    async fn open(&self, bucket: Bucket) -> Result<Store, Error> {
+        let name = self.0.names.bucket(bucket);
+        let config = kv::Config {
+            bucket: name.clone(),
+            max_age: bucket.max_age().unwrap_or_default(),
+            storage: storage(bucket.is_fleeting()),
+            num_replicas: self.0.replicas,
+            history: 1,
+            ..kv::Config::default()
+        };
+        let refused = Error::refused(format!("open the bucket `{name}`"));
+        match self.0.jetstream.create_key_value(config).await {
+            Ok(store) => Ok(store),
+            // It may be there with other settings, which somebody chose.
+            Err(error) => match self.0.jetstream.get_key_value(name).await {
+                Ok(store) => Ok(store),
+                Err(_) => Err(refused(error.into())),
+            },
+        }
+    }
+
+    /// Where lies what is too large for a message, made where it is not there yet.
+    ///
+    /// # Errors
+    /// The servers cannot be reached, or do not allow it.
+    pub async fn large(&self) -> Result<&ObjectStore, Error> {
+        let open = || async {
+            let bucket = self.0.names.stream("large");
+            let refused = Error::refused(format!("open the object store `{bucket}`"));
+            let config = object_store::Config {
+                bucket: bucket.clone(),
+                max_age: LARGE_MAX_AGE,
+                num_replicas: self.0.replicas,
+                ..object_store::Config::default()
+            };
+            match self.0.jetstream.create_object_store(config).await {
+                Ok(store) => Ok(store),
+                Err(error) => match self.0.jetstream.get_object_store(bucket).await {
+                    Ok(store) => Ok(store),
+                    Err(_) => Err(refused(error.into())),
+                },
+            }
+        };
+        self.0.large.get_or_try_init(open).await
+    }
+}
+
+fn storage(is_fleeting: bool) -> StorageType {
+    if is_fleeting { StorageType::Memory } else { StorageType::File }
+}
+
+fn addresses(config: &Config) -> Result<Vec<ServerAddr>, Error> {
+    let wrong = |reason: String| Error::Setting { key: "nats", reason };
+    let nats = config.nats.as_deref().unwrap_or_default();
+    let addresses: Vec<_> = nats.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+    if addresses.is_empty() {
+        return Err(wrong("it names no server (such as nats://127.0.0.1:4222)".to_owned()));
+    }
+    // What cannot be read may hold a password anywhere, so it is not shown.
+    let read =
+        |address: &str| address.parse::<ServerAddr>().map_err(|error| wrong(error.to_string()));
+    addresses.into_iter().map(read).collect()
+}
+
+/// The addresses without what is secret in them.
+fn shown(addresses: &[ServerAddr]) -> String {
+    let one = |address: &ServerAddr| {
+        let scheme = if address.tls_required() { "tls" } else { "nats" };
+        format!("{scheme}://{}:{}", address.host(), address.port())
+    };
+    addresses.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+async fn options(config: &Config) -> Result<ConnectOptions, Error> {
+    let mut options = ConnectOptions::new().name("switchboard");
+    if let Some(file) = &config.credentials {
+        let unusable = |error: std::io::Error| unusable("credentials", file, &error);
+        options = options.credentials_file(file).await.map_err(unusable)?;
+    }
+    if let Some(token) = &config.token {
+        options = options.token(token.clone());
+    }
+    if let Some(seed) = &config.nkey {
+        options = options.nkey(seed.clone());
+    }
+    options = match (&config.user, &config.password) {
+        (Some(user), password) => {
+            options.user_and_password(user.clone(), password.clone().unwrap_or_default())
+        }
+        (None, Some(_)) => {
+            let reason = "a password needs a `user`".to_owned();
+            return Err(Error::Setting { key: "password", reason });
+        }
+        (None, None) => options,
+    };
+    if let Some(file) = &config.ca {
+        readable("ca", file)?;
+        options = options.add_root_certificates(file.clone());
+    }
+    match (&config.certificate, &config.key) {
+        (Some(certificate), Some(key)) => {
+            readable("certificate", certificate)?;
+            readable("key", key)?;
+            Ok(options.add_client_certificate(certificate.clone(), key.clone()))
+        }
+        (None, None) => Ok(options),
+        (Some(_), None) => Err(Error::Setting {
+            key: "certificate",
+            reason: "a certificate needs its `key`".to_owned(),
+        }),
+        (None, Some(_)) => {
+            Err(Error::Setting { key: "key", reason: "a key needs its `certificate`".to_owned() })
+        }
+    }
+}
+
+fn readable(key: &'static str, file: &Path) -> Result<(), Error> {
+    std::fs::File::open(file).map(drop).map_err(|error| unusable(key, file, &error))
+}
+
+fn unusable(key: &'static str, file: &Path, error: &std::io::Error) -> Error {
+    Error::Setting { key, reason: format!("`{}` cannot be read: {error}", file.display()) }
+}

@@ -1,0 +1,52 @@
+//! The settings of `[cluster]`.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Where the cluster's NATS servers are, and how to get in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The addresses of one or more of its servers, with commas between them: `nats://one:4222,nats://two:4222`, or
+    /// `tls://…`. None: there is no cluster.
+    pub nats: Option<String>,
+    /// What all subjects, buckets and streams begin with: one for each tenant that shares the servers.
+    pub prefix: String,
+    /// A file with NATS credentials (`.creds`).
+    pub credentials: Option<PathBuf>,
+    /// A token, where the servers ask for one.
+    pub token: Option<String>,
+    /// A user; `password` goes with it.
+    pub user: Option<String>,
+    /// The user's password.
+    pub password: Option<String>,
+    /// The seed of an nkey, where the servers ask for one.
+    pub nkey: Option<String>,
+    /// A PEM file with those who may vouch for the servers; by default whom the machine trusts.
+    pub ca: Option<PathBuf>,
+    /// A PEM file with our own certificate, where the servers ask for one.
+    pub certificate: Option<PathBuf>,
+    /// Its key.
+    pub key: Option<PathBuf>,
+    /// On how many servers each bucket and stream is kept: 1, 3 or 5.
+    pub replicas: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            nats: None,
+            prefix: "switchboard".to_owned(),
+            credentials: None,
+            token: None,
+            user: None,
+            password: None,
+            nkey: None,
+            ca: None,
+            certificate: None,
+            key: None,
+            replicas: 1,
+        }
+    }
+}

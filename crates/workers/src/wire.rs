@@ -1,0 +1,169 @@
+//! What gateways and workers say to each other: JSON, in NATS messages.
+//!
+//! A call is one [`Request`] to the subject of its tool. On the subject of its answer come, in this order: `Accepted` (or
+//! `Refused`, and nothing else), any number of `Progress` and `Alive`, and one `Result`.
+
+mod outcome;
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use switchboard_toolcall::{BoxError, CallContext, CallId, ProgressUpdate, TraceContext};
+
+pub use outcome::{Failure, Outcome, Output};
+
+use crate::Error;
+
+/// A call, as a worker is asked to run it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// The gateway's id of the execution.
+    pub call: CallId,
+    /// The tool's name at the worker.
+    pub tool: String,
+    /// The arguments.
+    pub args: Map<String, Value>,
+    /// How long it may take from now on: clocks of machines differ, so no moment is named.
+    pub time_left_ms: u64,
+    /// Whether somebody wants to hear how far it is.
+    #[serde(default)]
+    pub wants_progress: bool,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// What a trusted issuer says of who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Value>,
+    /// The conversation that the call is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// The caller's word for this very act.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// The trace that the call is part of: W3C's `traceparent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+impl Request {
+    /// What a tool that was called so asks of a worker.
+    pub fn new(call: CallId, tool: &str, args: Map<String, Value>, cx: &CallContext) -> Self {
+        let left = cx.deadline.map(|at| at.saturating_duration_since(tokio::time::Instant::now()));
+        let left = left.unwrap_or(Duration::MAX).as_millis();
+        Self {
+            call,
+            tool: tool.to_owned(),
+            args,
+            time_left_ms: u64::try_from(left).unwrap_or(u64::MAX),
+            wants_progress: cx.progress.is_watched(),
+            caller: cx.caller.as_deref().map(str::to_owned),
+            claims: cx.claims.as_deref().cloned(),
+            conversation: cx.conversation.as_deref().map(str::to_owned),
+            idempotency_key: cx.idempotency_key.as_deref().map(str::to_owned),
+            traceparent: cx.trace.as_ref().map(|trace| trace.traceparent()),
+        }
+    }
+
+    /// What surrounds the call at the worker.
+    pub fn context(&self) -> CallContext {
+        let trace = self.traceparent.as_deref();
+        let trace = trace.and_then(|parent| TraceContext::parse(parent, None));
+        CallContext {
+            timeout: Some(Duration::from_millis(self.time_left_ms)),
+            caller: self.caller.as_deref().map(Arc::from),
+            claims: self.claims.clone().map(Arc::new),
+            conversation: self.conversation.as_deref().map(Arc::from),
+            idempotency_key: self.idempotency_key.as_deref().map(Arc::from),
+            trace: trace.map(Arc::new),
+            ..CallContext::default()
+        }
+    }
+}
+
+/// What a worker says of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// It has the call and runs it.
+    Accepted {
+        /// The worker.
+        worker: String,
+    },
+    /// It does not run the call, and never will: another worker may.
+    Refused(Refusal),
+    /// How far the call is.
+    Progress(Step),
+    /// It is still at it.
+    Alive,
+    /// What came of it.
+    Result(Outcome),
+}
+
+/// Why a worker does not run a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// It has as many calls as it can run.
+    Busy,
+    /// It is about to leave.
+    Leaving,
+    /// It does not have the tool (any more).
+    Unknown,
+}
+
+/// A report of progress.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// How much is done.
+    pub progress: f64,
+    /// How much there is to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// What is going on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl From<ProgressUpdate> for Step {
+    fn from(ProgressUpdate { progress, total, message }: ProgressUpdate) -> Self {
+        Self { progress, total, message }
+    }
+}
+
+impl From<Step> for ProgressUpdate {
+    fn from(Step { progress, total, message }: Step) -> Self {
+        Self { progress, total, message }
+    }
+}
+
+/// What a worker, or all of a group, is told beside calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// Nobody waits for this call any more.
+    Cancel(CallId),
+}
+
+/// A message as the bytes that are sent.
+///
+/// # Errors
+/// It cannot be written as JSON.
+pub fn write(message: &impl Serialize) -> Result<bytes::Bytes, Error> {
+    let garbled = |reason: serde_json::Error| Error::Garbled {
+        what: "what was to be sent",
+        reason: BoxError::from(reason),
+    };
+    serde_json::to_vec(message).map(Into::into).map_err(garbled)
+}
+
+/// A message from the bytes that came; `what` names it in the error.
+///
+/// # Errors
+/// It is something else.
+pub fn read<'a, T: Deserialize<'a>>(what: &'static str, bytes: &'a [u8]) -> Result<T, Error> {
+    serde_json::from_slice(bytes).map_err(|reason| Error::Garbled { what, reason: reason.into() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Getting in, and what is kept.
+
+use switchboard_testkit::Nats;
+use switchboard_workers::{Bucket, Cluster, Config};
+
+use crate::{Own, parts};
+
+#[tokio::test]
+async fn every_bucket_can_be_made_and_found_again() {
+    let own = Own::start();
+    let (one, other) = (own.connect().await, own.connect().await);
+    for bucket in Bucket::ALL {
+        one.bucket(bucket).await.unwrap().put("a.b", "1".into()).await.unwrap();
+        let found = other.bucket(bucket).await.unwrap().get("a.b").await.unwrap();
+        assert_eq!(found.as_deref(), Some(&b"1"[..]), "{bucket:?}");
+    }
+    let mut large = &[7; 3_000_000][..];
+    one.large().await.unwrap().put("it", &mut large).await.unwrap();
+    assert_eq!(other.large().await.unwrap().info("it").await.unwrap().size, 3_000_000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_servers_keep_it_three_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut servers = Nats::three(&parts(), folder.path());
+    let nats = servers.each_ref().map(Nats::url).join(",");
+    let config = Config { nats: Some(nats), replicas: 3, ..Config::default() };
+    let cluster = Cluster::connect(&config).await.unwrap();
+    let store = loop {
+        // They take a while to find each other.
+        match cluster.bucket(Bucket::Tokens).await {
+            Ok(store) => break store,
+            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+        }
+    };
+    store.put("token", "yes".into()).await.unwrap();
+    servers[0].kill();
+    let found = loop {
+        match store.get("token").await {
+            Ok(found) => break found,
+            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+        }
+    };
+    assert_eq!(found.as_deref(), Some(&b"yes"[..]));
+}
+
+#[tokio::test]
+async fn wrong_settings_are_named() {
+    let nats = || Some("nats://127.0.0.1:1".to_owned());
+    let cases = [
+        (Config::default(), "`cluster.nats`: it names no server (such as nats://127.0.0.1:4222)"),
+        (
+            Config { nats: nats(), prefix: "a b".to_owned(), ..Config::default() },
+            "`cluster.prefix`: ",
+        ),
+        (
+            Config { nats: nats(), password: Some("x".to_owned()), ..Config::default() },
+            "`cluster.password`: ",
+        ),
+        (
+            Config { nats: nats(), ca: Some("/nowhere.pem".into()), ..Config::default() },
+            "`cluster.ca`: `/nowhere.pem`",
+        ),
+        (
+            Config { nats: nats(), key: Some("/k".into()), ..Config::default() },
+            "`cluster.key`: a key needs",
+        ),
+        (
+            Config { nats: nats(), credentials: Some("/c".into()), ..Config::default() },
+            "`cluster.credentials`: `/c`",
+        ),
+        (
+            Config { nats: Some("nats://u:secret@[".to_owned()), ..Config::default() },
+            "`cluster.nats`: ",
+        ),
+    ];
+    for (config, expected) in cases {
+        let error = Cluster::connect(&config).await.err().unwrap().to_string();
+        assert!(error.starts_with(expected) && !error.contains("secret"), "{error}");
+    }
+}
