@@ -10,6 +10,7 @@ mod approvals;
 mod telemetry;
 mod house;
 mod connections;
+mod cluster;
 mod arguments;
 mod model;
 mod talk;

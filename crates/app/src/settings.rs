@@ -34,6 +34,7 @@ use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;
 use switchboard_voice::Config as VoiceConfig;
+use switchboard_workers::Config as ClusterConfig;
 use switchboard_zwave::Config as ZwaveConfig;
 
 use crate::{environment, rehearsal::Replay};
@@ -72,6 +73,8 @@ pub(crate) struct Settings {
     pub(crate) zwave: ZwaveConfig,
     /// `[voice]`
     pub(crate) voice: VoiceConfig,
+    /// `[cluster]`
+    pub(crate) cluster: ClusterConfig,
 }
 
 /// Settings, and where they came from.

@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("agent", &["models", "runtime", "toolcall"]),
     ("voice", &["agent", "models", "mqtt", "runtime", "toolcall"]),
     ("gateway", &["agent", "approvals", "audit", "mcp", "models", "runtime", "toolcall"]),
+    ("fleet", &["approvals", "audit", "gateway", "mcp", "runtime", "toolcall", "workers"]),
     ("testkit", &["models", "toolcall"]),
     (
         "app",
@@ -28,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "agent",
             "approvals",
             "audit",
+            "fleet",
             "gateway",
             "local",
             "mcp",
