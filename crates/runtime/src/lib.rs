@@ -48,8 +48,8 @@ pub use call::{Builder, ToolExecutor};
 pub use config::Config;
 pub use policy::{AskFirst, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
-    CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Span,
-    Stages, Tracer, Work,
+    CallEnd, CallStart, Claim, Claimed, Closing, MemoryRecorder, Opening, RecordedCall, Recorder,
+    Span, Stages, Tracer, Work,
 };
 pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap};
 
