@@ -4,8 +4,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use switchboard_audit::Store;
 use switchboard_runtime::{
-    ArtifactStore, CallEnd, CallStart, MemoryArtifacts, MemoryRecorder, Opening, RecordedCall,
-    Recorder,
+    ArtifactStore, CallEnd, CallStart, Closing, MemoryArtifacts, MemoryRecorder, Opening,
+    RecordedCall, Recorder,
 };
 use switchboard_toolcall::{BoxError, BoxFuture};
 
@@ -57,7 +57,9 @@ impl Recorder for Nowhere {
         Opening::Now(Err(Self::error()))
     }
 
-    fn close(&self, _: CallEnd<'_>) {}
+    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
+        Closing::Now
+    }
 
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::ready(Err(Self::error())))

@@ -52,13 +52,13 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// Ends an object that was left open with its hash, a brace and a newline; returns the hash.
-pub(crate) fn seal(line: &mut Vec<u8>, previous: &Hash) -> Hash {
-    let hash = Hash::of(previous, line);
-    line.extend_from_slice(BEFORE);
-    line.extend_from_slice(&hash.0);
-    line.extend_from_slice(AFTER);
-    line.push(b'\n');
+/// Ends the object that begins at `from` and was left open with its hash, a brace and a newline; returns the hash.
+pub(crate) fn seal(text: &mut Vec<u8>, from: usize, previous: &Hash) -> Hash {
+    let hash = Hash::of(previous, &text[from..]);
+    text.extend_from_slice(BEFORE);
+    text.extend_from_slice(&hash.0);
+    text.extend_from_slice(AFTER);
+    text.push(b'\n');
     hash
 }
 
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_line_follows_exactly_one_other() {
         let mut line = b"{\"open\":\"1\"".to_vec();
-        let hash = seal(&mut line, &Hash::NONE);
+        let hash = seal(&mut line, 0, &Hash::NONE);
         let text = &line[..line.len() - 1];
         let sealed = Sealed::parse(text).unwrap();
         assert_eq!(sealed.hash, hash);

@@ -1,7 +1,11 @@
 //! The journal as this process writes it: one segment at a time, held until the process ends.
+//!
+//! Lines of calls that run at the same time are written together (`together.rs`). Nobody goes on before their own is.
+
+mod together;
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     fs::File,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -19,6 +23,8 @@ use crate::{
     segment::Segment,
 };
 
+pub(crate) use together::{Together, Written};
+
 /// Where a line ends: its segment, and how many bytes that has with it.
 pub(crate) type Position = (u64, u64);
 
@@ -31,6 +37,12 @@ pub(crate) struct Journal {
 #[derive(Default)]
 struct Held {
     segment: Option<Segment>,
+    /// Lines that are written together, oldest first.
+    batch: Vec<Queued>,
+    /// The number of that batch; those before it are written.
+    number: u64,
+    /// Beginnings that could not be written, until who waits for them knows.
+    unwritten: HashMap<CallId, Arc<Error>>,
     /// Ends that could not be written yet, oldest first.
     backlog: VecDeque<(CallId, Body)>,
     backlog_bytes: usize,
@@ -40,6 +52,14 @@ struct Held {
     failed: Option<(u64, Arc<Error>)>,
     /// When the next segment could not be begun.
     stuck: u64,
+}
+
+/// A line that is to be written.
+struct Queued {
+    id: CallId,
+    body: Body,
+    /// When the call began; none for the line that it ends with.
+    began: Option<u64>,
 }
 
 /// How long a failure stands before it is tried again, in microseconds.
@@ -58,32 +78,33 @@ impl Journal {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the line that a call begins with.
-    pub(crate) fn open(&self, id: CallId, mut body: Body, now: u64) -> Result<Position, Error> {
+    /// Writes the line that a call begins with, at once where no other call runs.
+    pub(crate) fn open(&self, id: CallId, body: Body, now: u64) -> Result<Written<'_>, Error> {
         let mut held = self.lock();
         held.ready(&self.layout, now)?;
-        held.catch_up()?;
-        let position = held.append(&mut body, now)?;
+        let is_alone = held.running() == 0;
         if let Some(segment) = &mut held.segment {
             segment.open.insert(id);
         }
-        Ok(position)
+        held.batch.push(Queued { id, body, began: Some(now) });
+        match is_alone {
+            true => held.write(id).map(Written::Now),
+            false => Ok(Written::Soon(Together::new(self, id, held.number))),
+        }
     }
 
-    /// Writes the line that a call ends with, or keeps it until it can be written.
-    pub(crate) fn close(&self, id: CallId, mut body: Body) -> Option<Position> {
+    /// Writes the line that a call ends with, at once where no other call runs, or keeps it until it can be written.
+    pub(crate) fn close(&self, id: CallId, body: Body) -> Option<Written<'_>> {
         let mut held = self.lock();
         // A call that could not be opened has no end either.
         if !held.segment.as_ref()?.open.contains(&id) {
             return None;
         }
-        match held.catch_up().and_then(|()| held.end(id, &mut body)) {
-            Ok(position) => Some(position),
-            Err(cause) => {
-                warn!(%cause, call = %id, "the end of a call could not be recorded yet");
-                held.wait_with(id, body);
-                None
-            }
+        let is_alone = held.running() == 1;
+        held.batch.push(Queued { id, body, began: None });
+        match is_alone {
+            true => held.write(id).ok().map(Written::Now),
+            false => Some(Written::Soon(Together::new(self, id, held.number))),
         }
     }
 
@@ -107,6 +128,7 @@ impl Journal {
     /// Lets go of the segment; the next one who needs it goes on with it.
     pub(crate) fn rest(&self) {
         let mut held = self.lock();
+        held.write_batch();
         if let Err(cause) = held.catch_up() {
             warn!(%cause, "the ends of calls could not be recorded");
         }
@@ -123,10 +145,15 @@ impl Journal {
 impl Held {
     /// Makes sure that there is a segment to write to.
     fn ready(&mut self, layout: &Layout, now: u64) -> Result<(), Error> {
+        if let Some(segment) = &self.segment
+            && now.abs_diff(self.looked) < LOOK
+            && !segment.is_full(now)
+        {
+            return Ok(());
+        }
+        // What waits to be written belongs into the segment that it waits for.
+        self.write_batch();
         if let Some(segment) = &self.segment {
-            if now.abs_diff(self.looked) < LOOK && !segment.is_full(now) {
-                return Ok(());
-            }
             self.looked = now;
             if !segment.is_there() {
                 error!(file = %segment.path.display(), "the journal was deleted under us; a new one is begun");
@@ -180,33 +207,39 @@ impl Held {
         Ok(())
     }
 
-    fn append(&mut self, body: &mut Body, now: u64) -> Result<Position, Error> {
+    /// How many calls are open.
+    fn running(&self) -> usize {
+        self.segment.as_ref().map_or(0, |segment| segment.open.len())
+    }
+
+    fn append<'a>(
+        &mut self,
+        lines: impl IntoIterator<Item = (&'a Body, u64)>,
+    ) -> Result<Position, Error> {
         let Some(segment) = &mut self.segment else {
             return Err(Error::Background("there is no journal".to_owned()));
         };
-        let end = segment.append(body, now).map_err(Error::file("write", &segment.path))?;
+        let end = segment.append(lines).map_err(Error::file("write", &segment.path))?;
         Ok((segment.number, end))
     }
 
-    fn end(&mut self, id: CallId, body: &mut Body) -> Result<Position, Error> {
-        let position = self.append(body, 0)?;
-        if let Some(segment) = &mut self.segment {
-            segment.open.remove(&id);
-        }
-        Ok(position)
-    }
-
-    /// Writes the ends that wait.
+    /// The ends that wait are written first, as they came first.
     fn catch_up(&mut self) -> Result<(), Error> {
-        while let Some((id, mut body)) = self.backlog.pop_front() {
-            let length = body.0.len();
-            if let Err(error) = self.end(id, &mut body) {
+        while let Some((id, body)) = self.backlog.pop_front() {
+            if let Err(error) = self.append([(&body, 0)]) {
                 self.backlog.push_front((id, body));
                 return Err(error);
             }
-            self.backlog_bytes -= length;
+            self.ended(id);
+            self.backlog_bytes -= body.0.len();
         }
         Ok(())
+    }
+
+    fn ended(&mut self, id: CallId) {
+        if let Some(segment) = &mut self.segment {
+            segment.open.remove(&id);
+        }
     }
 
     /// Keeps an end until it can be written, within bounds.

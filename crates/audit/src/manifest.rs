@@ -178,7 +178,7 @@ impl Manifest {
         let tried = Error::file("write", &self.path);
         let tick = microseconds(SystemTime::now()).max(self.tick + 1);
         _ = write!(body.0, ",\"tick\":{tick}");
-        chain::seal(&mut body.0, &self.last);
+        chain::seal(&mut body.0, 0, &self.last);
         let length = body.0.len() as u64;
         write_whole(&self.path, self.good, &body.0, self.sync).map_err(tried)?;
         self.good += length;
@@ -205,7 +205,7 @@ impl Manifest {
         let mut body = Body::new("checkpoint", oldest).at(SystemTime::now());
         body = body.with("follows", last.hash.as_str());
         _ = write!(body.0, ",\"tick\":{}", self.tick);
-        chain::seal(&mut body.0, &Hash::NONE);
+        chain::seal(&mut body.0, 0, &Hash::NONE);
         let mut kept = body.0;
         for line in &lines[gone..] {
             kept.extend_from_slice(line);

@@ -28,6 +28,8 @@ pub(crate) use scan::{Scan, lines};
 pub(crate) const FULL: u64 = 16 << 20;
 /// How long a segment is written to, in microseconds: retention drops whole segments.
 pub(crate) const DAY: u64 = 24 * 3600 * 1_000_000;
+/// How much room for what is written next is kept.
+const MOST_ROOM: usize = 64 << 10;
 
 /// A segment that this process holds.
 pub(crate) struct Segment {
@@ -48,6 +50,8 @@ pub(crate) struct Segment {
     rested: bool,
     /// Whether bytes of a line that failed may stand behind the good ones.
     torn: bool,
+    /// What is written next; kept, so that its room need not be found anew.
+    text: Vec<u8>,
 }
 
 impl Segment {
@@ -100,6 +104,7 @@ impl Segment {
             open: BTreeSet::new(),
             rested: false,
             torn: false,
+            text: Vec::new(),
         }
     }
 
@@ -110,12 +115,12 @@ impl Segment {
     fn write_header(&mut self, opened: Hash) -> Result<(), Error> {
         self.last = opened;
         let carried: Vec<_> = self.open.iter().collect();
-        let mut header = Body::new("segment", self.number)
+        let header = Body::new("segment", self.number)
             .with("format", FORMAT)
             .at(SystemTime::now())
             .with("process", std::process::id())
             .with_some("carried", (!carried.is_empty()).then_some(carried));
-        self.append(&mut header, 0).map_err(Error::file("write", &self.path))?;
+        self.append([(&header, 0)]).map_err(Error::file("write", &self.path))?;
         self.began = self.tick;
         Ok(())
     }
@@ -168,27 +173,38 @@ impl Segment {
         Ok(true)
     }
 
-    /// Appends a line; its tick is at least `at_least` and greater than the one before. Returns where it ends.
+    /// Appends lines in one write. The tick of each is at least the number beside it and greater than the one before.
+    /// Returns where they end.
     ///
-    /// A line that cannot be written whole is taken back, so that the next one can follow.
-    pub(crate) fn append(&mut self, body: &mut Body, at_least: u64) -> io::Result<u64> {
+    /// Lines that cannot be written whole are taken back, all of them, so that others can follow.
+    pub(crate) fn append<'a>(
+        &mut self,
+        lines: impl IntoIterator<Item = (&'a Body, u64)>,
+    ) -> io::Result<u64> {
         if self.torn {
             self.file.set_len(self.length)?;
             self.torn = false;
         }
-        let tick = at_least.max(self.tick + 1);
-        let unsealed = body.0.len();
-        // Writing to a vector cannot fail.
-        _ = write!(body.0, ",\"tick\":{tick}");
-        let hash = chain::seal(&mut body.0, &self.last);
-        if let Err(error) = self.file.write_all(&body.0) {
+        let (mut last, mut tick, mut count) = (self.last, self.tick, self.lines);
+        self.text.clear();
+        for (body, at_least) in lines {
+            tick = (tick + 1).max(at_least);
+            let from = self.text.len();
+            self.text.extend_from_slice(&body.0);
+            // Writing to a vector cannot fail.
+            _ = write!(self.text, ",\"tick\":{tick}");
+            last = chain::seal(&mut self.text, from, &last);
+            count += 1;
+        }
+        let written = self.file.write_all(&self.text);
+        let length = self.text.len() as u64;
+        self.text.shrink_to(MOST_ROOM);
+        if let Err(error) = written {
             self.torn = self.file.set_len(self.length).is_err();
-            body.0.truncate(unsealed);
             return Err(error);
         }
-        self.length += body.0.len() as u64;
-        self.lines += 1;
-        (self.last, self.tick, self.rested) = (hash, tick, false);
+        self.length += length;
+        (self.last, self.tick, self.lines, self.rested) = (last, tick, count, false);
         Ok(self.length)
     }
 
@@ -197,8 +213,8 @@ impl Segment {
         if self.rested {
             return Ok(());
         }
-        let mut body = Body::new("rest", self.lines + 1).with("began", self.began);
-        self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+        let body = Body::new("rest", self.lines + 1).with("began", self.began);
+        self.append([(&body, 0)]).map_err(Error::file("write", &self.path))?;
         self.rested = true;
         Ok(())
     }
@@ -210,8 +226,8 @@ impl Segment {
         manifest: &mut Manifest,
         guard: &Guard,
     ) -> Result<(), Error> {
-        let mut body = Body::new("sealed", self.number).at(SystemTime::now());
-        self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+        let body = Body::new("sealed", self.number).at(SystemTime::now());
+        self.append([(&body, 0)]).map_err(Error::file("write", &self.path))?;
         if layout.sync {
             self.file.sync_data().map_err(Error::file("bring to the disk", &self.path))?;
         }

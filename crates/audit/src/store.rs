@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use switchboard_runtime::{
-    ArtifactStore, CallEnd, CallStart, Opening, RecordedCall, Recorder,
+    ArtifactStore, CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder,
     artifacts::Stored,
     record::{Claim, Claimed},
 };
@@ -27,7 +27,7 @@ use crate::{
     disk::Disk,
     error::{Error, chain},
     filter::Filter,
-    journal::{Journal, Position},
+    journal::{Journal, Written},
     layout::Layout,
     line::{self, microseconds},
     reader::Reader,
@@ -126,9 +126,15 @@ impl Shared {
         Ok(self.disk.get())
     }
 
-    fn open(&self, start: &CallStart) -> Result<Position, Error> {
+    fn open(&self, start: &CallStart) -> Result<Written<'_>, Error> {
         let now = microseconds(start.started);
         self.journal.open(start.id, line::opened(start), now)
+    }
+
+    /// Writes down how a call ended, where its beginning was.
+    fn close(&self, end: &CallEnd<'_>) -> Option<Written<'_>> {
+        let body = line::ended(end, self.config.results, |json| self.keep_whole(json));
+        self.journal.close(end.start.id, body)
     }
 
     /// What becomes of a call that could not be written down.
@@ -166,24 +172,38 @@ impl Shared {
 
 impl Recorder for Store {
     fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
-        let written = self.0.open(&start).and_then(|position| Ok((position, self.0.disk()?)));
+        let now = microseconds(start.started);
+        let unwritten = move |error| self.0.unwritten(error, now);
+        let written = self.0.open(&start).and_then(|written| Ok((written, self.0.disk()?)));
         match written {
-            Ok((_, None)) => Opening::Now(Ok(())),
-            Ok((position, Some(disk))) => Opening::Later(Box::pin(async move {
-                match disk.has(position).await {
-                    Err(error) => self.0.unwritten(error, microseconds(start.started)),
-                    Ok(()) => Ok(()),
+            Ok((Written::Now(_), None)) => Opening::Now(Ok(())),
+            Ok((Written::Soon(line), None)) => {
+                Opening::Soon(Box::pin(async move { line.await.or_else(unwritten) }))
+            }
+            // The wait for the disk is what calls share then.
+            Ok((written, Some(disk))) => {
+                match written.at_once() {
+                    Ok(position) => Opening::Later(Box::pin(async move {
+                        disk.has(position).await.or_else(unwritten)
+                    })),
+                    Err(error) => Opening::Now(unwritten(error)),
                 }
-            })),
-            Err(error) => Opening::Now(self.0.unwritten(error, microseconds(start.started))),
+            }
+            Err(error) => Opening::Now(unwritten(error)),
         }
     }
 
-    fn close(&self, end: CallEnd<'_>) {
-        let body = line::ended(&end, self.0.config.results, |json| self.0.keep_whole(json));
-        let position = self.0.journal.close(end.start.id, body);
-        if let (Some(position), Some(disk)) = (position, self.0.disk.get()) {
-            disk.want(position);
+    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
+        match (self.0.close(&end), self.0.disk.get()) {
+            (Some(written), Some(disk)) => {
+                // Where it cannot be written, the journal has said so, and keeps it.
+                written.at_once().into_iter().for_each(|position| disk.want(position));
+                Closing::Now
+            }
+            (Some(Written::Soon(line)), None) => {
+                Closing::Soon(Box::pin(async move { _ = line.await }))
+            }
+            (Some(Written::Now(_)) | None, _) => Closing::Now,
         }
     }
 

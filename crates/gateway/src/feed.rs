@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use switchboard_runtime::{
-    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Tracer,
+    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Closing, Opening, RecordedCall,
+    Recorder, Tracer,
 };
 use switchboard_toolcall::{BoxError, BoxFuture};
 
@@ -76,16 +77,23 @@ impl Recorder for Feed {
         self.tell(&start.tool, || Begun::new(&start));
         match self.recorder.open(start) {
             Opening::Now(opened) => Opening::Now(self.counted(opened)),
+            Opening::Soon(opened) => Opening::Soon(Box::pin(async { self.counted(opened.await) })),
             Opening::Later(opened) => {
                 Opening::Later(Box::pin(async { self.counted(opened.await) }))
             }
         }
     }
 
-    fn close(&self, end: CallEnd<'_>) {
+    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
         self.metrics.ended(&end);
-        self.recorder.close(end);
+        let closing = self.recorder.close(end);
+        if !self.memory.is_wanted() {
+            return closing;
+        }
+        // Who is told of it may ask for the record at once, so it is written first.
+        drop(closing);
         self.tell(&end.start.tool, || Ended::new(&end));
+        Closing::Now
     }
 
     fn held(&self, held: &CallHeld<'_>) {

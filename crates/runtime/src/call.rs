@@ -73,7 +73,7 @@ impl ToolExecutor {
     ) -> ToolResult {
         record.ended();
         let result = normalise::shape(&record, outcome, &*self.artifacts).await;
-        record.close(&result); // closes itself as cancelled where the caller walks away before this
+        record.close(&result).await; // closes itself as cancelled where the caller walks away before this
         result
     }
 

@@ -50,8 +50,8 @@ pub use config::Config;
 pub use durable::{DurableCalls, QueueState, QueuedCall};
 pub use policy::{AskFirst, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
-    CallEnd, CallStart, Claim, Claimed, MemoryRecorder, Opening, RecordedCall, Recorder, Span,
-    Stages, Tracer, Work,
+    CallEnd, CallStart, Claim, Claimed, Closing, MemoryRecorder, Opening, RecordedCall, Recorder,
+    Span, Stages, Tracer, Work,
 };
 pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap};
 

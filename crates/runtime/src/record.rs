@@ -35,8 +35,8 @@ pub trait Recorder: Send + Sync {
     /// Writes down that a call is about to run; what it returns says when that is safe.
     fn open(&self, start: Arc<CallStart>) -> Opening<'_>;
 
-    /// Writes down how it ended. Must not block.
-    fn close(&self, end: CallEnd<'_>);
+    /// Writes down how it ended; what it returns says when that is safe. Must not block.
+    fn close(&self, end: CallEnd<'_>) -> Closing<'_>;
 
     /// Learns that a call waits for a person. Must not block.
     fn held(&self, _held: &CallHeld<'_>) {}
@@ -97,8 +97,18 @@ pub enum Claimed {
 pub enum Opening<'a> {
     /// Known.
     Now(Result<(), BoxError>),
+    /// Written in a moment, together with what other calls write: not worth a deadline.
+    Soon(BoxFuture<'a, Result<(), BoxError>>),
     /// Still being written.
     Later(BoxFuture<'a, Result<(), BoxError>>),
+}
+
+/// Whether the end of a call is written: by now, or when it has been waited for.
+pub enum Closing<'a> {
+    /// It is.
+    Now,
+    /// Written in a moment, together with what other calls write; at once where the future is dropped.
+    Soon(BoxFuture<'a, ()>),
 }
 
 /// What is known of a call before it runs.
@@ -206,6 +216,7 @@ impl CallRecord {
         };
         let opened = match recorder.open(start) {
             Opening::Now(opened) => Ok(opened),
+            Opening::Soon(opened) => Ok(opened.await),
             // A store that never answers must not keep the call past its deadline.
             Opening::Later(opened) => {
                 dispatch::within(async { Ok(opened.await) }, cx, &record).await
@@ -359,12 +370,14 @@ impl CallRecord {
     }
 
     /// Writes down and logs how the call ended.
-    pub(crate) fn close(mut self, result: &ToolResult) {
-        self.finish(Some(result));
+    pub(crate) async fn close(mut self, result: &ToolResult) {
+        self.closed = true;
+        if let Closing::Soon(written) = self.finish(Some(result)) {
+            written.await;
+        }
     }
 
-    fn finish(&mut self, result: Option<&ToolResult>) {
-        self.closed = true;
+    fn finish(&self, result: Option<&ToolResult>) -> Closing<'_> {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.marks.started.elapsed(), |result| result.elapsed);
         // A person who takes their time does not make the tool slow.
@@ -383,7 +396,7 @@ impl CallRecord {
             approval: self.approval.get(),
             result,
             redacted,
-        });
+        })
     }
 }
 

@@ -9,8 +9,8 @@ use std::{
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_sdk::{metrics::SdkMeterProvider, trace::SpanProcessor};
 use switchboard_runtime::{
-    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Opening, RecordedCall, Recorder, Span,
-    ToolManager, Tracer,
+    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Closing, Opening, RecordedCall,
+    Recorder, Span, ToolManager, Tracer,
 };
 use switchboard_toolcall::{BoxError, BoxFuture, CallId, TraceContext};
 
@@ -95,7 +95,7 @@ impl Recorder for Telemetry {
         self.recorder.open(start)
     }
 
-    fn close(&self, end: CallEnd<'_>) {
+    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
         let place = self.sampling.place(end.start.id, end.trace);
         if place.is_sampled() {
             let protocol = end.server.and_then(|server| self.protocol(server));
@@ -104,7 +104,7 @@ impl Recorder for Telemetry {
         if let Some(metrics) = &self.metrics {
             metrics.call(&end);
         }
-        self.recorder.close(end);
+        self.recorder.close(end)
     }
 
     fn held(&self, held: &CallHeld<'_>) {

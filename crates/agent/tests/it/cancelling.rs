@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use switchboard_agent::Stopped;
 use switchboard_runtime::{
-    CallEnd, CallStart, Opening, Policy, RecordedCall, Recorder, RegisteredTool, ToolExecutor,
+    CallEnd, CallStart, Closing, Opening, Policy, RecordedCall, Recorder, RegisteredTool,
+    ToolExecutor,
     policy::Answer,
     toolcall::{BoxError, BoxFuture, CallContext},
 };
@@ -70,7 +71,9 @@ impl Recorder for Stalled {
         Opening::Later(Box::pin(std::future::pending()))
     }
 
-    fn close(&self, _: CallEnd<'_>) {}
+    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
+        Closing::Now
+    }
 
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::pending())

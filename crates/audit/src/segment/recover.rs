@@ -33,12 +33,12 @@ impl Segment {
             self.write_header(entry.opened)?;
         }
         if let Some(kept) = kept {
-            let mut body = Body::new("torn", torn).at(SystemTime::now()).with("kept", kept);
-            self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+            let body = Body::new("torn", torn).at(SystemTime::now()).with("kept", kept);
+            self.append([(&body, 0)]).map_err(Error::file("write", &self.path))?;
         }
         for id in &scan.open {
-            let mut body = Body::new("unknown", id).at(SystemTime::now());
-            self.append(&mut body, 0).map_err(Error::file("write", &self.path))?;
+            let body = Body::new("unknown", id).at(SystemTime::now());
+            self.append([(&body, 0)]).map_err(Error::file("write", &self.path))?;
         }
         self.rest()?;
         let (segment, unknown) = (self.number, scan.open.len());

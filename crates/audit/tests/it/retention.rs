@@ -10,11 +10,14 @@ use switchboard_toolcall::{HumanDuration, Size};
 use crate::support::{Folder, call, cancelled, executor, start};
 
 /// Writes calls with so many megabytes of arguments, which fill segments of 16 MiB.
-fn fill(store: &Store, megabytes: usize) {
+async fn fill(store: &Store, megabytes: usize) {
     let arguments = json!({"text": "x".repeat(1_000_000)}).to_string();
     for _ in 0..megabytes {
         let start = start("large", arguments.clone());
-        let Opening::Now(opened) = store.open(start.clone()) else { panic!("it waits") };
+        let opened = match store.open(start.clone()) {
+            Opening::Now(opened) => opened,
+            Opening::Soon(opened) | Opening::Later(opened) => opened.await,
+        };
         opened.unwrap();
         store.close(cancelled(&start));
     }
@@ -24,7 +27,7 @@ fn fill(store: &Store, megabytes: usize) {
 #[tokio::test]
 async fn what_is_too_much_gives_way_from_the_oldest() {
     let folder = Folder::new();
-    fill(&folder.store(), 60);
+    fill(&folder.store(), 60).await;
     let segments = || fs::read_dir(folder.path().join("journal")).unwrap().count();
     assert_eq!(segments(), 4);
     assert_eq!(folder.records().len(), 60);
@@ -42,14 +45,14 @@ async fn what_is_too_much_gives_way_from_the_oldest() {
     // The index forgets with it, and a new one agrees.
     fs::remove_file(folder.path().join("index.db")).unwrap();
     assert_eq!(folder.records().len(), left.len());
-    fill(&folder.store(), 1);
+    fill(&folder.store(), 1).await;
     assert_eq!(folder.damage(), []);
 }
 
 #[tokio::test]
 async fn what_is_too_old_gives_way_once_it_is_sealed() {
     let folder = Folder::new();
-    fill(&folder.store(), 20);
+    fill(&folder.store(), 20).await;
     let config = Config { max_age: HumanDuration(Duration::ZERO), ..Config::default() };
     let collected = gc(&folder.path(), &config).unwrap();
     assert_eq!(collected.segments, 1);
@@ -105,7 +108,7 @@ async fn a_full_segment_is_sealed_and_its_open_calls_go_on() {
         async move { call(&executor, "hang", json!({})).await }
     });
     tokio::task::yield_now().await;
-    fill(&store, 20);
+    fill(&store, 20).await;
     let outcome = || folder.outcomes().last().unwrap().1;
     assert_eq!(outcome(), "running");
     let header = fs::read_to_string(folder.segment(2)).unwrap();
@@ -123,7 +126,7 @@ async fn a_full_segment_is_sealed_and_its_open_calls_go_on() {
 #[tokio::test]
 async fn what_a_dying_process_left_of_a_dropped_segment_goes_too() {
     let folder = Folder::new();
-    fill(&folder.store(), 20);
+    fill(&folder.store(), 20).await;
     let copy = fs::read(folder.segment(1)).unwrap();
     let config = Config { max_age: HumanDuration(Duration::ZERO), ..Config::default() };
     gc(&folder.path(), &config).unwrap();
@@ -141,7 +144,7 @@ async fn claims_whose_time_is_over_are_collected() {
     use switchboard_runtime::record::Claim;
     let folder = Folder::new();
     let store = folder.store();
-    fill(&store, 1);
+    fill(&store, 1).await;
     for (key, within) in [("short", Duration::ZERO), ("long", Duration::from_secs(3600))] {
         let id = start("pay", String::new()).id;
         let claim = Claim { id, caller: None, key: key.into(), fingerprint: [1; 32], within };

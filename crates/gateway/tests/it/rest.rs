@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use switchboard_gateway::{Feed, Metrics};
 use switchboard_runtime::{
-    CallEnd, CallStart, Link, Opening, RecordedCall, Recorder, ServerSettings, ToolExecutor,
+    CallEnd, CallStart, Closing, Link, Opening, RecordedCall, Recorder, ServerSettings,
+    ToolExecutor,
 };
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{BoxError, BoxFuture, ToolError, ToolOutput};
@@ -192,7 +193,9 @@ impl Recorder for Full {
         }
     }
 
-    fn close(&self, _: CallEnd<'_>) {}
+    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
+        Closing::Now
+    }
 
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))

@@ -7,7 +7,7 @@ use std::{
 
 use switchboard_toolcall::{BoxError, BoxFuture, CallId};
 
-use super::{CallEnd, CallStart, Opening, RecordedCall, Recorder};
+use super::{CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder};
 
 /// Keeps the latest records in memory.
 pub struct MemoryRecorder {
@@ -45,10 +45,10 @@ impl Recorder for MemoryRecorder {
         Opening::Now(Ok(()))
     }
 
-    fn close(&self, end: CallEnd<'_>) {
+    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
         let mut calls = self.lock();
         let Some(start) = calls.running.remove(&end.start.id) else {
-            return;
+            return Closing::Now;
         };
         if calls.ended.len() >= self.most {
             calls.ended.pop_front();
@@ -58,6 +58,7 @@ impl Recorder for MemoryRecorder {
             server: end.server.cloned(),
             end: Some((end.error_kind, end.duration)),
         });
+        Closing::Now
     }
 
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {

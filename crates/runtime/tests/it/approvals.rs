@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 use switchboard_runtime::{
-    Approval, Approver, CallEnd, CallHeld, CallStart, Opening, PolicyConfig, RecordedCall,
+    Approval, Approver, CallEnd, CallHeld, CallStart, Closing, Opening, PolicyConfig, RecordedCall,
     Recorder, RulePolicy, Ruling, SwapPolicy, ToolExecutor,
     approval::{Asked, Decision, Held, Question},
     toolcall::{
@@ -47,10 +47,11 @@ impl Recorder for Told {
         Opening::Now(Ok(()))
     }
 
-    fn close(&self, end: CallEnd<'_>) {
+    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
         let outcome = end.error_kind.map_or("ok", ErrorKind::code);
         let decision = end.approval.map_or("none", |approval| approval.decision.code());
         self.0.lock().unwrap().push(format!("ended {outcome}, approval {decision}"));
+        Closing::Now
     }
 
     fn held(&self, held: &CallHeld<'_>) {

@@ -4,7 +4,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use serde_json::json;
 use switchboard_runtime::{
-    CallEnd, CallStart, Opening, RecordedCall, Recorder, ToolExecutor,
+    CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder, ToolExecutor,
     toolcall::{BoxError, BoxFuture, CallContext, ErrorKind, ToolCall, ToolError, ToolOutput},
 };
 use switchboard_testkit::{Fake, Witness};
@@ -136,7 +136,9 @@ impl Recorder for Broken {
         Opening::Later(Box::pin(std::future::ready(Err("the disk is full".into()))))
     }
 
-    fn close(&self, _: CallEnd<'_>) {}
+    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
+        Closing::Now
+    }
 
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::ready(Err("the disk is full".into())))
@@ -164,7 +166,9 @@ impl Recorder for Stalled {
         Opening::Later(Box::pin(std::future::pending()))
     }
 
-    fn close(&self, _: CallEnd<'_>) {}
+    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
+        Closing::Now
+    }
 
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::pending())

@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_runtime::{
-    CallEnd, CallStart, Claim, Claimed, Config, MemoryRecorder, Opening, RecordedCall, Recorder,
-    ToolExecutor,
+    CallEnd, CallStart, Claim, Claimed, Closing, Config, MemoryRecorder, Opening, RecordedCall,
+    Recorder, ToolExecutor,
     toolcall::{
         BoxError, BoxFuture, CallContext, CallId, ErrorKind, ToolCall, ToolError, ToolOutput,
         ToolResult,
@@ -193,7 +193,9 @@ impl Recorder for Remembers {
         Opening::Now(Ok(()))
     }
 
-    fn close(&self, _: CallEnd<'_>) {}
+    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
+        Closing::Now
+    }
 
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
