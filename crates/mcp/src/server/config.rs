@@ -35,6 +35,10 @@ pub struct Config {
     pub max_held: usize,
     /// How long a call waits for its client's input.
     pub hold: HumanDuration,
+    /// How long a call that can be queued may take before its client gets a task in the place of the answer.
+    pub task_after: HumanDuration,
+    /// How often clients are told to ask after a task.
+    pub task_poll: HumanDuration,
     /// How long changes are collected before clients are told.
     pub settle: HumanDuration,
     /// How long calls may still take when a client on stdio has said its last word.
@@ -58,6 +62,8 @@ impl Default for Config {
             keep_alive: seconds(15),
             max_held: 1000,
             hold: seconds(10 * 60),
+            task_after: HumanDuration(Duration::from_millis(500)),
+            task_poll: seconds(1),
             settle: HumanDuration(Duration::from_millis(50)),
             drain: seconds(10),
         }

@@ -1,6 +1,8 @@
 //! Our MCP server as clients see it, both eras, over HTTP and stdio.
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+#[path = "../../examples/gateway/queue.rs"]
+mod queue;
 mod house;
 mod upstream;
 mod entrance;
@@ -9,6 +11,7 @@ mod streams;
 mod alone;
 mod input;
 mod lists;
+mod tasks;
 mod upstreams;
 mod stdio;
 mod both_ends;

@@ -9,7 +9,7 @@ use super::read;
 use crate::{
     server::{
         Caller, Inner, exchange::Level, outbox::Outbox, reply::Reply, session::Session,
-        sessions::Full, stateless, token,
+        sessions::Full, stateless, tasks, token,
     },
     wire::{RpcError, eras},
 };
@@ -25,9 +25,13 @@ struct InitializeParams {
 impl Inner {
     /// What a modern client asks first.
     pub(super) fn discover(&self) -> Reply {
+        let mut capabilities = self.capabilities();
+        if self.tasks.is_some() {
+            capabilities["extensions"] = json!({tasks::EXTENSION: {}});
+        }
         let mut fields = Map::from_iter([
             ("supportedVersions".to_owned(), json!(stateless::supported())),
-            ("capabilities".to_owned(), self.capabilities()),
+            ("capabilities".to_owned(), capabilities),
             ("serverInfo".to_owned(), self.info.clone()),
             ("ttlMs".to_owned(), json!(0)),
             ("cacheScope".to_owned(), json!("private")),

@@ -1,0 +1,12 @@
+//! What a server shares with those beside it; alone, it needs none of it.
+
+use std::sync::Arc;
+
+use switchboard_runtime::DurableCalls;
+
+/// What one of several gateways shares with the others.
+#[derive(Clone, Default)]
+pub struct Fleet {
+    /// The queue for calls that outlive their requests; with it clients get them as tasks.
+    pub calls: Option<Arc<dyn DurableCalls>>,
+}
