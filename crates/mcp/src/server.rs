@@ -26,6 +26,9 @@ mod fleet;
 mod bridge;
 mod sessions;
 mod session;
+mod seal;
+mod siblings;
+mod wandering;
 mod stateless;
 mod exchange;
 mod questions;
@@ -53,6 +56,8 @@ pub use bridge::Bridge;
 pub use caller::Caller;
 pub use config::Config;
 pub use fleet::Fleet;
+pub use seal::{Seal, WeakSecret};
+pub use siblings::Siblings;
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
 #[derive(Clone)]
@@ -65,6 +70,10 @@ pub(crate) struct Inner {
     executor: ToolExecutor,
     catalog: catalog::Catalog,
     sessions: sessions::Sessions,
+    /// What lets sessions wander between gateways.
+    seal: Option<Arc<Seal>>,
+    siblings: Option<Arc<dyn Siblings>>,
+    ended: wandering::Ended,
     held: held::HeldCalls,
     subscriptions: subscriptions::Subscriptions,
     /// Calls that outlive their requests, where there is a queue for them.
@@ -97,6 +106,9 @@ impl Server {
             catalog: catalog::Catalog::new(&executor, upstreams.clone()),
             executor,
             sessions: sessions::Sessions::new(config.max_sessions),
+            seal: fleet.seal,
+            siblings: fleet.siblings,
+            ended: wandering::Ended::default(),
             held: held::HeldCalls::new(config.max_held),
             subscriptions: subscriptions::Subscriptions::default(),
             tasks: fleet.calls.map(|calls| tasks::Tasks::new(calls, &config)),

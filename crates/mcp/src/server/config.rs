@@ -25,6 +25,8 @@ pub struct Config {
     pub max_sessions: usize,
     /// How long a session is kept that nobody uses.
     pub idle_session: HumanDuration,
+    /// How long after its beginning a session is taken in by another gateway, or by one that was started anew.
+    pub session_age: HumanDuration,
     /// How many events of a stream are kept for clients that come back.
     pub kept_events: usize,
     /// How long a request may take before its answer becomes a stream, which shows the client that we are there.
@@ -57,6 +59,7 @@ impl Default for Config {
             max_message: Size(4 << 20),
             max_sessions: 10_000,
             idle_session: seconds(30 * 60),
+            session_age: seconds(24 * 60 * 60),
             kept_events: 256,
             stream_after: seconds(5),
             keep_alive: seconds(15),

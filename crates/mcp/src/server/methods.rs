@@ -7,6 +7,7 @@ mod prompts;
 mod listen;
 mod tasks;
 
+pub(crate) use basics::Entrance;
 pub(crate) use tools::protocol_error;
 
 use std::sync::Arc;

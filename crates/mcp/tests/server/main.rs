@@ -3,6 +3,8 @@
 
 #[path = "../../examples/gateway/queue.rs"]
 mod queue;
+#[path = "../../examples/gateway/neighbours.rs"]
+mod neighbours;
 mod house;
 mod upstream;
 mod entrance;
@@ -12,6 +14,7 @@ mod alone;
 mod input;
 mod lists;
 mod tasks;
+mod wandering;
 mod upstreams;
 mod stdio;
 mod both_ends;

@@ -62,7 +62,7 @@ impl Office {
         for tool in [job, once, broken.with(twice), steps.with(twice)] {
             executor.tools().add(Queued::new(tool, &queue.calls)).unwrap();
         }
-        let fleet = Fleet { calls: Some(Arc::new(queue)) };
+        let fleet = Fleet { calls: Some(Arc::new(queue)), ..Fleet::default() };
         Self { house: House::in_fleet(executor, None, config, fleet), jobs }
     }
 
@@ -357,7 +357,7 @@ fn saying<F>(say: F) -> House
 where
     F: Fn() -> Result<Option<QueuedCall>, BoxError> + Send + Sync + 'static,
 {
-    let fleet = Fleet { calls: Some(Arc::new(Says(say))) };
+    let fleet = Fleet { calls: Some(Arc::new(Says(say))), ..Fleet::default() };
     House::in_fleet(ToolExecutor::default(), None, Config::default(), fleet)
 }
 
