@@ -65,6 +65,8 @@ pub(crate) struct Head {
     pub(crate) name: Option<String>,
     #[serde(default)]
     pub(crate) uri: Option<String>,
+    #[serde(rename = "taskId", default)]
+    task: Option<String>,
     #[serde(rename = "requestState", default)]
     state: Option<String>,
     #[serde(rename = "inputResponses", default)]
@@ -109,6 +111,7 @@ impl Head {
         match method {
             "tools/call" | "prompts/get" => self.name.as_deref(),
             "resources/read" => self.uri.as_deref(),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => self.task.as_deref(),
             _ => None,
         }
     }

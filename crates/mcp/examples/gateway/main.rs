@@ -1,7 +1,11 @@
-//! A small gateway for tests: `gateway --stdio|--http PORT [--servers JSON] [--config JSON] [--echo]`.
+//! A small gateway for tests: `gateway --stdio|--http PORT [--servers JSON] [--config JSON] [--echo] [--tasks]`.
 //!
 //! `--servers` is an object of server settings as the config has them, `--config` the settings of the MCP server. With
-//! `--http` the address is printed when it listens; `--echo` adds a local tool of that name. `switchboard serve` is the real thing.
+//! `--http` the address is printed when it listens; `--echo` adds a local tool of that name, `--tasks` a queue and the tools
+//! that the conformance suite wants to see in it. `switchboard serve` is the real thing.
+
+mod queue;
+mod suite;
 
 use std::{env, error::Error, io::Write, sync::Arc};
 
@@ -18,12 +22,14 @@ use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use switchboard_mcp::{
     client::{McpConfig, ServerConfig, Servers, Surroundings},
-    server::{Bridge, Caller, Config, Server},
+    server::{Bridge, Caller, Config, Fleet, Server},
 };
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{CallContext, schemars, tool_fn},
 };
+
+use queue::{Calls, MemoryQueue};
 
 /// Answers with its text.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -39,6 +45,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let echo = |Echo { text }, _: CallContext| async move { text };
         executor.tools().add(tool_fn("echo", echo))?;
     }
+    let mut fleet = Fleet::default();
+    if args.iter().any(|arg| arg == "--tasks") {
+        let queue = MemoryQueue { calls: Calls::default(), executor: executor.clone() };
+        suite::add(executor.tools(), &queue.calls)?;
+        fleet.calls = Some(Arc::new(queue));
+    }
     let around = Surroundings {
         tools: Arc::downgrade(executor.tools()),
         mcp: McpConfig::default(),
@@ -50,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let servers = Arc::new(Servers::start(servers, executor.tools(), &around)?);
     servers.settled().await;
     let config: Config = json(&args, "--config")?.unwrap_or_default();
-    let server = Server::new(executor, Some(servers.clone()), config);
+    let server = Server::in_fleet(executor, Some(servers.clone()), config, fleet);
     match value(&args, "--http") {
         Some(port) => listen(server, port.parse()?).await?,
         None => {
