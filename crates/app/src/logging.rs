@@ -1,18 +1,30 @@
 //! Logs, always on stderr: stdout carries only results (SPEC EX-5, EX-6).
 
-use std::io::{self, Write};
+mod outlet;
+mod plain;
 
+use std::{
+    io::{self, Stderr, Write},
+    sync::OnceLock,
+};
+
+use tracing::{Level, Metadata};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 use crate::{
     cli::{Cli, Command},
     environment, terminal,
 };
+use outlet::Outlet;
+use plain::Plain;
+
+/// Where lines leave, once logging has started.
+static OUTLET: OnceLock<Outlet<Stderr>> = OnceLock::new();
 
 /// Starts logging at the level of `RUST_LOG`, or what suits the command.
 pub(crate) fn start(cli: &Cli) {
-    let default = match cli.command {
-        Command::Serve(_) | Command::Zwave(_) | Command::Voice(_) => "info",
+    let runs_on = match cli.command {
+        Command::Serve(_) | Command::Zwave(_) | Command::Voice(_) => true,
         Command::Tools(_)
         | Command::Call(_)
         | Command::Resources(_)
@@ -25,17 +37,20 @@ pub(crate) fn start(cli: &Cli) {
         | Command::Calls(_)
         | Command::Policy(_)
         | Command::Approve(_)
-        | Command::Completions(_) => "warn",
+        | Command::Completions(_) => false,
     };
+    let default = if runs_on { "info" } else { "warn" };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();
     let problem = filter.as_ref().err().map(ToString::to_string);
     let filter = filter.ok().flatten().unwrap_or_else(|| EnvFilter::new(default));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(terminal::colours(cli.color, &io::stderr()))
-        .with_writer(Lines)
-        .init();
+    let open = if runs_on { Outlet::keeping } else { Outlet::open };
+    let lines = Lines { outlet: OUTLET.get_or_init(|| open(io::stderr())), is_urgent: true };
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);
+    match terminal::colours(cli.color, &io::stderr()) {
+        true => log.with_ansi(true).init(),
+        false => log.with_ansi(false).event_format(Plain).init(),
+    }
     if let Some(problem) = problem {
         tracing::warn!("RUST_LOG is not understood ({problem}); the level is {default}");
     }
@@ -43,30 +58,48 @@ pub(crate) fn start(cli: &Cli) {
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
 }
 
+/// Writes what waits to be written; before others write to stderr, and at the end.
+pub(crate) fn flush() {
+    if let Some(outlet) = OUTLET.get() {
+        // Where stderr is closed nobody is left to tell.
+        let _ = outlet.flush();
+    }
+}
+
 /// Writes each event as one line, whatever text it quotes, so that each line shows its level.
-struct Lines;
+#[derive(Clone, Copy)]
+struct Lines {
+    outlet: &'static Outlet<Stderr>,
+    is_urgent: bool,
+}
 
 impl<'a> MakeWriter<'a> for Lines {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
-        Self
+        *self
+    }
+
+    fn make_writer_for(&'a self, event: &Metadata<'_>) -> Self {
+        Self { is_urgent: *event.level() <= Level::WARN, ..*self }
     }
 }
 
 impl Write for Lines {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        let mut stderr = io::stderr().lock();
-        stderr.write_all(terminal::spinner::clear())?;
-        match is_one_line(event) {
-            true => stderr.write_all(event)?,
-            false => stderr.write_all(&one_line(event))?,
+        let clear = terminal::spinner::clear();
+        match is_one_line(event) && clear.is_empty() {
+            true => self.outlet.line(event, self.is_urgent)?,
+            false => {
+                let line = [clear, &one_line(event)].concat();
+                self.outlet.line(&line, self.is_urgent || !clear.is_empty())?;
+            }
         }
         Ok(event.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        self.outlet.flush()
     }
 }
 

@@ -35,5 +35,7 @@ fn main() -> ExitCode {
     }
     let cli = cli::Cli::parse();
     logging::start(&cli);
-    commands::run(&cli).unwrap_or_else(|error| terminal::report(&error, cli.color))
+    let status = commands::run(&cli).unwrap_or_else(|error| terminal::report(&error, cli.color));
+    logging::flush();
+    status
 }

@@ -16,7 +16,7 @@ use std::{
 use clap::ColorChoice;
 use terminal_size::{Width, terminal_size};
 
-use crate::{connections::Interrupted, environment};
+use crate::{connections::Interrupted, environment, logging};
 
 /// Whether to use colours on `stream`.
 pub(crate) fn colours(choice: ColorChoice, stream: &impl IsTerminal) -> bool {
@@ -60,6 +60,7 @@ pub(crate) fn write(text: &str) -> Result<(), WriteError> {
 /// Tells people something on stderr; nobody is left to tell where that is closed too.
 pub(crate) fn tell(text: &str) {
     let end = if text.ends_with('\n') { "" } else { "\n" };
+    logging::flush();
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(spinner::clear());
     let _ = stderr.write_all(format!("{text}{end}").as_bytes());

@@ -114,7 +114,7 @@ fn connect(path: &Path) -> Result<Connection, Error> {
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
-        connection.pragma_update(None, "cache_size", -4_000)?;
+        connection.pragma_update(None, "cache_size", -1_000)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(())
     };

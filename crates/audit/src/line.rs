@@ -5,7 +5,7 @@
 mod write;
 mod read;
 
-pub(crate) use read::{End, Kind, Line, Open, first_id, last_tick};
+pub(crate) use read::{End, Kind, Line, Open, StagesNs, first_id, last_tick};
 pub(crate) use write::{Body, ended, microseconds, opened};
 
 /// The version of the line format, in the header of each segment.

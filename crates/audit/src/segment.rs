@@ -191,8 +191,7 @@ impl Segment {
             tick = (tick + 1).max(at_least);
             let from = self.text.len();
             self.text.extend_from_slice(&body.0);
-            // Writing to a vector cannot fail.
-            _ = write!(self.text, ",\"tick\":{tick}");
+            Body::tick(&mut self.text, tick);
             last = chain::seal(&mut self.text, from, &last);
             count += 1;
         }

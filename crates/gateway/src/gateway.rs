@@ -1,6 +1,6 @@
 //! The gateway: what it is made of, and how a request finds its way.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::{Extension, Router, extract::Request, middleware, response::Response};
 use switchboard_approvals::Desk;
@@ -39,7 +39,8 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Gateway {
     parts: Arc<Parts>,
-    router: Router,
+    /// Made for the first request that needs it: many clients only come to `/mcp`.
+    router: Arc<OnceLock<Router>>,
     /// Fires when nothing new is begun any more.
     draining: Draining,
 }
@@ -47,17 +48,7 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway of these parts.
     pub fn new(parts: Parts) -> Self {
-        let parts = Arc::new(parts);
-        let admit = middleware::from_fn_with_state(parts.clone(), admission::admit);
-        let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
-        let guarded = rest::routes().route_layer(admit).merge(chat);
-        let own = middleware::from_fn_with_state(parts.clone(), admission::look);
-        let page = console::routes().merge(rest::session_routes()).route_layer(own);
-        let open = rest::open_routes().merge(metadata::routes()).merge(page);
-        let router = guarded.merge(open).fallback(rest::nothing_here);
-        let draining = Draining::default();
-        let router = router.layer(Extension(draining.clone())).with_state(parts.clone());
-        Self { router, parts, draining }
+        Self { router: Arc::default(), parts: Arc::new(parts), draining: Draining::default() }
     }
 
     /// Serves until `stop` fires, then lets calls finish within the limit.
@@ -88,11 +79,23 @@ impl Gateway {
         let response = if request.uri().path() == "/mcp" {
             admission::mcp(&self.parts, request).await
         } else {
-            let Ok(response) = self.router.clone().call(request).await;
+            let router = self.router.get_or_init(|| self.routes());
+            let Ok(response) = router.clone().call(request).await;
             response
         };
         self.parts.feed.metrics().answered(response.status().as_u16());
         response
+    }
+
+    fn routes(&self) -> Router {
+        let admit = middleware::from_fn_with_state(self.parts.clone(), admission::admit);
+        let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
+        let guarded = rest::routes().route_layer(admit).merge(chat);
+        let own = middleware::from_fn_with_state(self.parts.clone(), admission::look);
+        let page = console::routes().merge(rest::session_routes()).route_layer(own);
+        let open = rest::open_routes().merge(metadata::routes()).merge(page);
+        let router = guarded.merge(open).fallback(rest::nothing_here);
+        router.layer(Extension(self.draining.clone())).with_state(self.parts.clone())
     }
 
     /// Ends what only watches, and lets connections end when they have been answered.

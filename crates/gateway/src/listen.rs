@@ -3,8 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::body::Body;
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use switchboard_toolcall::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -125,20 +127,31 @@ where
     }
     let connection = server.serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut connection = std::pin::pin!(connection);
-    let mut is_draining = false;
+    // They have wakers of their own, so that a connection that is woken for a request does not ask them again.
+    let mut signals = FuturesUnordered::<BoxFuture<'_, Signal>>::new();
+    signals.push(Box::pin(draining.begun().map(|()| Signal::Drain)));
+    signals.push(Box::pin(ending.cancelled().map(|()| Signal::End)));
     loop {
         tokio::select! {
+            biased;
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection broke");
                 }
                 break;
             }
-            () = draining.begun(), if !is_draining => {
-                is_draining = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = ending.cancelled() => break,
+            Some(signal) = signals.next() => match signal {
+                Signal::Drain => connection.as_mut().graceful_shutdown(),
+                Signal::End => break,
+            },
         }
     }
+}
+
+/// What a connection is told.
+enum Signal {
+    /// Finish what you are at.
+    Drain,
+    /// Finish nothing.
+    End,
 }

@@ -150,7 +150,12 @@ impl RulePolicy {
     /// A glob is not one; nothing may run under rules that cannot be read.
     pub fn new(config: PolicyConfig) -> Result<Self, globset::Error> {
         let allows_all = config.allow.iter().any(|glob| glob == "*");
-        let (allow, deny, ask) = (globs(&config.allow)?, globs(&config.deny)?, globs(&config.ask)?);
+        let allow = match config.allow.as_slice() {
+            // The default, which is never asked.
+            [_] if allows_all => GlobSet::empty(),
+            allow => globs(allow)?,
+        };
+        let (deny, ask) = (globs(&config.deny)?, globs(&config.ask)?);
         Ok(Self { allows_all, allow, deny, ask, config })
     }
 
@@ -158,8 +163,9 @@ impl RulePolicy {
     pub fn judge(&self, tool: &RegisteredTool) -> Verdict {
         // A rule meets a tool under any name it has, so that no spelling walks around it.
         let names = [&**tool.name(), tool.spec().name.as_str()];
+        let names = if names[0] == names[1] { &names[..1] } else { &names[..] };
         let spec = tool.spec();
-        self.judge_named(&names, spec.is_read_only(), may_destroy(spec))
+        self.judge_named(names, spec.is_read_only(), may_destroy(spec))
     }
 
     /// Judges a tool of which nothing but its names is known.
@@ -168,8 +174,7 @@ impl RulePolicy {
     }
 
     fn judge_named(&self, names: &[&str], is_read_only: bool, may_destroy: bool) -> Verdict {
-        let denied = names.iter().find_map(|name| self.deny.matches(name).first().copied());
-        if let Some(rule) = denied {
+        if let Some(rule) = rule(&self.deny, names) {
             return Verdict::Deny(format!("deny \"{}\"", self.config.deny[rule]));
         }
         if !self.allows_all && !names.iter().any(|name| self.allow.is_match(name)) {
@@ -180,8 +185,7 @@ impl RulePolicy {
                 "read_only, and the tool is not annotated as read-only".to_owned(),
             );
         }
-        let asked = names.iter().find_map(|name| self.ask.matches(name).first().copied());
-        match asked {
+        match rule(&self.ask, names) {
             Some(rule) => self.ask_first(format!("ask \"{}\"", self.config.ask[rule])),
             None if self.config.ask_destructive && may_destroy => self.ask_first(
                 "ask_destructive, and the tool does not say that it destroys nothing".to_owned(),
@@ -193,6 +197,13 @@ impl RulePolicy {
     fn ask_first(&self, rule: String) -> Verdict {
         Verdict::AskFirst(AskFirst { rule, within: self.config.ask_timeout.0 })
     }
+}
+
+/// The first rule that meets one of the names.
+fn rule(rules: &GlobSet, names: &[&str]) -> Option<usize> {
+    // Whether there is one is quicker to say than which, and most names meet none.
+    let mut met = names.iter().filter(|name| rules.is_match(name));
+    met.find_map(|name| rules.matches(name).first().copied())
 }
 
 /// Whether a tool may destroy something: MCP takes that of each that neither only reads nor says otherwise.

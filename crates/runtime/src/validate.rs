@@ -3,8 +3,12 @@
 mod cost;
 mod lenient;
 mod messages;
+mod plain;
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
@@ -24,11 +28,45 @@ const PATTERN_SIZE: usize = 1 << 20;
 /// A schema, compiled once.
 pub struct Check {
     /// None where the server judges for itself.
-    validator: Option<Validator>,
+    schema: Option<Compiled>,
     /// How many times one level of the arguments may multiply the work, where the schema is recursive.
     branching: u64,
     /// Whether the schema is of the one draft that takes `3.0` for no integer.
     draft_4: bool,
+}
+
+/// A schema that is compiled, or that is known to compile.
+enum Compiled {
+    Now(Box<Validator>),
+    /// When the first arguments come.
+    Later(Value, OnceLock<Option<Box<Validator>>>),
+}
+
+impl Compiled {
+    fn new(schema: Cow<'_, Value>) -> Result<Self, SchemaError> {
+        match plain::is_plain(&schema) {
+            true => Ok(Self::Later(schema.into_owned(), OnceLock::new())),
+            false => Ok(Self::Now(Box::new(compile(&schema)?))),
+        }
+    }
+
+    /// None where a schema that looked good is not: `plain.rs` is wrong then, and nothing fits.
+    fn validator(&self) -> Option<&Validator> {
+        match self {
+            Self::Now(validator) => Some(validator),
+            Self::Later(schema, compiled) => {
+                let compiled = compiled.get_or_init(|| compile(schema).ok().map(Box::new));
+                compiled.as_deref()
+            }
+        }
+    }
+}
+
+fn compile(schema: &Value) -> Result<Validator, SchemaError> {
+    let patterns =
+        PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE);
+    let options = jsonschema::options().offline().with_pattern_options(patterns);
+    options.build(schema).map_err(|error| SchemaError::Invalid(explain(&error)))
 }
 
 /// Why a schema cannot be used.
@@ -61,20 +99,13 @@ impl Check {
             Some(other) => return Err(SchemaError::NotAnObject(other.to_string())),
         }
         let branching = cost::branching(schema)?;
-        let schema = match strictness {
-            Strictness::Strict => std::borrow::Cow::Borrowed(schema),
+        let compiled = Compiled::new(match strictness {
+            Strictness::Strict => Cow::Borrowed(schema),
             _ => lenient::top_level(schema),
-        };
-        let patterns =
-            PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE);
-        let validator = jsonschema::options()
-            .offline()
-            .with_pattern_options(patterns)
-            .build(&schema)
-            .map_err(|error| SchemaError::Invalid(explain(&error)))?;
+        })?;
         let dialect = object.get("$schema").and_then(Value::as_str);
         Ok(Self {
-            validator: (strictness != Strictness::Off).then_some(validator),
+            schema: (strictness != Strictness::Off).then_some(compiled),
             branching,
             draft_4: dialect.is_some_and(is_draft_4),
         })
@@ -83,8 +114,9 @@ impl Check {
     /// Whether the arguments fit.
     pub fn accepts(&self, args: &Value) -> bool {
         !cost::too_deep(args, self.branching)
-            && self.validator.as_ref().is_none_or(|validator| {
-                validator.is_valid(args) || self.draft_4 && validator.is_valid(&whole_numbers(args))
+            && self.schema.as_ref().is_none_or(|schema| {
+                let fits = |args| schema.validator().is_some_and(|schema| schema.is_valid(args));
+                fits(args) || self.draft_4 && fits(&whole_numbers(args))
             })
     }
 }
@@ -130,7 +162,7 @@ pub(crate) fn judge(tool: &RegisteredTool, args: &Value) -> Option<Invalid> {
     if tool.check.accepts(args) {
         return None;
     }
-    let problems = match &tool.check.validator {
+    let problems = match tool.check.schema.as_ref().and_then(Compiled::validator) {
         Some(validator) if !cost::too_deep(args, tool.check.branching) => {
             let whole = tool.check.draft_4.then(|| whole_numbers(args));
             Problems::of(validator.iter_errors(whole.as_ref().unwrap_or(args)))

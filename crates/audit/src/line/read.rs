@@ -97,8 +97,9 @@ pub(crate) struct End<'a> {
     /// The name of the tool that was found, where it is not the name that was asked for.
     #[serde(borrow, default)]
     pub(crate) found: Option<Cow<'a, str>>,
-    #[serde(default)]
-    pub(crate) stages_ns: Option<StagesNs>,
+    /// Only who is asked for them reads them.
+    #[serde(borrow, default)]
+    pub(crate) stages_ns: Option<&'a RawValue>,
     #[serde(default)]
     pub(crate) reused: Option<Reused>,
     #[serde(default)]
@@ -134,6 +135,13 @@ pub(crate) struct StagesNs {
     pub(crate) wait: u64,
     pub(crate) run: u64,
     pub(crate) shape: u64,
+}
+
+impl StagesNs {
+    /// Reads what a line says of the stages.
+    pub(crate) fn read(json: &RawValue) -> Option<Self> {
+        serde_json::from_str(json.get()).ok()
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,6 @@
 //! Writes lines.
 
 use std::{
-    fmt::Display,
     io::Write,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -23,16 +22,17 @@ pub(crate) struct Body(pub(crate) Vec<u8>);
 impl Body {
     /// A line of the given kind about `subject`.
     pub(crate) fn new(kind: &str, subject: impl Serialize) -> Self {
-        let mut body = Self(Vec::with_capacity(384));
+        let mut body = Self(Vec::with_capacity(512));
         body.0.push(b'{');
-        body.pair(kind, &subject);
+        body.key(kind);
+        body.value(&subject);
         body
     }
 
     /// Adds a key with any value.
     pub(crate) fn with(mut self, key: &str, value: impl Serialize) -> Self {
-        self.0.push(b',');
-        self.pair(key, &value);
+        self.next(key);
+        self.value(&value);
         self
     }
 
@@ -45,32 +45,41 @@ impl Body {
     }
 
     /// Adds the time.
-    pub(crate) fn at(self, time: SystemTime) -> Self {
-        self.with_text("at", Timestamp::try_from(time).unwrap_or_default())
+    pub(crate) fn at(mut self, time: SystemTime) -> Self {
+        self.next("at");
+        // Writing to a vector cannot fail.
+        _ = write!(self.0, "\"{}\"", Timestamp::try_from(time).unwrap_or_default());
+        self
     }
 
-    /// Adds a key with a value that needs no escaping.
-    fn with_text(mut self, key: &str, value: impl Display) -> Self {
-        // Writing to a vector cannot fail.
-        _ = write!(self.0, ",\"{key}\":\"{value}\"");
+    /// Adds a key with a text that needs no escaping.
+    fn with_text(mut self, key: &str, text: &str) -> Self {
+        self.next(key);
+        self.0.push(b'"');
+        self.0.extend_from_slice(text.as_bytes());
+        self.0.push(b'"');
         self
     }
 
     /// Adds how long each stage took.
     fn stages(mut self, stages: &Stages) -> Self {
         let Stages { open, lookup, check, wait, run, shape } = *stages;
-        let [open, lookup, check, wait, run, shape] =
-            [open, lookup, check, wait, run, shape].map(nanoseconds);
-        _ = write!(
-            self.0,
-            r#","stages_ns":{{"open":{open},"lookup":{lookup},"check":{check},"wait":{wait},"run":{run},"shape":{shape}}}"#
-        );
+        self.next("stages_ns");
+        self.0.push(b'{');
+        self.key("open");
+        self.value(&nanoseconds(open));
+        let others = [lookup, check, wait, run, shape];
+        for (key, stage) in ["lookup", "check", "wait", "run", "shape"].into_iter().zip(others) {
+            self.next(key);
+            self.value(&nanoseconds(stage));
+        }
+        self.0.push(b'}');
         self
     }
 
     /// Adds a key with a value that is JSON already.
     pub(crate) fn with_json(mut self, key: &str, json: &str) -> Self {
-        _ = write!(self.0, ",\"{key}\":");
+        self.next(key);
         let start = self.0.len();
         self.0.extend_from_slice(json.as_bytes());
         // A newline within JSON is white space, and would end our line.
@@ -84,8 +93,26 @@ impl Body {
         self
     }
 
-    fn pair(&mut self, key: &str, value: &impl Serialize) {
-        _ = write!(self.0, "\"{key}\":");
+    /// Adds the tick, which is known when the line is written.
+    pub(crate) fn tick(line: &mut Vec<u8>, tick: u64) {
+        line.extend_from_slice(b",\"tick\":");
+        // Writing a number to a vector cannot fail.
+        _ = serde_json::to_writer(line, &tick);
+    }
+
+    /// Writes a key that is not the first. Keys are ours, and need no escaping.
+    fn next(&mut self, key: &str) {
+        self.0.push(b',');
+        self.key(key);
+    }
+
+    fn key(&mut self, key: &str) {
+        self.0.push(b'"');
+        self.0.extend_from_slice(key.as_bytes());
+        self.0.extend_from_slice(b"\":");
+    }
+
+    fn value(&mut self, value: &impl Serialize) {
         if serde_json::to_writer(&mut self.0, value).is_err() {
             self.0.extend_from_slice(b"null");
         }

@@ -17,7 +17,7 @@ use crate::{
     error::Error,
     index::Index,
     layout::Layout,
-    line::Line,
+    line::{Line, StagesNs},
     record::{Detail, Place, Record},
 };
 
@@ -85,7 +85,7 @@ impl Reader {
         detail.causes = end.causes;
         detail.truncated = end.truncated;
         detail.artifacts = end.artifacts;
-        detail.stages = end.stages_ns.map(|stages| Stages {
+        detail.stages = end.stages_ns.and_then(StagesNs::read).map(|stages| Stages {
             open: Duration::from_nanos(stages.open),
             lookup: Duration::from_nanos(stages.lookup),
             check: Duration::from_nanos(stages.check),

@@ -42,11 +42,10 @@ pub(crate) struct Fault {
 
 /// The lines that end with a newline, each with where it begins, without the newline.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
-    let mut offset = 0;
-    text.split_inclusive(|byte| *byte == b'\n').filter_map(move |line| {
-        let at = offset;
-        offset += line.len() as u64;
-        Some((at, line.strip_suffix(b"\n")?))
+    let mut from = 0;
+    memchr::memchr_iter(b'\n', text).map(move |end| {
+        let begin = std::mem::replace(&mut from, end + 1);
+        (begin as u64, &text[begin..end])
     })
 }
 

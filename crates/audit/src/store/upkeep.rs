@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// How often the index is fed.
-const FEED: Duration = Duration::from_millis(200);
+const FEED: Duration = Duration::from_millis(500);
 /// How many feedings apart old records are looked for: ten minutes.
-const COLLECT: u64 = 3000;
+const COLLECT: u64 = 1200;
 
 /// Stops the background thread when dropped.
 pub(super) struct Upkeep(Arc<(Mutex<bool>, Condvar)>);
@@ -85,10 +85,10 @@ impl Work {
     fn round(&mut self, rounds: u64) {
         let mut done = self.journal.catch_up().and_then(|()| self.feed());
         // The first time after a few seconds: not everything at once when a process starts.
-        if done.is_ok() && rounds % COLLECT == 20 {
+        if done.is_ok() && rounds % COLLECT == 8 {
             done = self.collect();
         }
-        // Said once, not five times a second.
+        // Said once, not twice a second.
         match &done {
             Err(cause) if self.is_well => {
                 warn!(cause = chain(cause), "the record store needs help");

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, header::CONTENT_TYPE};
+use http::{HeaderMap, Method, header::CONTENT_TYPE};
 use serde_json::value::RawValue;
 use switchboard_toolcall::BoxFuture;
 use tokio::{sync::oneshot, time::timeout};
@@ -177,7 +177,7 @@ impl Transport for HttpTransport {
         Box::pin(async move {
             self.closed.cancel();
             self.set_listener(None);
-            let mut headers = self.shared.outset().headers;
+            let mut headers = HeaderMap::clone(&self.shared.outset().headers);
             headers.remove(CONTENT_TYPE);
             let open = self.shared.state().session().is_some();
             self.shared.with_state(State::forget);

@@ -11,7 +11,7 @@ mod surviving;
 
 use std::fmt::Display;
 
-use ::http::{Method, Request, Response, StatusCode, header};
+use ::http::{HeaderName, Method, Request, Response, StatusCode, header};
 use bytes::Bytes;
 
 use super::{Caller, Server};
@@ -19,7 +19,7 @@ pub use body::Body;
 pub use headers::trace;
 
 /// The header that carries a session's id.
-const SESSION: &str = "mcp-session-id";
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 impl Server {
     /// Answers one HTTP request.

@@ -9,7 +9,7 @@ use super::*;
 /// All problems of the arguments, or an empty text.
 fn problems(schema: &Value, strictness: Strictness, args: Value) -> String {
     let check = Check::compile(schema, strictness).expect("compiles");
-    match &check.validator {
+    match check.schema.as_ref().and_then(Compiled::validator) {
         Some(validator) if !check.accepts(&args) => {
             messages::Problems::of(validator.iter_errors(&args)).text()
         }
@@ -169,9 +169,109 @@ proptest! {
         let schema = json!({"type": "object", "properties": {"a": schema.clone(), "b": schema}});
         if let Ok(check) = Check::compile(&schema, Strictness::Lenient) {
             let args = json!({"a": args});
-            if !check.accepts(&args) && let Some(validator) = &check.validator {
+            if !check.accepts(&args) && let Some(validator) = check.schema.as_ref().and_then(Compiled::validator) {
                 prop_assert!(!messages::Problems::of(validator.iter_errors(&args)).text().is_empty());
             }
         }
+    }
+}
+
+/// Schemas whose keywords are known, with values that are mostly right.
+fn schemas() -> impl Strategy<Value = Value> {
+    let word = prop_oneof![Just("a"), Just("b"), Just("string"), Just("object"), Just("array")];
+    let leaf = prop_oneof![
+        (0..3_i64).prop_map(|number| json!(number)),
+        Just(json!(-1)),
+        Just(json!(1.5)),
+        any::<bool>().prop_map(|flag| json!(flag)),
+        word.prop_map(|word| json!(word)),
+        Just(json!("#/$defs/a")),
+        Just(json!("#/definitions/b")),
+    ];
+    let key = prop::sample::select(vec![
+        "type",
+        "properties",
+        "required",
+        "items",
+        "additionalProperties",
+        "anyOf",
+        "allOf",
+        "oneOf",
+        "$ref",
+        "enum",
+        "const",
+        "default",
+        "examples",
+        "description",
+        "title",
+        "$comment",
+        "format",
+        "minimum",
+        "exclusiveMaximum",
+        "minLength",
+        "maxItems",
+        "minProperties",
+        "uniqueItems",
+        "readOnly",
+        "x-own",
+        "$defs",
+        "definitions",
+        "a",
+        "b",
+    ]);
+    leaf.prop_recursive(5, 24, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+            prop::collection::vec((key.clone(), inner), 0..4).prop_map(|pairs| pairs
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    // TL-2
+    #[test]
+    fn what_looks_plain_compiles(schema in schemas()) {
+        if plain::is_plain(&schema) {
+            let compiled = compile(&schema);
+            prop_assert!(compiled.is_ok(), "{schema}: {:?}", compiled.err());
+        }
+    }
+}
+
+// TL-2
+#[test]
+fn most_schemas_are_plain_and_doubtful_ones_are_not() {
+    let plain = [
+        json!({"type": "object", "properties": {"city": {"type": "string", "description": "Where"}}, "required": ["city"]}),
+        json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Level", "type": "object", "properties": {
+            "action": {"$ref": "#/$defs/Action"}, "level": {"type": ["integer", "null"], "format": "uint8", "minimum": 0}
+        }, "$defs": {"Action": {"oneOf": [{"const": "up"}, {"enum": ["down", "mute"]}]}}}),
+        json!({"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}},
+            "additionalProperties": false}),
+        json!({}),
+    ];
+    for schema in plain {
+        assert!(plain::is_plain(&schema), "{schema}");
+        assert!(compile(&schema).is_ok(), "{schema}");
+    }
+    let doubtful = [
+        json!({"properties": {"x": {"type": "text"}}}),
+        json!({"properties": {"x": {"pattern": "("}}}),
+        json!({"properties": {"x": {"$ref": "#/$defs/missing"}}}),
+        json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"exclusiveMinimum": 1}}}),
+        json!({"required": ["a", "a"]}),
+        json!({"required": "a"}),
+        json!({"enum": []}),
+        json!({"$defs": {"x": {"type": 1}}}),
+        json!({"type": "object", "unheard_of": 1}),
+        json!({"minLength": -1}),
+    ];
+    for schema in doubtful {
+        assert!(!plain::is_plain(&schema), "{schema}");
     }
 }

@@ -1,5 +1,7 @@
 //! What requests say in their headers, by era and session.
 
+use std::sync::Arc;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{
     HeaderMap, HeaderName, HeaderValue,
@@ -30,23 +32,30 @@ pub(super) struct State {
     /// What the settings ask for, and nothing of MCP's.
     configured: HeaderMap,
     /// What requests of this era and session begin with.
-    current: HeaderMap,
+    current: Arc<HeaderMap>,
 }
 
 /// What one request begins with, and what was known when it was made.
 pub(super) struct Outset {
-    /// Its headers.
-    pub(super) headers: HeaderMap,
+    /// Its headers, which most requests share.
+    pub(super) headers: Arc<HeaderMap>,
     /// Whether the server lives in the old era, for sure.
     pub(super) legacy: bool,
     /// Whether it names a session.
     pub(super) in_session: bool,
 }
 
+impl Outset {
+    fn add(&mut self, name: HeaderName, value: HeaderValue) {
+        Arc::make_mut(&mut self.headers).insert(name, value);
+    }
+}
+
 impl State {
     /// The state before anything was said.
     pub(super) fn new(configured: HeaderMap) -> Self {
-        Self { era: None, session: None, current: configured.clone(), configured }
+        let current = Arc::new(configured.clone());
+        Self { era: None, session: None, current, configured }
     }
 
     /// Takes note of the era that was agreed on.
@@ -90,18 +99,18 @@ impl State {
         let mut outset = self.outset();
         let probe = self.era.is_none() && method == "server/discover";
         if probe {
-            outset.headers.insert(VERSION, HeaderValue::from_static(eras::MODERN));
+            outset.add(VERSION, HeaderValue::from_static(eras::MODERN));
         }
         let is_modern = probe || self.era == Some(Era::Modern);
         if is_modern {
-            outset.headers.insert(METHOD, encoded(method)?);
+            outset.add(METHOD, encoded(method)?);
         }
         // The protocol's own are of the modern era; a trace is known in every one.
         let more = more.iter().filter(|(name, _)| is_modern || !name.starts_with("Mcp-"));
         for (name, value) in more {
             let name = HeaderName::try_from(name.as_str())
                 .map_err(|_| Failure::Protocol(format!("`{name}` cannot be a header's name")))?;
-            outset.headers.insert(name, encoded(value)?);
+            outset.add(name, encoded(value)?);
         }
         Ok(outset)
     }
@@ -117,7 +126,7 @@ impl State {
         };
         version.map(|version| headers.insert(VERSION, version));
         self.session.clone().map(|session| headers.insert(SESSION, session));
-        self.current = headers;
+        self.current = Arc::new(headers);
     }
 }
 

@@ -216,7 +216,7 @@ async fn follow(shared: &Shared, events: &mut Events) -> Result<(), Failure> {
 }
 
 async fn open(shared: &Shared, last_id: Option<&str>) -> Result<Response<Answer>, Failure> {
-    let mut headers: HeaderMap = shared.outset().headers;
+    let mut headers = HeaderMap::clone(&shared.outset().headers);
     headers.remove(header::CONTENT_TYPE);
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
     if let Some(id) = last_id.filter(|id| !id.is_empty()) {

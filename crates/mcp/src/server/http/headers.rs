@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use http::{HeaderMap, header};
+use http::{
+    HeaderMap, HeaderName,
+    header::{self, AsHeaderName},
+};
 use serde_json::{Value, value::RawValue};
 use switchboard_toolcall::TraceContext;
 
@@ -14,7 +17,10 @@ use crate::{
 };
 
 /// The header that carries the revision.
-pub(super) const VERSION: &str = "mcp-protocol-version";
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// What MCP has every client accept.
+const BOTH: &[u8] = b"application/json, text/event-stream";
 
 /// What kinds of answers the client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +32,7 @@ pub(super) struct Accepts {
 /// What `Accept` says; everything, where it is missing.
 pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
     let mut values = headers.get_all(header::ACCEPT).iter().peekable();
-    if values.peek().is_none() {
+    if values.peek().is_none_or(|first| first.as_bytes() == BOTH) {
         return Accepts { json: true, events: true };
     }
     let mut accepts = Accepts { json: false, events: false };
@@ -49,7 +55,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// One header as text.
-pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(super) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
@@ -68,7 +74,7 @@ pub fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
 /// They do not, or one is missing.
 pub(super) fn check(headers: &HeaderMap, method: &str, head: &Head) -> Result<(), RpcError> {
     let version = head.meta.as_ref().and_then(|meta| meta.version());
-    same(headers, VERSION, version)?;
+    same(headers, VERSION.as_str(), version)?;
     same(headers, "mcp-method", Some(method))?;
     match head.named(method) {
         Some(name) => same(headers, "mcp-name", Some(name)),

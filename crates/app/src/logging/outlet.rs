@@ -1,0 +1,186 @@
+//! Where log lines leave: at once while they are rare, many in one write while calls come thick and fast.
+//!
+//! A line of a busy process is written [`PAUSE`] after the one before it at the latest. Warnings and errors are never kept.
+
+use std::{
+    io::{self, Write},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// How long a line may wait for others.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How much waits at the most.
+const MOST: usize = 32 << 10;
+
+/// Collects lines for a writer that is dear to call.
+pub(super) struct Outlet<W> {
+    shared: Arc<Shared<W>>,
+    /// Whether lines may wait: somebody looks after them.
+    keeps: bool,
+}
+
+struct Shared<W> {
+    inner: Mutex<Inner<W>>,
+    /// Rung when lines begin to wait.
+    bell: Condvar,
+}
+
+struct Inner<W> {
+    writer: W,
+    /// What waits.
+    lines: Vec<u8>,
+    /// When something was last written.
+    written: Option<Instant>,
+}
+
+impl<W: Write + Send + 'static> Outlet<W> {
+    /// Writes every line at once.
+    pub(super) fn open(writer: W) -> Self {
+        let inner = Inner { writer, lines: Vec::new(), written: None };
+        let shared = Shared { inner: Mutex::new(inner), bell: Condvar::new() };
+        Self { shared: Arc::new(shared), keeps: false }
+    }
+
+    /// As [`open`](Self::open), but lines that come soon after others may wait for more. A thread writes them when it is
+    /// time; where there is none to be had, every line is written at once.
+    pub(super) fn keeping(writer: W) -> Self {
+        let mut outlet = Self::open(writer);
+        let shared = outlet.shared.clone();
+        let thread = thread::Builder::new().name("log".to_owned());
+        outlet.keeps = thread.spawn(move || shared.look_after()).is_ok();
+        outlet
+    }
+
+    /// Writes a line, which ends with its newline, or keeps it for a moment.
+    pub(super) fn line(&self, line: &[u8], is_urgent: bool) -> io::Result<()> {
+        let mut inner = self.shared.lock();
+        let waits = !inner.lines.is_empty();
+        inner.lines.extend_from_slice(line);
+        let now = Instant::now();
+        let is_rare = inner.written.is_none_or(|written| now - written >= PAUSE);
+        if !self.keeps || is_urgent || inner.lines.len() >= MOST || (is_rare && !waits) {
+            return inner.write(now);
+        }
+        drop(inner);
+        if !waits {
+            self.shared.bell.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Writes what waits.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        self.shared.lock().write(Instant::now())
+    }
+}
+
+impl<W: Write> Shared<W> {
+    fn lock(&self) -> MutexGuard<'_, Inner<W>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what waits when it is time, until the process ends.
+    fn look_after(&self) {
+        let mut inner = self.lock();
+        loop {
+            let waits = |inner: &mut Inner<W>| inner.lines.is_empty();
+            inner = self.bell.wait_while(inner, waits).unwrap_or_else(PoisonError::into_inner);
+            drop(inner);
+            thread::sleep(PAUSE);
+            inner = self.lock();
+            // Where stderr is closed nobody is left to tell.
+            _ = inner.write(Instant::now());
+        }
+    }
+}
+
+impl<W: Write> Inner<W> {
+    fn write(&mut self, now: Instant) -> io::Result<()> {
+        self.written = Some(now);
+        let written = self.writer.write_all(&self.lines).and_then(|()| self.writer.flush());
+        self.lines.clear();
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    /// Passes on each write.
+    struct Writes(Sender<String>);
+
+    impl Write for Writes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // A test that has seen enough does not listen any more.
+            _ = self.0.send(String::from_utf8_lossy(bytes).into_owned());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn outlet(open: impl Fn(Writes) -> Outlet<Writes>) -> (Outlet<Writes>, Receiver<String>) {
+        let (sender, writes) = channel();
+        (open(Writes(sender)), writes)
+    }
+
+    /// All that comes until the text ends with `last`.
+    fn until(writes: &Receiver<String>, last: &str) -> String {
+        let mut text = String::new();
+        while !text.ends_with(last) {
+            text += &writes.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        text
+    }
+
+    // EX-6
+    #[test]
+    fn every_line_comes_once_and_in_order() {
+        let (outlet, writes) = outlet(Outlet::keeping);
+        let lines: Vec<_> = (0..1000).map(|number| format!("{number}\n")).collect();
+        for line in &lines {
+            outlet.line(line.as_bytes(), false).unwrap();
+        }
+        assert_eq!(until(&writes, "\n999\n"), lines.concat());
+    }
+
+    #[test]
+    fn lines_that_come_together_leave_together() {
+        let (outlet, writes) = outlet(Outlet::open);
+        // Somebody looks after them, but too slowly to be seen here.
+        let outlet = Outlet { keeps: true, ..outlet };
+        outlet.shared.lock().written = Some(Instant::now() + Duration::from_secs(3600));
+        for line in ["a\n", "b\n"] {
+            outlet.line(line.as_bytes(), false).unwrap();
+        }
+        assert!(writes.try_recv().is_err());
+        outlet.line(b"urgent\n", true).unwrap();
+        assert_eq!(writes.try_recv().unwrap(), "a\nb\nurgent\n");
+        outlet.shared.lock().written = Some(Instant::now() + Duration::from_secs(3600));
+        outlet.line(b"last\n", false).unwrap();
+        outlet.flush().unwrap();
+        assert_eq!(writes.try_recv().unwrap(), "last\n");
+        // Much is not kept, however soon it comes.
+        outlet.shared.lock().written = Some(Instant::now() + Duration::from_secs(3600));
+        outlet.line(&[b'x'; MOST], false).unwrap();
+        assert_eq!(writes.try_recv().unwrap().len(), MOST);
+    }
+
+    #[test]
+    fn a_rare_line_leaves_at_once() {
+        for open in [Outlet::open, Outlet::keeping] {
+            let (outlet, writes) = outlet(open);
+            outlet.line(b"a\n", false).unwrap();
+            assert_eq!(writes.try_recv().unwrap(), "a\n");
+        }
+    }
+}
