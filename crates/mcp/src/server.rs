@@ -22,15 +22,20 @@ pub mod caller;
 pub mod config;
 pub mod http;
 pub mod stdio;
+mod fleet;
 mod bridge;
 mod sessions;
 mod session;
+mod seal;
+mod siblings;
+mod wandering;
 mod stateless;
 mod exchange;
 mod questions;
 mod held;
 mod outbox;
 mod methods;
+mod tasks;
 mod reply;
 mod page;
 mod catalog;
@@ -50,6 +55,9 @@ use crate::client::{Servers, inbox::Changed};
 pub use bridge::Bridge;
 pub use caller::Caller;
 pub use config::Config;
+pub use fleet::Fleet;
+pub use seal::{Seal, WeakSecret};
+pub use siblings::Siblings;
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
 #[derive(Clone)]
@@ -59,11 +67,19 @@ pub struct Server {
 
 /// What all requests share.
 pub(crate) struct Inner {
+    /// What other gateways know this one by.
+    name: String,
     executor: ToolExecutor,
     catalog: catalog::Catalog,
     sessions: sessions::Sessions,
+    /// What lets sessions wander between gateways.
+    seal: Option<Arc<Seal>>,
+    siblings: Option<Arc<dyn Siblings>>,
+    ended: wandering::Ended,
     held: held::HeldCalls,
     subscriptions: subscriptions::Subscriptions,
+    /// Calls that outlive their requests, where there is a queue for them.
+    tasks: Option<tasks::Tasks>,
     /// What changes, for those who listen in the modern way.
     news: broadcast::Sender<Changed>,
     config: Config,
@@ -77,13 +93,33 @@ pub(crate) struct Inner {
 impl Server {
     /// Serves the executor's tools, and what the upstream servers have beside tools.
     pub fn new(executor: ToolExecutor, upstreams: Option<Arc<Servers>>, config: Config) -> Self {
+        Self::in_fleet(executor, upstreams, config, Fleet::default())
+    }
+
+    /// As [`new`](Self::new), with what it shares with other gateways.
+    pub fn in_fleet(
+        executor: ToolExecutor,
+        upstreams: Option<Arc<Servers>>,
+        config: Config,
+        fleet: Fleet,
+    ) -> Self {
         let end = CancellationToken::new();
+        let name = token::random().unwrap_or_default();
+        let mut held = held::HeldCalls::new(config.max_held);
+        if fleet.siblings.is_some() {
+            held = held.at(&name);
+        }
         let inner = Arc::new(Inner {
+            name,
             catalog: catalog::Catalog::new(&executor, upstreams.clone()),
             executor,
             sessions: sessions::Sessions::new(config.max_sessions),
-            held: held::HeldCalls::new(config.max_held),
+            seal: fleet.seal,
+            siblings: fleet.siblings,
+            ended: wandering::Ended::default(),
+            held,
             subscriptions: subscriptions::Subscriptions::default(),
+            tasks: fleet.calls.map(|calls| tasks::Tasks::new(calls, &config)),
             news: broadcast::Sender::new(256),
             info: json!({"name": config.name, "title": config.title, "version": config.version}),
             config,

@@ -4,7 +4,10 @@
 //! executor like any other (found, checked, allowed, recorded), with [`CallContext::durable`] set: its tool then answers
 //! with a place in the queue.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::{
@@ -41,7 +44,39 @@ pub trait DurableCalls: Send + Sync {
     /// # Errors
     /// The queue cannot be asked.
     fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>>;
+
+    /// How a queued call is, as soon as it has changed since then or is over; none where no such call is known. A queue
+    /// that hears of changes says so at once; this one looks again and again.
+    ///
+    /// # Errors
+    /// The queue cannot be asked.
+    fn changed(
+        &self,
+        id: CallId,
+        since: SystemTime,
+    ) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
+        Box::pin(async move {
+            let mut pause = SHORTEST_PAUSE;
+            loop {
+                match self.look(id).await? {
+                    Some(call) if call.changed == since && !call.state.is_over() => {}
+                    call => return Ok(call),
+                }
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        })
+    }
+
+    /// How long a call can be asked after, counted from when it was queued; none where it is not forgotten.
+    fn kept(&self) -> Option<Duration> {
+        None
+    }
 }
+
+/// How long is waited at first before a queue is looked at again, and how long at last.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A call in the queue, or what became of it.
 #[derive(Debug)]

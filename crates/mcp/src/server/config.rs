@@ -25,6 +25,8 @@ pub struct Config {
     pub max_sessions: usize,
     /// How long a session is kept that nobody uses.
     pub idle_session: HumanDuration,
+    /// How long after its beginning a session is taken in by another gateway, or by one that was started anew.
+    pub session_age: HumanDuration,
     /// How many events of a stream are kept for clients that come back.
     pub kept_events: usize,
     /// How long a request may take before its answer becomes a stream, which shows the client that we are there.
@@ -35,6 +37,10 @@ pub struct Config {
     pub max_held: usize,
     /// How long a call waits for its client's input.
     pub hold: HumanDuration,
+    /// How long a call that can be queued may take before its client gets a task in the place of the answer.
+    pub task_after: HumanDuration,
+    /// How often clients are told to ask after a task.
+    pub task_poll: HumanDuration,
     /// How long changes are collected before clients are told.
     pub settle: HumanDuration,
     /// How long calls may still take when a client on stdio has said its last word.
@@ -53,11 +59,14 @@ impl Default for Config {
             max_message: Size(4 << 20),
             max_sessions: 10_000,
             idle_session: seconds(30 * 60),
+            session_age: seconds(24 * 60 * 60),
             kept_events: 256,
             stream_after: seconds(5),
             keep_alive: seconds(15),
             max_held: 1000,
             hold: seconds(10 * 60),
+            task_after: HumanDuration(Duration::from_millis(500)),
+            task_poll: seconds(1),
             settle: HumanDuration(Duration::from_millis(50)),
             drain: seconds(10),
         }

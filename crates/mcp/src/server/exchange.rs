@@ -17,6 +17,9 @@ use crate::wire::{Outgoing, RpcError};
 /// What comes of a request.
 pub(crate) type Outcome = Result<Box<RawValue>, RpcError>;
 
+/// Under which name a request may say that it is one act, however often it is made.
+const KEY: &str = "switchboard/idempotencyKey";
+
 /// A request under way.
 pub(crate) struct Exchange {
     pub(crate) caller: Caller,
@@ -73,6 +76,14 @@ impl Exchange {
         matches!(self.client, Client::Modern(_))
     }
 
+    /// Whether the client says with this request that it knows the extension.
+    pub(crate) fn knows(&self, extension: &str) -> bool {
+        match &self.client {
+            Client::Legacy(_) => false,
+            Client::Modern(modern) => modern.capabilities["extensions"].get(extension).is_some(),
+        }
+    }
+
     /// From which level on the client wants to hear log messages.
     fn log_level(&self) -> Option<Level> {
         match &self.client {
@@ -100,6 +111,7 @@ impl Exchange {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
             claims: self.caller.claims.clone(),
+            idempotency_key: self.notes.get(KEY).and_then(Value::as_str).map(Arc::from),
             progress: heard.map_or_else(Progress::default, |heard| {
                 Progress::to(move |update| heard.progress(&update))
             }),

@@ -37,8 +37,8 @@ impl Server {
                 let (head, body) = request.into_parts();
                 post::post(&self.inner, &head.headers, body, caller).await
             }
-            Method::GET => streams::get(&self.inner, request.headers(), caller),
-            Method::DELETE => streams::delete(&self.inner, request.headers(), caller),
+            Method::GET => streams::get(&self.inner, request.headers(), caller).await,
+            Method::DELETE => streams::delete(&self.inner, request.headers(), caller).await,
             _ => {
                 let mut response = refusal::plain(StatusCode::METHOD_NOT_ALLOWED);
                 let allowed = ::http::HeaderValue::from_static("GET, POST, DELETE");

@@ -5,6 +5,10 @@ mod tools;
 mod resources;
 mod prompts;
 mod listen;
+mod tasks;
+
+pub(crate) use basics::Entrance;
+pub(crate) use tools::protocol_error;
 
 use std::sync::Arc;
 
@@ -39,6 +43,11 @@ impl Inner {
             // Boxed, so that the future of a tool call, which is moved about, has no room for them.
             ("subscriptions/listen", Client::Modern(_)) => {
                 Box::pin(self.listen(&exchange, &id, params)).await?
+            }
+            ("tasks/get" | "tasks/update" | "tasks/cancel", Client::Modern(_))
+                if self.tasks.is_some() =>
+            {
+                Box::pin(self.answer_task(&exchange, &method, params)).await?
             }
             (method, _) if self.catalog.has_upstreams() => {
                 Box::pin(self.answer_upstream(&exchange, method, params)).await?

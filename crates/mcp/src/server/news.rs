@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use serde_json::{json, value::RawValue};
 use tokio::{
     sync::{broadcast, watch},
@@ -12,8 +13,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::Inner;
-use crate::client::{Server, Servers, inbox::Changed};
+use super::{Inner, session::Session};
+use crate::{
+    client::{Server, Servers, inbox::Changed},
+    wire::Outgoing,
+};
 
 /// Starts the tasks beside the server.
 pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &CancellationToken) {
@@ -107,6 +111,7 @@ async fn sweep(inside: Weak<Inner>, idle: Duration, hold: Duration) {
             inner.end(&session);
         }
         inner.held.sweep(hold);
+        inner.ended.sweep(inner.config.session_age.0);
     }
 }
 
@@ -124,10 +129,24 @@ pub(super) fn notification(changed: &Changed) -> (&'static str, Option<Box<RawVa
 }
 
 impl Inner {
-    fn tell(&self, changed: Changed) {
+    fn tell(self: &Arc<Self>, changed: Changed) {
         let (method, params) = notification(&changed);
-        self.sessions.tell(&changed, method, params.as_deref());
+        let elsewhere = self.sessions.tell(&changed, method, params.as_deref());
+        if !elsewhere.is_empty() {
+            let message = Outgoing::notification(method, params.as_deref());
+            tokio::spawn(self.clone().tell_elsewhere(elsewhere, message.to_bytes().into()));
+        }
         // Nobody may be listening.
         _ = self.news.send(changed);
+    }
+
+    /// Tells clients that have their streams at other gateways; or here, if they open one yet.
+    async fn tell_elsewhere(self: Arc<Self>, sessions: Vec<Arc<Session>>, message: Bytes) {
+        for session in sessions {
+            match self.siblings.is_some() {
+                true => self.pass_on(&session, message.clone()).await,
+                false => session.outbox.push(message.clone()),
+            }
+        }
     }
 }

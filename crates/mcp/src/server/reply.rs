@@ -18,6 +18,8 @@ pub(crate) enum Reply {
     List(ListReply),
     /// What a tool answered.
     Tool(Box<ToolResult>),
+    /// A task in the place of what a tool will answer.
+    Task(Map<String, Value>),
 }
 
 /// A page of a list.
@@ -78,7 +80,7 @@ impl Serialize for Dressed<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         let meta = match self.reply {
-            Reply::Fields(fields) => self.fields(fields, &mut map)?,
+            Reply::Fields(fields) | Reply::Task(fields) => self.fields(fields, &mut map)?,
             Reply::List(list) => {
                 self.list(list, &mut map)?;
                 None
@@ -86,7 +88,8 @@ impl Serialize for Dressed<'_> {
             Reply::Tool(result) => self.tool(result, &mut map)?,
         };
         if let Some(info) = self.info {
-            map.serialize_entry("resultType", "complete")?;
+            let is_task = matches!(self.reply, Reply::Task(_));
+            map.serialize_entry("resultType", if is_task { "task" } else { "complete" })?;
             map.serialize_entry("_meta", &Meta { theirs: meta, info })?;
         }
         map.end()

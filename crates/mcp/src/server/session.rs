@@ -28,11 +28,14 @@ const UNSET: u8 = u8::MAX;
 /// A session with one client.
 pub(crate) struct Session {
     pub(crate) id: Arc<str>,
+    /// What gateways call it among themselves: the id, without what is sealed into it.
+    pub(crate) name: Arc<str>,
     pub(crate) caller: Caller,
     /// The revision that was agreed on.
     pub(crate) version: &'static str,
     /// What the client can do.
     pub(crate) capabilities: Value,
+    reach: Reach,
     /// How long the client may take to answer a question.
     patience: Duration,
     /// Where messages go that belong to no request.
@@ -42,6 +45,36 @@ pub(crate) struct Session {
     log_level: AtomicU8,
     next: AtomicU64,
     inner: Mutex<Inner>,
+}
+
+/// What was agreed on when a session was opened.
+pub(crate) struct Agreed {
+    /// The revision.
+    pub(crate) version: &'static str,
+    /// What the client can do.
+    pub(crate) capabilities: Value,
+}
+
+/// How far a session reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// It lives and ends with this process.
+    Here,
+    /// Other gateways may have it too. What each of them numbers must not be mistaken for another's, so that each counts
+    /// from elsewhere.
+    Fleet {
+        /// The number of the session's own stream here; questions and other streams follow.
+        first: u64,
+    },
+}
+
+impl Reach {
+    fn first(self) -> u64 {
+        match self {
+            Self::Here => 0,
+            Self::Fleet { first } => first,
+        }
+    }
 }
 
 struct Inner {
@@ -62,8 +95,8 @@ impl Session {
     pub(crate) fn new(
         id: String,
         caller: Caller,
-        version: &'static str,
-        capabilities: Value,
+        agreed: Agreed,
+        reach: Reach,
         patience: Duration,
         outbox: Arc<Outbox>,
     ) -> Arc<Self> {
@@ -76,15 +109,17 @@ impl Session {
             streams: VecDeque::new(),
         };
         Arc::new(Self {
+            name: name(&id).into(),
             id: id.into(),
             caller,
-            version,
-            capabilities,
+            version: agreed.version,
+            capabilities: agreed.capabilities,
+            reach,
             patience,
             outbox,
             end: CancellationToken::new(),
             log_level: AtomicU8::new(UNSET),
-            next: AtomicU64::new(1),
+            next: AtomicU64::new(reach.first() + 1),
             inner: Mutex::new(inner),
         })
     }
@@ -104,6 +139,16 @@ impl Session {
         (inner.under_way.is_empty() && inner.attached == 0).then_some(inner.used)
     }
 
+    /// Whether other gateways may have it too.
+    pub(crate) fn is_portable(&self) -> bool {
+        matches!(self.reach, Reach::Fleet { .. })
+    }
+
+    /// Whether the client has a stream open here.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.lock().attached > 0
+    }
+
     /// Notes that the client has a stream open until the guard is dropped.
     pub(crate) fn attach(self: &Arc<Self>) -> Attached {
         self.lock().attached += 1;
@@ -121,28 +166,25 @@ impl Session {
         Begun { session: self.clone(), key, cancel }
     }
 
-    /// Cancels the request of this id, if it is still under way.
-    fn cancel(&self, id: &RawValue) {
-        if let Some(cancel) = self.lock().under_way.get(id.get()) {
-            cancel.cancel();
-        }
+    /// Cancels the request of this id; says whether it was still under way.
+    fn cancel(&self, id: &RawValue) -> bool {
+        let inner = self.lock();
+        let under_way = inner.under_way.get(id.get());
+        under_way.inspect(|cancel| cancel.cancel()).is_some()
     }
 
-    /// Takes the client's answer to something that we have asked.
-    fn answered(&self, id: u64, outcome: Result<Box<RawValue>, RpcError>) {
-        let waiting = self.lock().asked.remove(&id);
-        match waiting {
-            // Who asked may have given up.
-            Some(waiting) => _ = waiting.send(outcome),
-            None => tracing::debug!(id, "an answer of the client's that nobody waits for"),
-        }
-    }
-
-    /// Takes what the client says: a notification, or an answer to something that we have asked.
-    pub(crate) fn take(&self, message: Incoming) {
+    /// Takes what the client says: a notification, or an answer to something that we have asked. What somebody else may
+    /// wait for, and nobody here, comes back.
+    pub(crate) fn take(&self, message: Incoming) -> Option<Incoming> {
         self.touch();
-        match message {
-            Incoming::Response { id: Some(id), outcome } => self.answered(id, outcome),
+        match &message {
+            Incoming::Response { id: Some(id), .. } => {
+                let Some(waiting) = self.lock().asked.remove(id) else { return Some(message) };
+                let Incoming::Response { outcome, .. } = message else { return None };
+                // Who asked may have given up.
+                _ = waiting.send(outcome);
+                None
+            }
             Incoming::Notification { method, params } if method == "notifications/cancelled" => {
                 #[derive(serde::Deserialize)]
                 struct Params<'a> {
@@ -150,11 +192,12 @@ impl Session {
                     id: &'a RawValue,
                 }
                 let params = params.as_deref().map_or("{}", RawValue::get);
-                if let Ok(Params { id }) = serde_json::from_str(params) {
-                    self.cancel(id);
+                match serde_json::from_str(params) {
+                    Ok(Params { id }) => (!self.cancel(id)).then_some(message),
+                    Err(_) => None,
                 }
             }
-            _ => {}
+            _ => None,
         }
     }
 
@@ -238,9 +281,14 @@ impl Session {
         number
     }
 
-    /// The stream of this number, if it is still kept; 0 is the session's own.
+    /// The number of the session's own stream.
+    pub(crate) fn own_stream(&self) -> u64 {
+        self.reach.first()
+    }
+
+    /// The stream of this number, if it is still kept.
     pub(crate) fn stream(&self, number: u64) -> Option<Arc<Outbox>> {
-        if number == 0 {
+        if number == self.own_stream() {
             return Some(self.outbox.clone());
         }
         let inner = self.lock();
@@ -254,6 +302,11 @@ impl Session {
         self.outbox.end();
         std::mem::take(&mut self.lock().subscriptions)
     }
+}
+
+/// The name in a session's id.
+pub(crate) fn name(id: &str) -> &str {
+    id.split_once('.').map_or(id, |(name, _)| name)
 }
 
 /// A request under way.

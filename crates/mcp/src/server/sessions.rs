@@ -8,10 +8,14 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::{Caller, exchange::Level, session::Session};
+use super::{
+    Caller,
+    exchange::Level,
+    session::{self, Session},
+};
 use crate::{client::inbox::Changed, wire::Outgoing};
 
-/// All open sessions, by their ids.
+/// All open sessions, by their names.
 pub(crate) struct Sessions {
     most: usize,
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
@@ -32,7 +36,18 @@ impl Sessions {
     /// # Errors
     /// All are in use.
     pub(crate) fn open(&self, session: Arc<Session>) -> Result<Option<Arc<Session>>, Full> {
+        self.adopt(session).map(|(_, gone)| gone)
+    }
+
+    /// As [`open`](Self::open); but where the session is there already, that one stays and is returned.
+    ///
+    /// # Errors
+    /// All are in use.
+    pub(crate) fn adopt(&self, session: Arc<Session>) -> Result<Adopted, Full> {
         let mut open = self.lock();
+        if let Some(there) = open.get(&session.name) {
+            return Ok((there.clone(), None));
+        }
         let mut gone = None;
         if open.len() >= self.most {
             let idle = open.values().filter_map(|session| Some((session.idle_since()?, session)));
@@ -40,22 +55,27 @@ impl Sessions {
             gone = Some(oldest.ok_or(Full)?);
         }
         if let Some(gone) = &gone {
-            open.remove(&gone.id);
+            open.remove(&gone.name);
         }
-        open.insert(session.id.clone(), session);
-        Ok(gone)
+        open.insert(session.name.clone(), session.clone());
+        Ok((session, gone))
+    }
+
+    /// The session of this name, whoever has it.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Session>> {
+        self.lock().get(name).cloned()
     }
 
     /// The session of this id, where it is the caller's own.
     pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
-        let session = self.lock().get(id).cloned()?;
+        let session = self.lock().get(session::name(id)).cloned()?;
         // A session belongs to who opened it: for others there is none.
-        (session.caller.name == caller.name).then_some(session)
+        (*session.id == *id && session.caller.name == caller.name).then_some(session)
     }
 
     /// Forgets a session.
     pub(crate) fn remove(&self, session: &Session) {
-        self.lock().remove(&session.id);
+        self.lock().remove(&session.name);
     }
 
     /// Forgets all sessions and returns them.
@@ -78,18 +98,31 @@ impl Sessions {
         open.extract_if(|_, session| is_idle(session)).map(|(_, session)| session).collect()
     }
 
-    /// Tells every session that something has changed.
-    pub(crate) fn tell(&self, changed: &Changed, method: &str, params: Option<&RawValue>) {
+    /// Tells every session that something has changed. Of a single resource, only this gateway may know that the client
+    /// watches it: sessions whose clients have their streams elsewhere are returned.
+    pub(crate) fn tell(
+        &self,
+        changed: &Changed,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Vec<Arc<Session>> {
+        let mut elsewhere = Vec::new();
         let message = Outgoing::notification(method, params);
         for session in self.lock().values() {
             let wanted = match changed {
                 Changed::Resource(uri) => session.is_subscribed(uri),
                 _ => true,
             };
-            if wanted {
-                session.outbox.send(&message);
+            if !wanted {
+                continue;
+            }
+            let single = matches!(changed, Changed::Resource(_));
+            match single && session.is_portable() && !session.is_attached() {
+                true => elsewhere.push(session.clone()),
+                false => session.outbox.send(&message),
             }
         }
+        elsewhere
     }
 
     /// The lowest level of log messages that any client wants to hear.
@@ -102,6 +135,9 @@ impl Sessions {
         self.lock().len()
     }
 }
+
+/// A session, and the one that gave way to it.
+pub(crate) type Adopted = (Arc<Session>, Option<Arc<Session>>);
 
 /// There is no room for another session.
 pub(crate) struct Full;

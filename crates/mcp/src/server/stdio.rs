@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Caller, Inner, Server,
     exchange::{Client, Exchange, Outcome},
+    methods::Entrance,
     outbox::Outbox,
     session::{Attached, Session},
     stateless::{Head, Standing, is_id},
@@ -157,7 +158,8 @@ impl Connection {
                     self.under_way.take(method, params.as_deref());
                 }
                 if let Some(session) = &self.session {
-                    session.take(message);
+                    // There is nobody else who might wait for it.
+                    _ = session.take(message);
                 }
                 return;
             }
@@ -199,7 +201,7 @@ impl Connection {
     }
 
     fn initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {
-        match self.inner.initialize(params, &self.caller, self.outbox.clone()) {
+        match self.inner.initialize(params, &self.caller, self.outbox.clone(), Entrance::Stdio) {
             Ok((session, result)) => {
                 // It stays open as long as the pipe, however little is said.
                 self.attached = Some(session.attach());

@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
 use switchboard_mcp::{
     client::Servers,
-    server::{Caller, Config, Server, http::Body},
+    server::{Caller, Config, Fleet, Server, http::Body},
 };
 use switchboard_runtime::{
     ToolExecutor,
@@ -91,11 +91,20 @@ impl House {
         upstreams: Option<Arc<Servers>>,
         config: Config,
     ) -> Self {
+        Self::in_fleet(executor, upstreams, config, Fleet::default())
+    }
+
+    pub(crate) fn in_fleet(
+        executor: ToolExecutor,
+        upstreams: Option<Arc<Servers>>,
+        config: Config,
+        fleet: Fleet,
+    ) -> Self {
         let witness = Witness::default();
         for tool in tools(&witness) {
             executor.tools().add(tool).unwrap();
         }
-        let server = Server::new(executor.clone(), upstreams, config);
+        let server = Server::in_fleet(executor.clone(), upstreams, config, fleet);
         Self { server, executor, witness }
     }
 
@@ -151,7 +160,8 @@ impl House {
         params: Value,
         caller: &Caller,
     ) -> Response<Body> {
-        let name = params["name"].as_str().or(params["uri"].as_str()).unwrap_or("").to_owned();
+        let names = ["name", "uri", "taskId"];
+        let name = names.iter().find_map(|name| params[name].as_str()).unwrap_or("").to_owned();
         let mut headers = modern_headers(method);
         if !name.is_empty() {
             headers.push(("mcp-name", &name));

@@ -1,6 +1,10 @@
 //! Our MCP server as clients see it, both eras, over HTTP and stdio.
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+#[path = "../../examples/gateway/queue.rs"]
+mod queue;
+#[path = "../../examples/gateway/neighbours.rs"]
+mod neighbours;
 mod house;
 mod upstream;
 mod entrance;
@@ -9,6 +13,8 @@ mod streams;
 mod alone;
 mod input;
 mod lists;
+mod tasks;
+mod wandering;
 mod upstreams;
 mod stdio;
 mod both_ends;

@@ -230,3 +230,17 @@ async fn what_an_earlier_process_did_is_told() {
     assert_eq!(check(Err("no disk".into()), broken).await, 0);
     assert_eq!(check(Ok(Claimed::First), r#"ok: {"run":1}"#).await, 1);
 }
+
+// A place in the queue is nobody else's, even where answers are kept and reads are shared.
+#[tokio::test(start_paused = true)]
+async fn queued_calls_are_not_shared() {
+    let (executor, runs) = house("share_reads = true", |tool| {
+        tool.read_only().with(|spec| spec.settings.cache = Some(Duration::from_secs(60)))
+    });
+    let queued = CallContext { durable: true, ..CallContext::for_caller("ada") };
+    let same = json!({"a": 1});
+    let (first, second) =
+        tokio::join!(act(&executor, same.clone(), &queued), act(&executor, same, &queued));
+    assert_ne!(first.text(), second.text());
+    assert_eq!(runs.load(Ordering::SeqCst), 2);
+}

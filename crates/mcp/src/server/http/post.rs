@@ -124,12 +124,12 @@ async fn answer(
                 Era::Legacy => legacy::answer(inner, head, asked, caller).await,
             }
         }
-        message if session.is_some() => legacy::take(inner, head, message, caller),
+        message if session.is_some() => legacy::take(inner, head, message, caller).await,
         // What stands alone has nothing that could be answered or notified.
         _ if version.is_some_and(|version| !eras::LEGACY.contains(&version)) => {
             refusal::plain(StatusCode::ACCEPTED)
         }
-        message => legacy::take(inner, head, message, caller),
+        message => legacy::take(inner, head, message, caller).await,
     }
 }
 

@@ -4,7 +4,10 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::value::RawValue;
 
 use super::Body;
-use crate::wire::{Outgoing, RpcError};
+use crate::{
+    server::wandering::NoSession,
+    wire::{Outgoing, RpcError},
+};
 
 /// A response that says no, boxed: it is large, and rare.
 pub(super) type Refused = Box<Response<Body>>;
@@ -21,6 +24,20 @@ pub(super) fn error(status: StatusCode, id: Option<&RawValue>, error: RpcError) 
     let outcome = Err(error);
     let body = Outgoing::response(id.unwrap_or(RawValue::NULL), &outcome).to_bytes();
     json(status, body)
+}
+
+/// There is no session for a request.
+pub(super) fn no_session(none: &NoSession, id: Option<&RawValue>) -> Response<Body> {
+    let (status, code, text) = match none {
+        NoSession::Unknown => {
+            (StatusCode::NOT_FOUND, RpcError::INVALID_REQUEST, "there is no such session")
+        }
+        NoSession::Full => {
+            let text = "there are too many sessions; try again later";
+            (StatusCode::SERVICE_UNAVAILABLE, RpcError::INTERNAL, text)
+        }
+    };
+    error(status, id, RpcError::new(code, text))
 }
 
 /// One JSON text.

@@ -17,8 +17,8 @@ use crate::{
 };
 
 /// Opens the stream of a session, or goes on with one that broke off.
-pub(super) fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
-    let session = match session(inner, head, caller) {
+pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
+    let session = match session(inner, head, caller).await {
         Ok(session) => session,
         Err(refused) => return *refused,
     };
@@ -27,9 +27,13 @@ pub(super) fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<
     }
     session.touch();
     let (stream, messages) = match headers::text(head, "last-event-id") {
-        None => (0, session.outbox.unread()),
+        None => anew(&session),
         Some(last) => match rest(&session, last) {
             Some(rest) => rest,
+            None if session.is_portable() => {
+                tracing::debug!(last, "a stream that is not kept here begins anew");
+                anew(&session)
+            }
             None => {
                 let text = "the stream of `Last-Event-ID` is no longer kept";
                 let error = RpcError::new(RpcError::INVALID_REQUEST, text);
@@ -47,6 +51,11 @@ pub(super) fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<
     })
 }
 
+/// The session's own stream, from where nobody has read it yet.
+fn anew(session: &Session) -> (u64, Reader) {
+    (session.own_stream(), session.outbox.unread())
+}
+
 /// The stream that an event id is of, read on after that event.
 fn rest(session: &Session, last: &str) -> Option<(u64, Reader)> {
     let (stream, number) = last.split_once('-')?;
@@ -55,18 +64,28 @@ fn rest(session: &Session, last: &str) -> Option<(u64, Reader)> {
 }
 
 /// Ends a session.
-pub(super) fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
-    match session(inner, head, caller) {
-        Ok(session) => {
-            inner.end(&session);
-            refusal::plain(StatusCode::NO_CONTENT)
+pub(super) async fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
+    let session = match session(inner, head, caller).await {
+        Ok(session) => session,
+        Err(refused) => return *refused,
+    };
+    match inner.end_everywhere(&session).await {
+        Ok(()) => refusal::plain(StatusCode::NO_CONTENT),
+        Err(error) => {
+            tracing::warn!(error, "a session cannot be ended on other gateways");
+            let text = "the session cannot be ended on other gateways now; try again";
+            let error = RpcError::new(RpcError::INTERNAL, text);
+            refusal::error(StatusCode::SERVICE_UNAVAILABLE, None, error)
         }
-        Err(refused) => *refused,
     }
 }
 
 /// The session that a request without a body belongs to.
-fn session(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Result<Arc<Session>, Refused> {
+async fn session(
+    inner: &Inner,
+    head: &HeaderMap,
+    caller: &Caller,
+) -> Result<Arc<Session>, Refused> {
     let Some(id) = headers::text(head, SESSION) else {
         // There is neither a stream nor an end of requests that stand alone.
         let modern = headers::text(head, headers::VERSION) == Some(eras::MODERN);
@@ -78,10 +97,8 @@ fn session(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Result<Arc<Sessi
         let error = RpcError::new(RpcError::INVALID_REQUEST, "header `Mcp-Session-Id` is missing");
         return Err(Box::new(refusal::error(StatusCode::BAD_REQUEST, None, error)));
     };
-    inner.sessions.get(id, caller).ok_or_else(|| {
-        let error = RpcError::new(RpcError::INVALID_REQUEST, "there is no such session");
-        Box::new(refusal::error(StatusCode::NOT_FOUND, None, error))
-    })
+    let session = inner.session(id, caller).await;
+    session.map_err(|none| Box::new(refusal::no_session(&none, None)))
 }
 
 /// A response that is a stream of events.

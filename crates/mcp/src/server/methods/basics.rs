@@ -8,8 +8,14 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::read;
 use crate::{
     server::{
-        Caller, Inner, exchange::Level, outbox::Outbox, reply::Reply, session::Session,
-        sessions::Full, stateless, token,
+        Caller, Inner,
+        exchange::Level,
+        outbox::Outbox,
+        reply::Reply,
+        seal::Terms,
+        session::{Agreed, Reach, Session},
+        sessions::Full,
+        stateless, tasks, token,
     },
     wire::{RpcError, eras},
 };
@@ -22,12 +28,25 @@ struct InitializeParams {
     capabilities: Map<String, Value>,
 }
 
+/// Which way a client has come in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entrance {
+    /// Each request on its own; the next one may reach another gateway.
+    Http,
+    /// One pipe for everything.
+    Stdio,
+}
+
 impl Inner {
     /// What a modern client asks first.
     pub(super) fn discover(&self) -> Reply {
+        let mut capabilities = self.capabilities();
+        if self.tasks.is_some() {
+            capabilities["extensions"] = json!({tasks::EXTENSION: {}});
+        }
         let mut fields = Map::from_iter([
             ("supportedVersions".to_owned(), json!(stateless::supported())),
-            ("capabilities".to_owned(), self.capabilities()),
+            ("capabilities".to_owned(), capabilities),
             ("serverInfo".to_owned(), self.info.clone()),
             ("ttlMs".to_owned(), json!(0)),
             ("cacheScope".to_owned(), json!("private")),
@@ -44,6 +63,7 @@ impl Inner {
         params: Option<&RawValue>,
         caller: &Caller,
         outbox: Arc<Outbox>,
+        entrance: Entrance,
     ) -> Result<(Arc<Session>, Box<RawValue>), RpcError> {
         let internal = |text: String| RpcError::new(RpcError::INTERNAL, text);
         let asked: InitializeParams = read(params)?;
@@ -60,11 +80,12 @@ impl Inner {
         }
         let result = serde_json::value::to_raw_value(&result)
             .map_err(|error| internal(error.to_string()))?;
-        let id =
-            token::random().ok_or_else(|| internal("no randomness for a session".to_owned()))?;
-        let capabilities = Value::Object(asked.capabilities);
+        let agreed = Agreed { version, capabilities: Value::Object(asked.capabilities) };
+        let (id, reach) = self
+            .name_session(&agreed, caller, entrance)
+            .ok_or_else(|| internal("no randomness for a session".to_owned()))?;
         let patience = self.config.hold.0;
-        let session = Session::new(id, caller.clone(), version, capabilities, patience, outbox);
+        let session = Session::new(id, caller.clone(), agreed, reach, patience, outbox);
         match self.sessions.open(session.clone()) {
             Ok(Some(gone)) => self.end(&gone),
             Ok(None) => {}
@@ -73,6 +94,26 @@ impl Inner {
             }
         }
         Ok((session, result))
+    }
+
+    /// An id for a new session, and how far it reaches with it; none, where there is no randomness.
+    fn name_session(
+        &self,
+        agreed: &Agreed,
+        caller: &Caller,
+        entrance: Entrance,
+    ) -> Option<(String, Reach)> {
+        let name = token::random()?;
+        let seal = self.seal.as_ref().filter(|_| matches!(entrance, Entrance::Http));
+        let Some(seal) = seal else { return Some((name, Reach::Here)) };
+        let terms = Terms::new(agreed.version, caller.name.as_deref(), agreed.capabilities.clone());
+        match seal.seal(&name, &terms) {
+            Some(id) => Some((id, Reach::Fleet { first: token::number()? })),
+            None => {
+                tracing::debug!("a client says too much of itself: its session stays here");
+                Some((name, Reach::Here))
+            }
+        }
     }
 
     /// How much a client of the old era wants to hear.

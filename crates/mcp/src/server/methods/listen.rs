@@ -1,15 +1,22 @@
 //! `subscriptions/listen`: a request that stays open and tells of changes.
 
-use std::sync::Arc;
+use std::{future::pending, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_runtime::QueuedCall;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::read;
 use crate::{
     client::inbox::Changed,
-    server::{Inner, exchange::Exchange, news, reply::Reply},
+    server::{
+        Inner,
+        exchange::Exchange,
+        news,
+        reply::Reply,
+        tasks::{EXTENSION, Following, not_known},
+    },
     wire::RpcError,
 };
 
@@ -30,6 +37,8 @@ struct Wanted {
     resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     resource_subscriptions: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    task_ids: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in references")]
@@ -59,6 +68,7 @@ impl Inner {
         let Params { notifications: mut wanted } = read(params)?;
         // From here on nothing is missed.
         let mut news = self.news.subscribe();
+        let mut following = self.follow_tasks(&mut wanted, exchange).await?;
         let watching = self.watch_all(&mut wanted, exchange).await;
         if !self.catalog.has_upstreams() {
             wanted.prompts_list_changed = false;
@@ -73,6 +83,10 @@ impl Inner {
         loop {
             let changed = tokio::select! {
                 changed = news.recv() => changed,
+                call = next(&mut following) => {
+                    self.tell_task(call, exchange, id)?;
+                    continue;
+                }
                 () = exchange.cancel.cancelled() => break,
                 () = self.draining.cancelled() => break,
             };
@@ -95,6 +109,44 @@ impl Inner {
         Ok(Reply::Fields(Map::from_iter([("_meta".to_owned(), meta)])))
     }
 
+    /// Follows the tasks that are the caller's; the others are no longer wanted.
+    async fn follow_tasks(
+        &self,
+        wanted: &mut Wanted,
+        exchange: &Exchange,
+    ) -> Result<Option<Following>, RpcError> {
+        let asked = std::mem::take(&mut wanted.task_ids);
+        let Some(tasks) = self.tasks.as_ref().filter(|_| !asked.is_empty()) else {
+            return Ok(None);
+        };
+        if !exchange.knows(EXTENSION) {
+            return Err(not_known());
+        }
+        let mut following = Following::new(tasks);
+        for id in asked {
+            match tasks.find(&id, &exchange.caller).await {
+                Ok(call) => following.add(call),
+                Err(error) if error.code == RpcError::INTERNAL => return Err(error),
+                Err(_) => continue,
+            }
+            wanted.task_ids.push(id);
+        }
+        Ok(Some(following))
+    }
+
+    fn tell_task(
+        &self,
+        call: QueuedCall,
+        exchange: &Exchange,
+        id: &RawValue,
+    ) -> Result<(), RpcError> {
+        if let Some(tasks) = &self.tasks {
+            let detail = self.detail(tasks, call, exchange)?;
+            tell(exchange, id, "notifications/tasks", Value::Object(detail));
+        }
+        Ok(())
+    }
+
     /// Watches the resources that can be watched; the others are no longer wanted.
     async fn watch_all(&self, wanted: &mut Wanted, exchange: &Exchange) -> Watching<'_> {
         let mut watching = Watching { inner: self, uris: Vec::new() };
@@ -108,6 +160,14 @@ impl Inner {
             }
         }
         watching
+    }
+}
+
+/// The next task of which there is something to tell.
+async fn next(following: &mut Option<Following>) -> QueuedCall {
+    match following {
+        Some(following) => following.next().await,
+        None => pending().await,
     }
 }
 

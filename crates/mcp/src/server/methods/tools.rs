@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_toolcall::{ErrorKind, ToolCall, ToolError, ToolResult};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolError, ToolResult};
 use tokio::time::timeout;
 
 use super::{ListParams, read};
@@ -14,6 +14,7 @@ use crate::{
         exchange::Exchange,
         page,
         reply::{ListReply, Reply},
+        tasks::{EXTENSION, Submitted, is_required, not_known},
     },
     wire::RpcError,
 };
@@ -59,6 +60,16 @@ impl Inner {
         let call = ToolCall::new(name, arguments.unwrap_or_default());
         let cx = exchange.context();
         let result = match hidden {
+            false if self.tasks.is_some() => {
+                // Boxed, so that a call that is not queued has no room for it.
+                match Box::pin(self.call_or_queue(call, cx, exchange)).await? {
+                    Submitted::Ended(result) => *result,
+                    Submitted::Task(call) => {
+                        let outline = self.tasks.as_ref().map(|tasks| tasks.outline(&call));
+                        return Ok(Reply::Task(outline.unwrap_or_default()));
+                    }
+                }
+            }
             false => self.executor.execute(call, &cx).await,
             true => {
                 let text = format!("Tool '{}' not found", call.name);
@@ -71,6 +82,28 @@ impl Inner {
         }
     }
 
+    /// Runs a call; or queues it, where the tool is one for the queue and the client knows of tasks.
+    async fn call_or_queue(
+        &self,
+        call: ToolCall,
+        cx: CallContext,
+        exchange: &Exchange,
+    ) -> Result<Submitted, RpcError> {
+        // A tool that is not known yet belongs to a server that is still connecting: not one for the queue.
+        let tool = self.executor.tools().get(&call.name);
+        let tasks = self.tasks.as_ref();
+        let tasks = tasks.filter(|tasks| tool.as_ref().is_some_and(|tool| tasks.takes(tool, &cx)));
+        match tasks {
+            Some(tasks) if exchange.knows(EXTENSION) => tasks.submit(call, cx).await,
+            Some(_)
+                if exchange.is_modern() && tool.is_some_and(|tool| is_required(tool.spec())) =>
+            {
+                Err(not_known())
+            }
+            _ => Ok(Submitted::Ended(Box::new(self.executor.execute(call, &cx).await))),
+        }
+    }
+
     /// Whether the caller may see the tool, as soon as it is known which one that is.
     async fn is_seen(&self, name: &str, exchange: &Exchange) -> bool {
         let found = timeout(KNOWN, self.executor.tools().find(name)).await;
@@ -80,7 +113,7 @@ impl Inner {
 
 /// The error that takes the place of a result: there is no such tool, or its server answered with an error of the
 /// protocol, which passes as it came.
-fn protocol_error(result: &ToolResult) -> Option<RpcError> {
+pub(crate) fn protocol_error(result: &ToolResult) -> Option<RpcError> {
     let error = result.outcome.as_ref().err()?;
     match error.kind {
         ErrorKind::NotFound | ErrorKind::UnknownServer => {

@@ -21,6 +21,7 @@ use crate::{
             streams::stream_response,
             surviving::Surviving,
         },
+        methods::Entrance,
         outbox::Outbox,
         session::Session,
         stateless::Head,
@@ -31,7 +32,7 @@ use crate::{
 /// Opens a session.
 pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> Response<Body> {
     let outbox = Outbox::keeping(inner.config.kept_events);
-    match inner.initialize(asked.params.as_deref(), caller, outbox) {
+    match inner.initialize(asked.params.as_deref(), caller, outbox, Entrance::Http) {
         Ok((session, result)) => {
             let outcome = Ok(result);
             let body = Outgoing::response(&asked.id, &outcome).to_bytes();
@@ -58,7 +59,7 @@ pub(super) async fn answer(
     asked: Asked,
     caller: &Caller,
 ) -> Response<Body> {
-    let session = match session(inner, head, Some(&asked.id), caller) {
+    let session = match session(inner, head, Some(&asked.id), caller).await {
         Ok(session) => session,
         Err(refused) => return *refused,
     };
@@ -141,15 +142,15 @@ fn work(
 }
 
 /// Takes a notification, or an answer to something that we have asked.
-pub(super) fn take(
+pub(super) async fn take(
     inner: &Arc<Inner>,
     head: &HeaderMap,
     message: Incoming,
     caller: &Caller,
 ) -> Response<Body> {
-    match session(inner, head, None, caller) {
+    match session(inner, head, None, caller).await {
         Ok(session) => {
-            session.take(message);
+            inner.take(&session, message).await;
             refusal::plain(StatusCode::ACCEPTED)
         }
         Err(refused) => *refused,
@@ -170,7 +171,8 @@ pub(super) async fn batch(
     };
     let batches = match headers::text(head, SESSION) {
         Some(id) => {
-            inner.sessions.get(id, caller).filter(|session| session.version == "2025-03-26")
+            let session = inner.session(id, caller).await.ok();
+            session.filter(|session| session.version == "2025-03-26")
         }
         None => None,
     };
@@ -188,7 +190,7 @@ pub(super) async fn batch(
                 // What comes before the answers has no place in a batch of them.
                 answers.push(work(inner, &session, asked, caller, session.outbox.clone()));
             }
-            Ok(message) => session.take(message),
+            Ok(message) => inner.take(&session, message).await,
             Err(_) => {
                 return wrong("a message of the batch is no JSON-RPC", RpcError::INVALID_REQUEST);
             }
@@ -202,7 +204,7 @@ pub(super) async fn batch(
 }
 
 /// The session that a message belongs to.
-fn session(
+async fn session(
     inner: &Inner,
     head: &HeaderMap,
     id: Option<&RawValue>,
@@ -215,9 +217,8 @@ fn session(
         let text = "header `Mcp-Session-Id` is missing: a session begins with `initialize`";
         return Err(wrong(StatusCode::BAD_REQUEST, text.to_owned()));
     };
-    let Some(session) = inner.sessions.get(name, caller) else {
-        return Err(wrong(StatusCode::NOT_FOUND, "there is no such session".to_owned()));
-    };
+    let session = inner.session(name, caller).await;
+    let session = session.map_err(|none| Box::new(refusal::no_session(&none, id)))?;
     match headers::text(head, headers::VERSION) {
         Some(version) if !eras::LEGACY.contains(&version) => {
             let text = format!("protocol version {version:?} is not spoken in this session");

@@ -1,0 +1,145 @@
+//! Sessions that come from another gateway, and sessions that end on all of them.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use switchboard_toolcall::BoxError;
+use tokio::time::Instant;
+
+use super::{
+    Caller, Inner,
+    outbox::Outbox,
+    seal::Terms,
+    session::{Agreed, Reach, Session},
+    sessions::Full,
+    token,
+};
+
+/// Why there is no session for a request.
+#[derive(Debug)]
+pub(crate) enum NoSession {
+    /// There is none of this id, or none of the caller's.
+    Unknown,
+    /// There is no room to take it in.
+    Full,
+}
+
+impl Inner {
+    /// The caller's session of this id; one that another gateway has opened is taken in.
+    ///
+    /// # Errors
+    /// There is none for this caller.
+    pub(crate) async fn session(
+        &self,
+        id: &str,
+        caller: &Caller,
+    ) -> Result<Arc<Session>, NoSession> {
+        match self.sessions.get(id, caller) {
+            Some(session) => Ok(session),
+            None => Box::pin(self.adopt(id, caller)).await,
+        }
+    }
+
+    async fn adopt(&self, id: &str, caller: &Caller) -> Result<Arc<Session>, NoSession> {
+        let terms = self.seal.as_ref().and_then(|seal| seal.open(id)).ok_or(NoSession::Unknown)?;
+        let session = self.rebuild(id, terms, caller).ok_or(NoSession::Unknown)?;
+        if let Some(siblings) = &self.siblings {
+            match siblings.has_ended(&session.name).await {
+                Ok(false) => {}
+                Ok(true) => return Err(NoSession::Unknown),
+                // The caller is who they are, whether or not anybody can be asked.
+                Err(error) => tracing::warn!(error, "taken in unasked: a session from elsewhere"),
+            }
+        }
+        let (session, gone) = self.sessions.adopt(session).map_err(|Full| NoSession::Full)?;
+        gone.iter().for_each(|gone| self.end(gone));
+        // Whoever ended it meanwhile has noted that before looking for it here.
+        if self.ended.knows(&session.name) {
+            self.end(&session);
+            return Err(NoSession::Unknown);
+        }
+        tracing::debug!(session = &*session.name, "a session from elsewhere is taken in");
+        Ok(session)
+    }
+
+    /// The session of these terms, if they hold for the caller.
+    fn rebuild(&self, id: &str, terms: Terms, caller: &Caller) -> Option<Arc<Session>> {
+        let holds = terms.is_of(caller.name.as_deref()) && terms.age() < self.config.session_age.0;
+        let version = terms.version().filter(|_| holds)?;
+        let agreed = Agreed { version, capabilities: terms.capabilities };
+        let outbox = Outbox::keeping(self.config.kept_events);
+        let reach = Reach::Fleet { first: token::number()? };
+        let patience = self.config.hold.0;
+        Some(Session::new(id.to_owned(), caller.clone(), agreed, reach, patience, outbox))
+    }
+
+    /// Ends a session on all gateways.
+    ///
+    /// # Errors
+    /// The others cannot be told; it goes on.
+    pub(crate) async fn end_everywhere(&self, session: &Session) -> Result<(), BoxError> {
+        if session.is_portable() {
+            if let Some(siblings) = &self.siblings {
+                siblings.end(&session.name, self.config.session_age.0).await?;
+            }
+            self.ended.note(session.name.clone());
+        }
+        self.end(session);
+        Ok(())
+    }
+}
+
+/// Sessions that have ended though their ids could still be opened.
+#[derive(Default)]
+pub(crate) struct Ended(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    names: HashSet<Arc<str>>,
+    /// The same in the order of their ends.
+    order: VecDeque<(Instant, Arc<str>)>,
+}
+
+impl Ended {
+    /// How many are remembered.
+    const MOST: usize = 100_000;
+
+    /// Remembers that the session of this name has ended.
+    pub(crate) fn note(&self, name: Arc<str>) {
+        let mut state = self.lock();
+        if state.names.insert(name.clone()) {
+            state.order.push_back((Instant::now(), name));
+        }
+        if state.order.len() > Self::MOST {
+            state.forget_first();
+        }
+    }
+
+    /// Whether it has.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.lock().names.contains(name)
+    }
+
+    /// Forgets those that are too old to come back.
+    pub(crate) fn sweep(&self, age: Duration) {
+        let mut state = self.lock();
+        while state.order.front().is_some_and(|(since, _)| since.elapsed() >= age) {
+            state.forget_first();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn forget_first(&mut self) {
+        if let Some((_, name)) = self.order.pop_front() {
+            self.names.remove(&name);
+        }
+    }
+}
