@@ -2,7 +2,7 @@
 
 mod person;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use switchboard_approvals::Desk;
 use switchboard_runtime::{
@@ -19,10 +19,15 @@ use crate::{
 use person::Person;
 pub(crate) use person::who;
 
-/// The desk of this user, where there is a place for it.
+/// The desk of this user, on this machine, where there is a place for it.
 pub(crate) fn desk(loaded: &Loaded) -> Option<Arc<Desk>> {
+    folder(loaded).map(|folder| Arc::new(Desk::open(folder)))
+}
+
+/// Where the desk of this user is, on this machine.
+pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
     let folder = environment::state_home().or_else(|| loaded.settings.audit.path.clone())?;
-    Some(Arc::new(Desk::open(folder.join("approvals"))))
+    Some(folder.join("approvals"))
 }
 
 /// For a command that ends with its call: somebody at this terminal, or nobody.

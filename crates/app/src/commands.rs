@@ -39,7 +39,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Import(import) => import::run(import, cli),
         Command::Completions(completions) => completions::run(completions),
         Command::Serve(serve) => serve::run(serve, cli),
-        Command::Token(token) => token::run(token),
+        Command::Token(token) => token::run(token, cli),
         Command::Approve(approve) => approve::run(approve, cli),
         Command::Calls(calls) => calls::run(calls, cli),
         Command::Policy(policy) => policy::run(policy, cli),

@@ -4,7 +4,7 @@ mod waiting;
 
 use std::{
     path::PathBuf,
-    sync::{Mutex, PoisonError, atomic::AtomicUsize},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
     time::Duration,
 };
 
@@ -15,13 +15,14 @@ use switchboard_runtime::{
     approval::{Asked, Decision, Question},
 };
 use switchboard_toolcall::BoxError;
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::Instant;
 
 use crate::{
     error::Error,
     folder::{self, Folder},
+    place::Place,
     question::{Answer, Decided, Pending},
-    rules::{self, Added, Rule},
+    rules::{Added, Rule},
 };
 use waiting::Waiting;
 
@@ -30,8 +31,7 @@ const SWEEP: Duration = Duration::from_secs(60 * 60);
 
 /// Where held calls wait for a person.
 pub struct Desk {
-    folder: Folder,
-    bell: Notify,
+    place: Arc<dyn Place>,
     waiting: AtomicUsize,
     swept: Mutex<Option<Instant>>,
 }
@@ -62,12 +62,12 @@ pub enum Remember {
 impl Desk {
     /// The desk in this folder, which need not be there yet.
     pub fn open(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: Folder::new(folder.into()),
-            bell: Notify::new(),
-            waiting: AtomicUsize::new(0),
-            swept: Mutex::default(),
-        }
+        Self::at(Arc::new(Folder::new(folder.into())))
+    }
+
+    /// The desk at this place.
+    pub fn at(place: Arc<dyn Place>) -> Self {
+        Self { place, waiting: AtomicUsize::new(0), swept: Mutex::default() }
     }
 
     /// The calls that wait, in any process, oldest first.
@@ -76,9 +76,9 @@ impl Desk {
     /// The folder cannot be read.
     pub fn pending(&self) -> Result<Vec<Pending>, Error> {
         let mut pending = Vec::new();
-        for id in self.folder.ids()? {
+        for question in self.place.questions()? {
             // What was answered waits only for its process to see it.
-            if let (None, Some(question)) = (self.folder.answer(&id)?, self.folder.question(&id)?) {
+            if self.place.answer(&question.id)?.is_none() {
                 pending.push(question);
             }
         }
@@ -96,8 +96,8 @@ impl Desk {
         if !folder::is_id(id) {
             return Err(unknown());
         }
-        let question = self.folder.question(id)?;
-        match self.folder.answer(id)? {
+        let question = self.place.question(id)?;
+        match self.place.answer(id)? {
             Some(answer) => Err(Error::Over { id: id.to_owned(), answer: Box::new(answer) }),
             None => match question.ok_or_else(unknown)? {
                 question if question.expires <= Timestamp::now() => {
@@ -128,7 +128,7 @@ impl Desk {
         }
     }
 
-    /// Answers a question, once and for all.
+    /// Answers a question, once and for all. Blocks until that is known, so it is not for threads that serve others.
     ///
     /// # Errors
     /// Nobody waits for the answer, somebody was faster, or the folder cannot be written.
@@ -145,20 +145,19 @@ impl Desk {
             fingerprint: pending.fingerprint.clone(),
         };
         // The rule first: who hears the answer may call again at once, and is not asked a second time.
-        let add = |remember| rules::add(&self.folder, &pending, remember, &verdict.by);
+        let add = |remember| self.place.add_rule(Rule::new(&pending, remember, &verdict.by)?);
         let rule = verdict.remember.map(add);
-        let over = match self.folder.answer_once(id, &answer) {
+        let over = match self.place.answer_once(id, &answer) {
             Ok(None) => None,
             Ok(Some(answer)) => Some(Error::Over { id: id.to_owned(), answer: Box::new(answer) }),
             Err(error) => Some(error),
         };
         if let Some(error) = over {
             if let Some(Ok(Added::New(rule))) = rule {
-                rules::forget(&self.folder, &rule.id)?;
+                self.place.forget_rule(&rule.id)?;
             }
             return Err(error);
         }
-        self.bell.notify_waiters();
         let rule = rule.transpose().map_err(|error| Error::NotRemembered(Box::new(error)))?;
         Ok(Decided { rule: rule.map(Added::rule), pending, answer })
     }
@@ -168,15 +167,15 @@ impl Desk {
     /// # Errors
     /// The rules cannot be read.
     pub fn rules(&self) -> Result<Vec<Rule>, Error> {
-        rules::all(&self.folder)
+        self.place.rules()
     }
 
-    /// Forgets a rule: calls that it allowed are asked about again.
+    /// Forgets a rule: calls that it allowed are asked about again. Blocks until that is done.
     ///
     /// # Errors
     /// There is none of this id, or the rules cannot be written.
     pub fn forget(&self, id: &str) -> Result<Rule, Error> {
-        rules::forget(&self.folder, id)
+        self.place.forget_rule(id)
     }
 
     /// The answer that a rule gives to a question.
@@ -184,7 +183,7 @@ impl Desk {
     /// # Errors
     /// The rules cannot be read.
     pub fn allowed_for_good(&self, question: &Question) -> Result<Option<Decision>, Error> {
-        let rule = rules::that_allows(&self.folder, question)?;
+        let rule = self.place.rules()?.into_iter().find(|rule| rule.allows(question));
         Ok(rule.map(|rule| {
             let by = Some(format!("rule {} of {}", rule.id, rule.by));
             Decision { ruling: Ruling::Allow, by, reason: None }
@@ -195,7 +194,7 @@ impl Desk {
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
         if swept.is_none_or(|swept| swept.elapsed() >= SWEEP) {
             *swept = Some(Instant::now());
-            self.folder.sweep();
+            self.place.sweep();
         }
     }
 }

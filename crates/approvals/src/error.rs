@@ -6,6 +6,7 @@ use std::{
 };
 
 use switchboard_runtime::Ruling;
+use switchboard_toolcall::BoxError;
 
 use crate::question::Answer;
 
@@ -29,6 +30,14 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong.
         source: serde_json::Error,
+    },
+    /// The place could not do what it was asked for.
+    #[error("{what}")]
+    Place {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        source: BoxError,
     },
     /// There are no random numbers for an id.
     #[error("there are no random numbers for an id: {0}")]

@@ -9,10 +9,13 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::sync::Notify;
 
 use crate::{
     error::Error,
+    place::{Laid, Place},
     question::{Answer, Pending},
+    rules::{self, Added, Rule},
 };
 
 /// What ids are made of: nothing that looks like something else.
@@ -22,17 +25,20 @@ const LENGTH: usize = 8;
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The folder of a desk. Made when the first question is laid down.
-#[derive(Clone, Debug)]
-pub(crate) struct Folder(PathBuf);
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    bell: Notify,
+}
 
 /// A question that lies in the folder for as long as this is held, whatever becomes of this process.
-pub(crate) struct Laid {
+struct Locked {
     path: PathBuf,
     /// Its lock says that somebody waits.
     _locked: File,
 }
 
-impl Drop for Laid {
+impl Drop for Locked {
     fn drop(&mut self) {
         // Gone already, or swept away later: nobody waits there any more.
         let _ = fs::remove_file(&self.path);
@@ -41,19 +47,19 @@ impl Drop for Laid {
 
 impl Folder {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self(path)
+        Self { path, bell: Notify::new() }
     }
 
     fn pending(&self) -> PathBuf {
-        self.0.join("pending")
+        self.path.join("pending")
     }
 
     fn decided(&self) -> PathBuf {
-        self.0.join("decided")
+        self.path.join("decided")
     }
 
-    pub(crate) fn rules(&self) -> PathBuf {
-        self.0.join("rules.json")
+    pub(crate) fn rules_file(&self) -> PathBuf {
+        self.path.join("rules.json")
     }
 
     /// Makes the folders, for this user alone.
@@ -69,8 +75,26 @@ impl Folder {
         Ok(())
     }
 
+    /// The ids of all questions.
+    fn ids(&self) -> Result<Vec<String>, Error> {
+        let folder = self.pending();
+        let files = match fs::read_dir(&folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(Error::file("read", &folder)(source)),
+        };
+        let names = files.flatten().filter_map(|file| file.file_name().into_string().ok());
+        Ok(names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect())
+    }
+}
+
+impl Place for Folder {
+    fn bell(&self) -> &Notify {
+        &self.bell
+    }
+
     /// Lays a question down, complete and locked from the moment that others can see it.
-    pub(crate) fn lay(&self, pending: &Pending) -> Result<Laid, Error> {
+    fn lay(&self, pending: &Pending) -> Result<Laid, Error> {
         self.make()?;
         let path = self.pending().join(format!("{}.json", pending.id));
         let beside = path.with_extension("new");
@@ -78,11 +102,11 @@ impl Folder {
         let locked = private(&beside, pending).map_err(failed())?;
         locked.lock().map_err(failed())?;
         fs::rename(&beside, &path).map_err(failed())?;
-        Ok(Laid { path, _locked: locked })
+        Ok(Box::new(Locked { path, _locked: locked }))
     }
 
     /// The question of this id, as long as somebody waits for an answer.
-    pub(crate) fn question(&self, id: &str) -> Result<Option<Pending>, Error> {
+    fn question(&self, id: &str) -> Result<Option<Pending>, Error> {
         let path = self.pending().join(format!("{id}.json"));
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -100,39 +124,48 @@ impl Folder {
         }
     }
 
-    /// The ids of all questions.
-    pub(crate) fn ids(&self) -> Result<Vec<String>, Error> {
-        let folder = self.pending();
-        let files = match fs::read_dir(&folder) {
-            Ok(files) => files,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(Error::file("read", &folder)(source)),
-        };
-        let names = files.flatten().filter_map(|file| file.file_name().into_string().ok());
-        Ok(names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect())
+    fn questions(&self) -> Result<Vec<Pending>, Error> {
+        let ids = self.ids()?;
+        let questions = ids.iter().filter_map(|id| self.question(id).transpose());
+        questions.collect()
     }
 
     /// The answer to a question, where there is one.
-    pub(crate) fn answer(&self, id: &str) -> Result<Option<Answer>, Error> {
+    fn answer(&self, id: &str) -> Result<Option<Answer>, Error> {
         read(&self.decided().join(format!("{id}.json")))
     }
 
     /// Lays an answer down, unless there is one: then that one is returned.
-    pub(crate) fn answer_once(&self, id: &str, answer: &Answer) -> Result<Option<Answer>, Error> {
+    fn answer_once(&self, id: &str, answer: &Answer) -> Result<Option<Answer>, Error> {
         let path = self.decided().join(format!("{id}.json"));
         let beside = self.decided().join(format!("{id}.{}.new", self::id()?));
         private(&beside, answer).map_err(Error::file("write", &beside))?;
         let linked = fs::hard_link(&beside, &path);
         let _ = fs::remove_file(&beside);
         match linked {
-            Ok(()) => Ok(None),
+            Ok(()) => {
+                self.bell.notify_waiters();
+                Ok(None)
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(&path),
             Err(source) => Err(Error::file("write", &path)(source)),
         }
     }
 
+    fn rules(&self) -> Result<Vec<Rule>, Error> {
+        rules::all(self)
+    }
+
+    fn add_rule(&self, rule: Rule) -> Result<Added, Error> {
+        rules::add(self, rule)
+    }
+
+    fn forget_rule(&self, id: &str) -> Result<Rule, Error> {
+        rules::forget(self, id)
+    }
+
     /// Removes old answers.
-    pub(crate) fn sweep(&self) {
+    fn sweep(&self) {
         let before = SystemTime::now() - REMEMBERED;
         for file in fs::read_dir(self.decided()).into_iter().flatten().flatten() {
             let written = file.metadata().and_then(|data| data.modified());

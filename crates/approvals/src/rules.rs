@@ -33,7 +33,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    fn new(pending: &Pending, remember: Remember, by: &str) -> Result<Self, Error> {
+    pub(crate) fn new(pending: &Pending, remember: Remember, by: &str) -> Result<Self, Error> {
         let is_exact = remember == Remember::Arguments;
         Ok(Self {
             id: folder::id()?,
@@ -46,7 +46,7 @@ impl Rule {
     }
 
     /// Whether it allows this call.
-    fn allows(&self, question: &Question) -> bool {
+    pub(crate) fn allows(&self, question: &Question) -> bool {
         self.tool == *question.tool
             && match (&self.arguments, &self.fingerprint) {
                 (None, None) => true,
@@ -56,23 +56,24 @@ impl Rule {
             }
     }
 
-    fn is_same(&self, other: &Self) -> bool {
+    /// Whether it allows the same calls.
+    pub fn is_same(&self, other: &Self) -> bool {
         self.tool == other.tool && self.fingerprint == other.fingerprint
+    }
+
+    /// Of the tool's name and the exact arguments that it is allowed with; none where it is allowed with all.
+    pub fn fingerprint(&self) -> Option<&str> {
+        self.fingerprint.as_deref()
     }
 }
 
 /// All rules, oldest first.
 pub(crate) fn all(folder: &Folder) -> Result<Vec<Rule>, Error> {
-    Ok(folder::read(&folder.rules())?.unwrap_or_default())
-}
-
-/// The rule that allows a call.
-pub(crate) fn that_allows(folder: &Folder, question: &Question) -> Result<Option<Rule>, Error> {
-    Ok(all(folder)?.into_iter().find(|rule| rule.allows(question)))
+    Ok(folder::read(&folder.rules_file())?.unwrap_or_default())
 }
 
 /// A rule that was to be kept.
-pub(crate) enum Added {
+pub enum Added {
     /// There was none like it.
     New(Rule),
     /// This one was there already.
@@ -80,7 +81,8 @@ pub(crate) enum Added {
 }
 
 impl Added {
-    pub(crate) fn rule(self) -> Rule {
+    /// The rule that is kept now.
+    pub fn rule(self) -> Rule {
         match self {
             Self::New(rule) | Self::Known(rule) => rule,
         }
@@ -88,13 +90,7 @@ impl Added {
 }
 
 /// Keeps a rule, unless there is one like it.
-pub(crate) fn add(
-    folder: &Folder,
-    pending: &Pending,
-    remember: Remember,
-    by: &str,
-) -> Result<Added, Error> {
-    let new = Rule::new(pending, remember, by)?;
+pub(crate) fn add(folder: &Folder, new: Rule) -> Result<Added, Error> {
     change(folder, |rules| {
         if let Some(rule) = rules.iter().find(|rule| rule.is_same(&new)) {
             return Ok(Added::Known(rule.clone()));
@@ -118,7 +114,7 @@ fn change<T>(
     change: impl FnOnce(&mut Vec<Rule>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     folder.make()?;
-    let path = folder.rules();
+    let path = folder.rules_file();
     let guard = path.with_extension("lock");
     let mut options = OpenOptions::new();
     let lock = options.create(true).truncate(false).write(true).open(&guard);

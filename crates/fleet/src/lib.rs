@@ -1,2 +1,19 @@
 //! What many gateways know together, so that a request may reach any of them: who may call what, how much of it, which
 //! calls wait for a person, and what happened.
+//!
+//! All of it lies in buckets of NATS. What is read often is read from a [`Mirror`](mirror::Mirror) in memory, which follows its
+//! bucket; what must be so once and for all is settled there by compare-and-set.
+
+pub mod fleet;
+pub mod error;
+pub mod mirror;
+pub mod gateways;
+pub mod tokens;
+pub mod rates;
+pub mod approvals;
+pub mod visit;
+mod sessions;
+
+pub use error::Error;
+pub use fleet::Fleet;
+pub use visit::Visit;

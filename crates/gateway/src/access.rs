@@ -1,5 +1,6 @@
 //! Who may do what: where a request comes from, whose token it bears, which tools that token may see (SPEC GW-2).
 
+pub mod fleet;
 pub mod tokens;
 mod jwt;
 mod hosts;
@@ -23,6 +24,7 @@ use hosts::Hosts;
 use jwt::Jwt;
 use sessions::{Sessions, Whose};
 
+pub use fleet::{Counted, Fleet};
 pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};
 pub use rate::{Rate, Share};
 pub(crate) use sessions::Opened;
@@ -35,6 +37,8 @@ pub struct Access {
     demands_token: bool,
     hosts: Hosts,
     sessions: Sessions,
+    /// The other gateways, where there are any.
+    fleet: Option<Arc<dyn Fleet>>,
     tls: Option<Tls>,
     /// Where clients reach us, where that cannot be seen from a request.
     public_url: Option<String>,
@@ -154,9 +158,22 @@ impl Access {
         address: std::net::SocketAddr,
         tokens: Arc<Tokens>,
     ) -> Result<Self, AccessError> {
+        Self::among(None, config, address, tokens)
+    }
+
+    /// As [`new`](Self::new), for one gateway of many: a token may then be made at any time and anywhere.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn among(
+        fleet: Option<Arc<dyn Fleet>>,
+        config: &Config,
+        address: std::net::SocketAddr,
+        tokens: Arc<Tokens>,
+    ) -> Result<Self, AccessError> {
         let is_local = address.ip().is_loopback();
         let jwt = config.jwt.clone().map(Jwt::new).transpose()?;
-        if !is_local && tokens.is_empty() && jwt.is_none() {
+        if !is_local && tokens.is_empty() && jwt.is_none() && fleet.is_none() {
             return Err(AccessError::Open(address));
         }
         let tls = config.tls.clone().map(Tls::open).transpose()?;
@@ -171,7 +188,8 @@ impl Access {
             jwt,
             demands_token: !is_local || config.require_token,
             hosts: Hosts::new(config, address),
-            sessions: Sessions::new(address.port()),
+            sessions: Sessions::new(address.port(), fleet.clone()),
+            fleet,
             tls,
             public_url: config.public_url.as_deref().map(public_url).transpose()?,
         })
@@ -187,16 +205,18 @@ impl Access {
             // Chat clients always send a key, any key; where nobody has made a token, none can be wrong.
             Some(_) if self.takes_any_key() => Ok(Admitted::owner()),
             Some(secret) => match &self.jwt {
-                Some(jwt) if !secret.starts_with(tokens::PREFIX) => jwt.admit(secret).await,
-                _ => self.admit_token(secret),
+                Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
+                    jwt.admit(secret, self.fleet()).await
+                }
+                _ => self.admit_token(secret).await,
             },
-            None => self.admit_page(request),
+            None => self.admit_page(request).await,
         }
     }
 
     /// Lets in who bears no token: our own page after a sign-in, or anybody where no token is demanded.
-    fn admit_page(&self, request: &request::Parts) -> Result<Admitted, Refusal> {
-        let whose = match self.sessions.find(&request.headers) {
+    async fn admit_page(&self, request: &request::Parts) -> Result<Admitted, Refusal> {
+        let whose = match self.sessions.find(&request.headers).await {
             Some(whose) => {
                 self.hosts.check_own_page(request)?;
                 Some(whose)
@@ -204,16 +224,27 @@ impl Access {
             None => None,
         };
         match whose {
-            Some(Whose::Jwt(caller)) => {
-                let share = self.jwt.as_ref().map(|jwt| jwt.share(&caller)).transpose()?;
-                Ok(Admitted { caller, share: share.unwrap_or_default() })
+            Some(Whose::Jwt(caller)) => self.admit_signed_in(caller).await,
+            Some(Whose::Claims(claims)) => {
+                let jwt = self.jwt.as_ref().ok_or_else(|| {
+                    Refusal::InvalidToken("JWTs are not taken at this gateway".to_owned())
+                })?;
+                self.admit_signed_in(jwt.caller(claims)?).await
             }
-            Some(Whose::Token(hash)) => self.admit_known(self.tokens.find_hash(&hash)),
+            Some(Whose::Token(hash)) => self.admit_known(self.tokens.find_hash(&hash)).await,
             None if self.demands_token => Err(Refusal::Unauthorized(
                 "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
             )),
             None => Ok(Admitted::owner()),
         }
+    }
+
+    async fn admit_signed_in(&self, caller: Caller) -> Result<Admitted, Refusal> {
+        let share = match &self.jwt {
+            Some(jwt) => jwt.share(&caller, self.fleet()).await?,
+            None => Share::default(),
+        };
+        Ok(Admitted { caller, share })
     }
 
     /// Opens a session for our own page, which then needs no token.
@@ -229,25 +260,25 @@ impl Access {
         let whose = match &self.jwt {
             _ if self.takes_any_key() => return Ok(Opened::default()),
             Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
-                Whose::Jwt(jwt.admit(secret).await?.caller)
+                Whose::Jwt(jwt.admit(secret, self.fleet()).await?.caller)
             }
             _ => {
-                self.admit_token(secret)?;
+                self.admit_token(secret).await?;
                 Whose::Token(tokens::hash(secret))
             }
         };
         let is_secure = self.base_url(request)?.starts_with("https://");
-        self.sessions.open(whose, is_secure)
+        self.sessions.open(whose, is_secure).await
     }
 
     /// Ends the session of the request, where it has one, and returns the cookie that takes it from the browser.
     ///
     /// # Errors
-    /// The request does not come from our page.
-    pub(crate) fn sign_out(&self, request: &request::Parts) -> Result<HeaderValue, Refusal> {
+    /// The request does not come from our page, or other gateways could not be told.
+    pub(crate) async fn sign_out(&self, request: &request::Parts) -> Result<HeaderValue, Refusal> {
         self.hosts.check_own_page(request)?;
         let is_secure = self.base_url(request)?.starts_with("https://");
-        Ok(self.sessions.close(&request.headers, is_secure))
+        self.sessions.close(&request.headers, is_secure).await
     }
 
     /// Whether nothing can be had without a token.
@@ -255,18 +286,23 @@ impl Access {
         self.demands_token
     }
 
+    /// The other gateways, where there are any.
+    pub(crate) fn fleet(&self) -> Option<&dyn Fleet> {
+        self.fleet.as_deref()
+    }
+
     fn takes_any_key(&self) -> bool {
         !self.demands_token && self.jwt.is_none() && self.tokens.is_empty()
     }
 
-    fn admit_token(&self, secret: &str) -> Result<Admitted, Refusal> {
-        self.admit_known(self.tokens.find(secret))
+    async fn admit_token(&self, secret: &str) -> Result<Admitted, Refusal> {
+        self.admit_known(self.tokens.find(secret)).await
     }
 
-    fn admit_known(&self, token: Option<Arc<Token>>) -> Result<Admitted, Refusal> {
+    async fn admit_known(&self, token: Option<Arc<Token>>) -> Result<Admitted, Refusal> {
         let unknown = || Refusal::InvalidToken("the token is not known".to_owned());
         let token = token.ok_or_else(unknown)?;
-        Ok(Admitted { caller: token.caller(), share: token.take_share()? })
+        Ok(Admitted { caller: token.caller(), share: token.take_share(self.fleet()).await? })
     }
 
     /// The origin of a page elsewhere that the settings let call us.

@@ -24,7 +24,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::{gateway::Parts, refusal::Refusal};
+use crate::{access::Fleet, gateway::Parts, refusal::Refusal};
 use openapi::words::Refused;
 
 /// What is only for callers who are let in.
@@ -76,7 +76,7 @@ async fn health() -> &'static str {
 /// Whether calls can be served, and what is missing.
 #[derive(Serialize, ToSchema)]
 struct Readiness {
-    /// `ready`, or `degraded` where a server is away.
+    /// `ready`, or `degraded` where a server, or what joins us to other gateways, is away.
     status: &'static str,
     degraded: Vec<Away>,
 }
@@ -100,11 +100,14 @@ async fn ready(State(parts): State<Arc<Parts>>) -> Json<Readiness> {
     let status = |server: &switchboard_runtime::KnownServer| {
         server.link.as_ref().map_or_else(|| json!({"state": "ready"}), |link| link.status())
     };
-    let degraded: Vec<_> = servers
+    let mut degraded: Vec<_> = servers
         .iter()
         .filter(|server| !matches!(status(server)["state"].as_str(), Some("ready" | "idle")))
         .map(|server| Away { server: server.name.to_string(), status: status(server) })
         .collect();
+    if let Some(status) = parts.access.fleet().and_then(Fleet::trouble) {
+        degraded.push(Away { server: "nats".to_owned(), status });
+    }
     Json(Readiness { status: if degraded.is_empty() { "ready" } else { "degraded" }, degraded })
 }
 

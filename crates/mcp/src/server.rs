@@ -67,6 +67,8 @@ pub struct Server {
 
 /// What all requests share.
 pub(crate) struct Inner {
+    /// What other gateways know this one by.
+    name: String,
     executor: ToolExecutor,
     catalog: catalog::Catalog,
     sessions: sessions::Sessions,
@@ -102,14 +104,20 @@ impl Server {
         fleet: Fleet,
     ) -> Self {
         let end = CancellationToken::new();
+        let name = token::random().unwrap_or_default();
+        let mut held = held::HeldCalls::new(config.max_held);
+        if fleet.siblings.is_some() {
+            held = held.at(&name);
+        }
         let inner = Arc::new(Inner {
+            name,
             catalog: catalog::Catalog::new(&executor, upstreams.clone()),
             executor,
             sessions: sessions::Sessions::new(config.max_sessions),
             seal: fleet.seal,
             siblings: fleet.siblings,
             ended: wandering::Ended::default(),
-            held: held::HeldCalls::new(config.max_held),
+            held,
             subscriptions: subscriptions::Subscriptions::default(),
             tasks: fleet.calls.map(|calls| tasks::Tasks::new(calls, &config)),
             news: broadcast::Sender::new(256),

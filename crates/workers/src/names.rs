@@ -101,11 +101,13 @@ pub enum Bucket {
     Approvals,
     /// What gateways know together of sessions: keys to seal them with, and those that ended.
     Sessions,
+    /// Which gateway is there: a small entry that is renewed all the time, and lapses.
+    Gateways,
 }
 
 impl Bucket {
     /// Every bucket.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Workers,
         Self::Tools,
         Self::Calls,
@@ -114,6 +116,7 @@ impl Bucket {
         Self::Rates,
         Self::Approvals,
         Self::Sessions,
+        Self::Gateways,
     ];
 
     /// What it is called.
@@ -127,6 +130,7 @@ impl Bucket {
             Self::Rates => "rates",
             Self::Approvals => "approvals",
             Self::Sessions => "sessions",
+            Self::Gateways => "gateways",
         }
     }
 
@@ -134,16 +138,17 @@ impl Bucket {
     pub fn max_age(self) -> Option<Duration> {
         const DAY: u64 = 24 * 60 * 60;
         match self {
-            Self::Workers => Some(Duration::from_secs(10)),
-            Self::Tools | Self::Rates | Self::Approvals => Some(Duration::from_secs(2 * DAY)),
+            Self::Workers | Self::Gateways => Some(Duration::from_secs(10)),
+            Self::Tools | Self::Rates => Some(Duration::from_secs(2 * DAY)),
             Self::Calls | Self::Keys => Some(Duration::from_secs(7 * DAY)),
-            Self::Tokens | Self::Sessions => None,
+            // Rules of people hold until they are forgotten; gateways sweep the rest.
+            Self::Tokens | Self::Approvals | Self::Sessions => None,
         }
     }
 
     /// Whether it may be lost when all servers end: it is made anew at once.
     pub fn is_fleeting(self) -> bool {
-        matches!(self, Self::Workers | Self::Rates)
+        matches!(self, Self::Workers)
     }
 }
 

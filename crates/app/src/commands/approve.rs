@@ -1,10 +1,12 @@
 //! `switchboard approve`: the calls that wait for a person, in any process of this user, and the person's word.
 
+mod desks;
+
 use std::{process::ExitCode, time::SystemTime};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Desk, Error, Pending, Remember, Rule, Verdict};
+use switchboard_approvals::{Decided, Error, Pending, Remember, Rule, Verdict};
 
 use super::{calls::words, lists};
 use crate::{
@@ -13,31 +15,30 @@ use crate::{
     settings,
     terminal::{self, Failed, Paint, text},
 };
+use desks::Desks;
 
 /// How much of the arguments a list shows.
 const SHOWN: usize = 60;
 
 pub(super) fn run(approve: &Approve, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load_sections(cli.config.as_deref(), &["audit"])?;
-    let desk = approvals::desk(&loaded)
-        .context("there is no place for approvals: neither XDG_STATE_HOME nor HOME is set")?;
-    let done = match (&approve.id, &approve.forget) {
-        (Some(id), _) => decide(&desk, id, approve),
-        (None, Some(rule)) => forget(&desk, rule, approve),
-        (None, None) if approve.rules => list_rules(&desk, approve, cli),
-        (None, None) => list(&desk, approve, cli),
-    };
+    let loaded = settings::load_sections(cli.config.as_deref(), &["audit", "cluster"])?;
+    let done = desks::visit(&loaded, |desks| match (&approve.id, &approve.forget) {
+        (Some(id), _) => decide(desks, id, approve),
+        (None, Some(rule)) => forget(desks, rule, approve),
+        (None, None) if approve.rules => list_rules(desks, approve, cli),
+        (None, None) => list(desks, approve, cli),
+    });
     done.map(|()| ExitCode::SUCCESS)
 }
 
-fn decide(desk: &Desk, id: &str, approve: &Approve) -> anyhow::Result<()> {
+fn decide(desks: &Desks, id: &str, approve: &Approve) -> anyhow::Result<()> {
     let remember = match (approve.always, approve.always_tool) {
         (true, _) => Some(Remember::Arguments),
         (_, true) => Some(Remember::Tool),
         _ => None,
     };
     let (allow, by, reason) = (!approve.deny, approvals::who(), approve.reason.clone());
-    let id = desk.complete(id).map_err(failed)?;
+    let (desk, id) = desks.complete(id).map_err(failed)?;
     let decided = desk.decide(&id, Verdict { allow, by, reason, remember }).map_err(failed)?;
     if approve.json {
         terminal::print(&shown_decision(&decided).to_string())?;
@@ -55,8 +56,8 @@ fn decide(desk: &Desk, id: &str, approve: &Approve) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(desk: &Desk, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
-    let pending = desk.pending().map_err(failed)?;
+fn list(desks: &Desks, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
+    let pending = desks.pending().map_err(failed)?;
     if approve.json {
         let pending: Vec<_> = pending.iter().map(shown).collect();
         terminal::print(&Value::from(pending).to_string())?;
@@ -83,8 +84,8 @@ fn list(desk: &Desk, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list_rules(desk: &Desk, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
-    let rules = desk.rules().map_err(failed)?;
+fn list_rules(desks: &Desks, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
+    let rules = desks.rules().map_err(failed)?;
     if approve.json {
         let rules: Vec<_> = rules.iter().map(shown_rule).collect();
         terminal::print(&Value::from(rules).to_string())?;
@@ -109,8 +110,8 @@ fn list_rules(desk: &Desk, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn forget(desk: &Desk, id: &str, approve: &Approve) -> anyhow::Result<()> {
-    let rule = desk.forget(id).map_err(failed)?;
+fn forget(desks: &Desks, id: &str, approve: &Approve) -> anyhow::Result<()> {
+    let rule = desks.forget(id).map_err(failed)?;
     match approve.json {
         true => terminal::print(&shown_rule(&rule).to_string())?,
         false => terminal::tell(&format!("{} is asked about again", text::one_line(&rule.tool))),

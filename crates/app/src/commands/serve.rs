@@ -9,7 +9,8 @@ use anyhow::Context;
 use serde_json::json;
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
-use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
+use switchboard_fleet::Fleet;
+use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts, access::Tokens};
 use switchboard_mcp::server::{self, Bridge, Caller};
 use tokio::{
     net::TcpListener,
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     approvals,
     cli::{Cli, Serve},
+    cluster,
     commands::token,
     connections::{Needs, on_threads, while_connected},
     house::{Around, House},
@@ -41,7 +43,11 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
         records.recorder = feed.clone();
         let store = records.store.clone();
-        let approvals = approvals::desk(&loaded);
+        let joined = if serve.stdio { None } else { Joined::new(&loaded).await? };
+        let approvals = match &joined {
+            Some(Joined { fleet, .. }) => Some(Arc::new(fleet.desk())),
+            None => approvals::desk(&loaded),
+        };
         let approver = approvals::elsewhere(approvals.clone());
         let around = Around { records, answers: Arc::new(Bridge), approver, is_open: true };
         let house = House::build_in(&loaded, around)?;
@@ -49,7 +55,7 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         match serve.stdio {
             true => over_stdio(cli, &house, &loaded, stop).await,
             false => {
-                let watched = Watched { feed, store, approvals };
+                let watched = Watched { feed, store, approvals, joined };
                 over_http(serve, cli, &house, &loaded, watched, stop).await
             }
         }
@@ -83,6 +89,23 @@ struct Watched {
     feed: Arc<Feed>,
     store: Option<Store>,
     approvals: Option<Arc<Desk>>,
+    joined: Option<Joined>,
+}
+
+/// The other gateways, and the tokens that all of them know.
+struct Joined {
+    fleet: Arc<Fleet>,
+    tokens: Arc<Tokens>,
+}
+
+impl Joined {
+    /// Joins the gateways of `[cluster]`, where there is one.
+    async fn new(loaded: &Loaded) -> anyhow::Result<Option<Self>> {
+        let Some(cluster) = cluster::connect(loaded).await? else { return Ok(None) };
+        let tokens = token::open_if_possible()?;
+        let fleet = Fleet::join(&cluster, tokens.clone()).await;
+        Ok(Some(Self { fleet, tokens }))
+    }
 }
 
 async fn over_http(
@@ -90,7 +113,7 @@ async fn over_http(
     cli: &Cli,
     house: &House,
     loaded: &Loaded,
-    Watched { feed, store, approvals }: Watched,
+    Watched { feed, store, approvals, joined }: Watched,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let mut config = loaded.settings.serve.clone();
@@ -98,7 +121,12 @@ async fn over_http(
         config.listen.clone_from(listen);
     }
     let (listener, address) = listen(&config).await?;
-    let access = Access::new(&config, address, token::open_if_possible()?)?;
+    let access = match &joined {
+        Some(Joined { fleet, tokens }) => {
+            Access::among(Some(fleet.clone()), &config, address, tokens.clone())?
+        }
+        None => Access::new(&config, address, token::open_if_possible()?)?,
+    };
     while_connected(house, loaded, Needs::AsSet, async |connections| {
         let servers = Some(connections.servers().clone());
         let mcp = server::Server::new(house.executor.clone(), servers, server::Config::default());
@@ -120,6 +148,9 @@ async fn over_http(
             failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,
         }
         mcp.close();
+        if let Some(Joined { fleet, .. }) = &joined {
+            fleet.leave().await;
+        }
         Ok(ExitCode::SUCCESS)
     })
     .await

@@ -1,25 +1,38 @@
 //! `switchboard token`: makes, lists and revokes tokens (SPEC GW-2).
 
+mod everywhere;
+
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use serde_json::json;
+use switchboard_fleet::Visit;
 use switchboard_gateway::access::{self, Tokens, tokens::Entry};
 
 use crate::{
-    cli::{NewToken, Token, TokenAction},
+    cli::{Cli, NewToken, Token, TokenAction},
+    cluster,
     connections::on_runtime,
-    environment, terminal,
+    environment, settings, terminal,
 };
+use everywhere::Everywhere;
 
-pub(super) fn run(token: &Token) -> anyhow::Result<ExitCode> {
+pub(super) fn run(token: &Token, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = settings::load_sections(cli.config.as_deref(), &["cluster"])?;
     on_runtime(async {
-        let tokens = open()?;
+        let cluster = cluster::connect(&loaded).await?;
+        let mut visit = cluster.as_ref().map(Visit::new);
+        let fleet = match &mut visit {
+            Some(visit) => Some(visit.tokens().await?),
+            None => None,
+        };
+        let own = if fleet.is_some() { open_if_possible()? } else { open()? };
+        let tokens = Everywhere { own, fleet };
         match &token.action {
-            TokenAction::New(new) => create(&tokens, new)?,
+            TokenAction::New(new) => create(&tokens, new).await?,
             TokenAction::List { json } => list(&tokens, *json)?,
             TokenAction::Revoke { name } => {
-                tokens.revoke(name)?;
+                tokens.revoke(name).await?;
                 terminal::tell(&format!("token '{name}' is worth nothing any more"));
             }
         }
@@ -49,7 +62,7 @@ pub(super) fn open_if_possible() -> anyhow::Result<Arc<Tokens>> {
     }
 }
 
-fn create(tokens: &Tokens, new: &NewToken) -> anyhow::Result<()> {
+async fn create(tokens: &Everywhere, new: &NewToken) -> anyhow::Result<()> {
     let wanted = access::NewToken {
         name: new.name.clone(),
         tools: (!new.tools.is_empty()).then(|| new.tools.clone()),
@@ -58,7 +71,7 @@ fn create(tokens: &Tokens, new: &NewToken) -> anyhow::Result<()> {
         admin: new.admin,
         approve: new.approve,
     };
-    let secret = tokens.create(wanted)?;
+    let secret = tokens.create(wanted).await?;
     if new.json {
         terminal::print(&json!({"token": secret, "name": new.name}).to_string())?;
     } else {
@@ -70,15 +83,15 @@ fn create(tokens: &Tokens, new: &NewToken) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(tokens: &Tokens, json: bool) -> anyhow::Result<()> {
+fn list(tokens: &Everywhere, json: bool) -> anyhow::Result<()> {
     let all = tokens.all();
     if json {
-        let entries: Vec<_> = all.iter().map(|token| shown(token.entry())).collect();
+        let entries: Vec<_> = all.iter().map(shown).collect();
         terminal::print(&serde_json::Value::from(entries).to_string())?;
     } else if all.is_empty() {
         terminal::tell("there are no tokens; `switchboard token new --name NAME` makes one");
     }
-    for entry in all.iter().map(|token| token.entry()).filter(|_| !json) {
+    for entry in all.iter().filter(|_| !json) {
         let tools = entry.tools.as_ref().map_or("all tools".to_owned(), |tools| tools.join(", "));
         let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
         let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();

@@ -16,7 +16,8 @@ use tokio::time::{Instant, timeout_at};
 use super::Desk;
 use crate::{
     error::Error,
-    folder::{self, Laid},
+    folder,
+    place::Laid,
     question::{Answer, Pending},
 };
 
@@ -48,7 +49,7 @@ impl<'a> Waiting<'a> {
         }
         let laid = folder::id().and_then(|id| {
             let pending = Pending::new(id, question);
-            Ok((desk.folder.lay(&pending)?, pending))
+            Ok((desk.place.lay(&pending)?, pending))
         });
         match laid {
             Ok((laid, pending)) => Ok(Self {
@@ -76,13 +77,13 @@ impl<'a> Waiting<'a> {
     async fn decision(mut self, within: Duration) -> Result<Decision, BoxError> {
         let end = Instant::now() + within.min(Duration::from_secs(100 * 365 * 86400));
         loop {
-            let heard = self.desk.bell.notified();
-            if let Some(answer) = self.desk.folder.answer(&self.id)? {
+            let heard = self.desk.place.bell().notified();
+            if let Some(answer) = self.desk.place.answer(&self.id)? {
                 return self.take(answer);
             }
             if Instant::now() >= end {
                 let expired = self.answer(Ruling::Expired);
-                let earlier = self.desk.folder.answer_once(&self.id, &expired)?;
+                let earlier = self.desk.place.end(&self.id, &expired).await?;
                 return self.take(earlier.unwrap_or(expired));
             }
             // Whether it is the bell, the clock or nothing at all: the folder knows.
@@ -108,11 +109,8 @@ impl<'a> Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.desk.waiting.fetch_sub(1, Ordering::Relaxed);
-        if !self.is_over
-            && let Err(error) =
-                self.desk.folder.answer_once(&self.id, &self.answer(Ruling::Withdrawn))
-        {
-            tracing::warn!(error = &error as &dyn std::error::Error, "an approval is left open");
+        if !self.is_over {
+            self.desk.place.withdraw(&self.id, self.answer(Ruling::Withdrawn));
         }
     }
 }

@@ -16,7 +16,7 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{Admitted, Caller, Share};
+use super::{Admitted, Caller, Share, fleet::Fleet};
 use crate::refusal::Refusal;
 use claims::Bearer;
 use keys::Keys;
@@ -85,9 +85,14 @@ impl Jwt {
     ///
     /// # Errors
     /// It is not one of the issuer's for us, the issuer's keys cannot be had, or the share is used up.
-    pub(super) async fn admit(&self, token: &str) -> Result<Admitted, Refusal> {
+    pub(super) async fn admit(
+        &self,
+        token: &str,
+        fleet: Option<&dyn Fleet>,
+    ) -> Result<Admitted, Refusal> {
         let bearer = self.bearer(token).await?;
-        let share = bearer.quota.take(bearer.caller.name.as_deref().unwrap_or_default())?;
+        let name = bearer.caller.name.as_deref().unwrap_or_default();
+        let share = bearer.quota.take_in(fleet, name).await?;
         Ok(Admitted { caller: bearer.caller.clone(), share })
     }
 
@@ -95,11 +100,25 @@ impl Jwt {
     ///
     /// # Errors
     /// The share is used up.
-    pub(super) fn share(&self, caller: &Caller) -> Result<Share, Refusal> {
+    pub(super) async fn share(
+        &self,
+        caller: &Caller,
+        fleet: Option<&dyn Fleet>,
+    ) -> Result<Share, Refusal> {
         match &caller.name {
-            Some(name) => self.shares.of(name).take(name),
+            Some(name) => self.shares.of(name).take_in(fleet, name).await,
             None => Ok(Share::default()),
         }
+    }
+
+    /// Who has shown a token with these claims to another gateway.
+    ///
+    /// # Errors
+    /// They say nothing that can be used, or are not good any more.
+    pub(super) fn caller(&self, claims: Map<String, Value>) -> Result<Caller, Refusal> {
+        let bearer = Bearer::new(claims, &self.config, 0, &self.shares).map_err(refused)?;
+        bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
+        Ok(bearer.caller)
     }
 
     async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Refusal> {

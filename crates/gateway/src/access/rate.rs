@@ -13,6 +13,7 @@ use tokio::{
     time::Instant,
 };
 
+use super::fleet::{Counted, Fleet};
 use crate::refusal::Refusal;
 
 /// So many requests in a time, written as `100/m`.
@@ -45,7 +46,13 @@ impl Unit {
 }
 
 impl Rate {
-    fn per_second(self) -> f64 {
+    /// How many requests there may be at most in one go.
+    pub fn count(self) -> u32 {
+        self.count
+    }
+
+    /// How many come back in a second.
+    pub fn per_second(self) -> f64 {
         f64::from(self.count) / self.unit.row().2 as f64
     }
 }
@@ -130,13 +137,35 @@ impl Quota {
 
     /// Takes a place, or says when there may be one.
     pub(crate) fn take(&self, token: &str) -> Result<Share, Refusal> {
-        if let Some((rate, bucket)) = &self.rate {
-            bucket.lock().unwrap_or_else(PoisonError::into_inner).take(*rate).map_err(|after| {
-                let reason = format!("token '{token}' may make {rate} requests");
-                let retry_after = after.as_secs_f64().ceil().max(1.0) as u64;
-                Refusal::TooMany { reason, retry_after }
-            })?;
+        if let Some((rate, _)) = &self.rate {
+            self.count().map_err(|after| beyond(token, *rate, after))?;
         }
+        self.take_slot(token)
+    }
+
+    /// As [`take`](Self::take), where other gateways count the same requests. While they cannot be asked, our own count
+    /// goes on alone; it knows what we let in before.
+    pub(crate) async fn take_in(
+        &self,
+        fleet: Option<&dyn Fleet>,
+        token: &str,
+    ) -> Result<Share, Refusal> {
+        let (Some(fleet), Some((rate, _))) = (fleet, &self.rate) else { return self.take(token) };
+        match (fleet.count(token, *rate).await, self.count()) {
+            (Counted::Within, _) | (Counted::Unknown, Ok(())) => self.take_slot(token),
+            (Counted::Beyond(after), _) | (Counted::Unknown, Err(after)) => {
+                Err(beyond(token, *rate, after))
+            }
+        }
+    }
+
+    /// Counts a request, or says how long it is until there may be one.
+    fn count(&self) -> Result<(), Duration> {
+        let Some((rate, bucket)) = &self.rate else { return Ok(()) };
+        bucket.lock().unwrap_or_else(PoisonError::into_inner).take(*rate)
+    }
+
+    fn take_slot(&self, token: &str) -> Result<Share, Refusal> {
         let Some((most, running)) = &self.running else { return Ok(Share(None)) };
         match running.clone().try_acquire_owned() {
             Ok(permit) => Ok(Share(Some(permit))),
@@ -146,6 +175,12 @@ impl Quota {
             }
         }
     }
+}
+
+fn beyond(token: &str, rate: Rate, after: Duration) -> Refusal {
+    let reason = format!("token '{token}' may make {rate} requests");
+    let retry_after = after.as_secs_f64().ceil().max(1.0) as u64;
+    Refusal::TooMany { reason, retry_after }
 }
 
 impl Bucket {

@@ -1,30 +1,35 @@
 //! Sessions of our own page: a cookie that scripts cannot read stands for a token (SPEC GW-2).
 //!
-//! The cookie is a random id, kept here as a hash and only in memory. A token that is revoked takes its sessions along.
+//! The cookie is a random id, kept here as a hash and only in memory; with other gateways, it is kept among them. A token
+//! that is revoked takes its sessions along.
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, header};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Caller, tokens};
+use super::{Caller, fleet::Fleet, tokens};
 use crate::refusal::Refusal;
 
 /// How long a session lasts.
 const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 /// How many there may be; the one that ends first gives way.
 const MOST: usize = 1000;
+/// How many cookies of our name are looked at in one request.
+const COOKIES: usize = 4;
 
 /// The sessions that are open.
 pub(super) struct Sessions {
     open: Mutex<HashMap<[u8; 32], Session>>,
-    /// Cookies know no ports, and there may be another gateway on this machine.
-    port: u16,
+    /// The name of the cookie.
+    name: String,
+    fleet: Option<Arc<dyn Fleet>>,
 }
 
 struct Session {
@@ -39,6 +44,38 @@ pub(super) enum Whose {
     Token([u8; 32]),
     /// Who bore a JWT.
     Jwt(Caller),
+    /// Who bore a JWT with these claims at another gateway.
+    Claims(Map<String, Value>),
+}
+
+impl Whose {
+    /// How long a session may last.
+    fn life(&self) -> Duration {
+        match self {
+            Self::Token(_) => LIFE,
+            Self::Jwt(caller) => left(caller.claims.as_ref().map(|claims| &claims["exp"])),
+            Self::Claims(claims) => left(claims.get("exp")),
+        }
+    }
+
+    /// As other gateways understand it.
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Token(hash) => json!({"token": URL_SAFE_NO_PAD.encode(hash)}),
+            Self::Jwt(caller) => json!({"claims": caller.claims.as_deref()}),
+            Self::Claims(claims) => json!({"claims": claims}),
+        }
+    }
+
+    fn from_json(mut kept: Value) -> Option<Self> {
+        match kept["claims"].take() {
+            Value::Object(claims) => Some(Self::Claims(claims)),
+            _ => {
+                let hash = URL_SAFE_NO_PAD.decode(kept["token"].as_str()?).ok()?;
+                hash.try_into().ok().map(Self::Token)
+            }
+        }
+    }
 }
 
 /// A session that was opened, by default none because none is needed.
@@ -51,20 +88,43 @@ pub(crate) struct Opened {
 }
 
 impl Sessions {
-    pub(super) fn new(port: u16) -> Self {
-        Self { open: Mutex::default(), port }
+    /// The sessions of the gateway on this port, which it may share with others.
+    pub(super) fn new(port: u16, fleet: Option<Arc<dyn Fleet>>) -> Self {
+        let name = match &fleet {
+            Some(fleet) => format!("switchboard_{}", fleet.name()),
+            // Cookies know no ports, and there may be another gateway on this machine.
+            None => format!("switchboard_{port}"),
+        };
+        Self { open: Mutex::default(), name, fleet }
     }
 
     /// Opens a session.
-    pub(super) fn open(&self, whose: Whose, is_secure: bool) -> Result<Opened, Refusal> {
-        let life = match &whose {
-            Whose::Token(_) => LIFE,
-            Whose::Jwt(caller) => left(caller).min(LIFE),
-        };
+    pub(super) async fn open(&self, whose: Whose, is_secure: bool) -> Result<Opened, Refusal> {
+        let life = whose.life();
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes)
             .map_err(|error| Refusal::Unavailable(format!("no random numbers: {error}")))?;
         let id = URL_SAFE_NO_PAD.encode(bytes);
+        if !self.share(&id, &whose, life).await {
+            self.keep(&id, whose, life);
+        }
+        Ok(Opened {
+            cookie: Some(self.cookie(&id, life, is_secure)),
+            expires: SystemTime::now().checked_add(life),
+        })
+    }
+
+    /// Tells the other gateways of a session, where there are any; whether it worked.
+    async fn share(&self, id: &str, whose: &Whose, life: Duration) -> bool {
+        let Some(fleet) = &self.fleet else { return false };
+        let kept = fleet.keep_session(&key(id), whose.to_json(), life).await;
+        if let Err(error) = &kept {
+            tracing::warn!(error = error.as_ref(), "a sign-in holds at this gateway only");
+        }
+        kept.is_ok()
+    }
+
+    fn keep(&self, id: &str, whose: Whose, life: Duration) {
         let now = Instant::now();
         let mut open = self.lock();
         open.retain(|_, session| session.until > now);
@@ -74,15 +134,24 @@ impl Sessions {
         {
             open.remove(&first);
         }
-        open.insert(tokens::hash(&id), Session { whose, until: now + life });
-        Ok(Opened {
-            cookie: Some(self.cookie(&id, life, is_secure)),
-            expires: SystemTime::now().checked_add(life),
-        })
+        open.insert(tokens::hash(id), Session { whose, until: now + life });
     }
 
     /// Whom the cookie of a request stands for, where it has one that is good.
-    pub(super) fn find(&self, headers: &HeaderMap) -> Option<Whose> {
+    pub(super) async fn find(&self, headers: &HeaderMap) -> Option<Whose> {
+        if let Some(own) = self.find_own(headers) {
+            return Some(own);
+        }
+        let fleet = self.fleet.as_ref()?;
+        for id in self.ids(headers).take(COOKIES) {
+            if let Some(kept) = fleet.find_session(&key(id)).await {
+                return Whose::from_json(kept);
+            }
+        }
+        None
+    }
+
+    fn find_own(&self, headers: &HeaderMap) -> Option<Whose> {
         let open = self.lock();
         let mut found = self.ids(headers).filter_map(|id| open.get(&tokens::hash(id)));
         let now = Instant::now();
@@ -90,19 +159,29 @@ impl Sessions {
     }
 
     /// Ends the session of a request; returns the cookie that takes it from the browser.
-    pub(super) fn close(&self, headers: &HeaderMap, is_secure: bool) -> HeaderValue {
-        let mut open = self.lock();
-        for id in self.ids(headers) {
-            open.remove(&tokens::hash(id));
+    ///
+    /// # Errors
+    /// The other gateways could not be told.
+    pub(super) async fn close(
+        &self,
+        headers: &HeaderMap,
+        is_secure: bool,
+    ) -> Result<HeaderValue, Refusal> {
+        for id in self.ids(headers).take(COOKIES) {
+            let was_own = self.lock().remove(&tokens::hash(id)).is_some();
+            if let Some(fleet) = self.fleet.as_ref().filter(|_| !was_own) {
+                let ended = fleet.end_session(&key(id)).await;
+                ended.map_err(|error| Refusal::Unavailable(format!("not signed out: {error}")))?;
+            }
         }
-        self.cookie("", Duration::ZERO, is_secure)
+        Ok(self.cookie("", Duration::ZERO, is_secure))
     }
 
     fn cookie(&self, id: &str, life: Duration, is_secure: bool) -> HeaderValue {
         let secure = if is_secure { "; Secure" } else { "" };
         let text = format!(
-            "switchboard_{}={id}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
-            self.port,
+            "{}={id}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
+            self.name,
             life.as_secs()
         );
         // An id is of letters and digits.
@@ -110,12 +189,11 @@ impl Sessions {
     }
 
     /// What the request's cookies of our name hold.
-    fn ids<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> + use<'a> {
-        let name = format!("switchboard_{}", self.port);
+    fn ids<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> + use<'a> {
         let texts =
             headers.get_all(header::COOKIE).into_iter().filter_map(|text| text.to_str().ok());
         let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.split_once('='));
-        pairs.filter(move |(own, _)| own.trim() == name).map(|(_, id)| id.trim())
+        pairs.filter(|(own, _)| own.trim() == self.name).map(|(_, id)| id.trim())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
@@ -123,12 +201,17 @@ impl Sessions {
     }
 }
 
-/// How long a JWT is still good.
-fn left(caller: &Caller) -> Duration {
-    let end = caller.claims.as_ref().and_then(|claims| claims["exp"].as_f64()).unwrap_or(0.0);
+/// What a session is kept under: not what the browser has.
+fn key(id: &str) -> String {
+    URL_SAFE_NO_PAD.encode(tokens::hash(id))
+}
+
+/// How long a JWT that ends then is still good for a session.
+fn left(end: Option<&Value>) -> Duration {
+    let end = end.and_then(Value::as_f64).unwrap_or(0.0);
     let end = Duration::try_from_secs_f64(end).unwrap_or_default();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    end.saturating_sub(now)
+    end.saturating_sub(now).min(LIFE)
 }
 
 #[cfg(test)]
@@ -145,43 +228,43 @@ mod tests {
     // GW-2
     #[tokio::test(start_paused = true)]
     async fn a_session_lasts_its_time_and_no_longer() {
-        let sessions = Sessions::new(7300);
-        let opened = sessions.open(Whose::Token([1; 32]), true).unwrap();
+        let sessions = Sessions::new(7300, None);
+        let opened = sessions.open(Whose::Token([1; 32]), true).await.unwrap();
         let cookie = opened.cookie.as_ref().unwrap().to_str().unwrap();
         for part in ["switchboard_7300=", "HttpOnly", "SameSite=Strict", "Path=/", "; Secure"] {
             assert!(cookie.contains(part), "{cookie}");
         }
         let headers = sent_back(&opened);
-        assert!(matches!(sessions.find(&headers), Some(Whose::Token([1, ..]))));
-        assert!(Sessions::new(7301).find(&headers).is_none());
+        assert!(matches!(sessions.find(&headers).await, Some(Whose::Token([1, ..]))));
+        assert!(Sessions::new(7301, None).find(&headers).await.is_none());
         tokio::time::advance(LIFE - Duration::from_secs(1)).await;
-        assert!(sessions.find(&headers).is_some());
+        assert!(sessions.find(&headers).await.is_some());
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(sessions.find(&headers).is_none());
+        assert!(sessions.find(&headers).await.is_none());
 
-        let headers = sent_back(&sessions.open(Whose::Token([2; 32]), false).unwrap());
-        let gone = sessions.close(&headers, false);
+        let headers = sent_back(&sessions.open(Whose::Token([2; 32]), false).await.unwrap());
+        let gone = sessions.close(&headers, false).await.unwrap();
         assert!(gone.to_str().unwrap().contains("Max-Age=0"));
-        assert!(sessions.find(&headers).is_none());
+        assert!(sessions.find(&headers).await.is_none());
     }
 
     // GW-2
     #[tokio::test(start_paused = true)]
     async fn the_oldest_gives_way_and_a_jwt_outlives_itself_nowhere() {
-        let sessions = Sessions::new(1);
-        let first = sent_back(&sessions.open(Whose::Token([1; 32]), false).unwrap());
+        let sessions = Sessions::new(1, None);
+        let first = sent_back(&sessions.open(Whose::Token([1; 32]), false).await.unwrap());
         tokio::time::advance(Duration::from_secs(1)).await;
         for _ in 0..MOST {
-            sessions.open(Whose::Token([2; 32]), false).unwrap();
+            sessions.open(Whose::Token([2; 32]), false).await.unwrap();
         }
-        assert!(sessions.find(&first).is_none());
+        assert!(sessions.find(&first).await.is_none());
         assert_eq!(sessions.lock().len(), MOST);
         let over = Caller::with_claims(
             None,
             None,
             Some(std::sync::Arc::new(serde_json::json!({"exp": 5}))),
         );
-        let over = sent_back(&sessions.open(Whose::Jwt(over), false).unwrap());
-        assert!(sessions.find(&over).is_none());
+        let over = sent_back(&sessions.open(Whose::Jwt(over), false).await.unwrap());
+        assert!(sessions.find(&over).await.is_none());
     }
 }

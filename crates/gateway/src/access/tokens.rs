@@ -1,24 +1,27 @@
 //! Tokens: made by `switchboard token new`, kept as hashes in a file, read again when the file changes.
 
+mod entry;
+mod file;
+
 use std::{
     collections::HashMap,
-    fs, io,
-    path::{Path, PathBuf},
+    io,
+    path::PathBuf,
     sync::{Arc, PoisonError, RwLock},
     time::{Duration, SystemTime},
 };
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use switchboard_agent::Globs;
 use tokio::time::Instant;
 
 use super::{
-    Caller, jwt,
-    rate::{Quota, Rate, Share},
+    Caller,
+    fleet::Fleet,
+    rate::{Quota, Share},
 };
 use crate::refusal::Refusal;
+
+pub use entry::{Entry, NewToken};
 
 /// What our secrets begin with.
 pub(super) const PREFIX: &str = "sb_";
@@ -31,9 +34,14 @@ pub struct Tokens {
     known: RwLock<Known>,
 }
 
+type ByHash = HashMap<[u8; 32], Arc<Token>>;
+
 #[derive(Default)]
 struct Known {
-    by_hash: HashMap<[u8; 32], Arc<Token>>,
+    /// Those of the file.
+    own: ByHash,
+    /// Those that all gateways of a fleet know.
+    shared: ByHash,
     /// The file as it was read.
     stamp: Option<(SystemTime, u64)>,
     looked: Option<Instant>,
@@ -44,49 +52,6 @@ pub struct Token {
     entry: Entry,
     caller: Caller,
     quota: Quota,
-}
-
-/// What is kept of a token.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Entry {
-    /// Its name, which records call the caller.
-    pub name: String,
-    /// The hash of the secret, in base64.
-    hash: String,
-    /// Which tools it may see (globs); all where unset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
-    /// How many requests it may make in a time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// How many requests it may have at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub concurrent: Option<usize>,
-    /// Whether it may start and stop servers.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub admin: bool,
-    /// Whether it may decide about held calls.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub approve: bool,
-    /// When it was made.
-    pub created: jiff::Timestamp,
-}
-
-/// A token to be made.
-#[derive(Clone, Debug, Default)]
-pub struct NewToken {
-    /// Its name.
-    pub name: String,
-    /// Which tools it may see (globs); all where unset.
-    pub tools: Option<Vec<String>>,
-    /// How many requests it may make in a time.
-    pub rate: Option<Rate>,
-    /// How many requests it may have at once.
-    pub concurrent: Option<usize>,
-    /// Whether it may start and stop servers.
-    pub admin: bool,
-    /// Whether it may decide about held calls.
-    pub approve: bool,
 }
 
 /// Why tokens cannot be read or changed.
@@ -132,8 +97,8 @@ impl Token {
         &self.entry
     }
 
-    pub(super) fn take_share(&self) -> Result<Share, Refusal> {
-        self.quota.take(&self.entry.name)
+    pub(super) async fn take_share(&self, fleet: Option<&dyn Fleet>) -> Result<Share, Refusal> {
+        self.quota.take_in(fleet, &self.entry.name).await
     }
 }
 
@@ -151,13 +116,27 @@ impl Tokens {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.look();
-        self.known.read().unwrap_or_else(PoisonError::into_inner).by_hash.is_empty()
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.own.is_empty() && known.shared.is_empty()
+    }
+
+    /// Those that all gateways of a fleet know from now on, beside those of the file. What cannot be used is left out,
+    /// with a warning: a slip in one must not lock out the others.
+    pub fn share(&self, entries: Vec<Entry>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut known.shared);
+        let one = |entry| renewed(&before, vec![entry]);
+        let usable = entries.into_iter().filter_map(|entry| {
+            one(entry).inspect_err(|error| tracing::warn!(%error, "a token is left out")).ok()
+        });
+        known.shared = usable.flatten().collect();
     }
 
     /// All tokens, by name.
     pub fn all(&self) -> Vec<Arc<Token>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = known.by_hash.values().cloned().collect();
+        let shared = known.shared.values();
+        let mut all: Vec<_> = known.own.values().chain(shared).cloned().collect();
         all.sort_by(|one, other| one.entry.name.cmp(&other.entry.name));
         all
     }
@@ -171,7 +150,7 @@ impl Tokens {
     pub(super) fn find_hash(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
         self.look();
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.by_hash.get(hash).cloned()
+        known.own.get(hash).or_else(|| known.shared.get(hash)).cloned()
     }
 
     /// Makes a token and returns its secret, which is kept nowhere.
@@ -179,34 +158,13 @@ impl Tokens {
     /// # Errors
     /// The name is taken, a glob is none, or the file cannot be written.
     pub fn create(&self, new: NewToken) -> Result<String, TokensError> {
-        let mut entries = read(&self.file)?;
-        if new.name.trim().is_empty() {
-            return Err(TokensError::Invalid("a token needs a name".to_owned()));
-        }
-        if new.name.starts_with(jwt::PREFIX) {
-            let text = format!("names that begin with `{}` are those of JWTs", jwt::PREFIX);
-            return Err(TokensError::Invalid(text));
-        }
+        let mut entries = file::read(&self.file)?;
         if entries.iter().any(|entry| entry.name == new.name) {
             return Err(TokensError::Taken(new.name));
         }
-        if new.concurrent == Some(0) {
-            return Err(TokensError::Invalid("nothing could run with 0 at once".to_owned()));
-        }
-        let secret = secret()?;
-        let entry = Entry {
-            hash: URL_SAFE_NO_PAD.encode(hash(&secret)),
-            name: new.name,
-            tools: new.tools,
-            rate: new.rate,
-            concurrent: new.concurrent,
-            admin: new.admin,
-            approve: new.approve,
-            created: jiff::Timestamp::now(),
-        };
-        known(&entry)?;
+        let (entry, secret) = new.entry()?;
         entries.push(entry);
-        write(&self.file, &entries)?;
+        file::write(&self.file, &entries)?;
         self.refresh()?;
         Ok(secret)
     }
@@ -216,13 +174,13 @@ impl Tokens {
     /// # Errors
     /// There is none of this name, or the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<(), TokensError> {
-        let mut entries = read(&self.file)?;
+        let mut entries = file::read(&self.file)?;
         let before = entries.len();
         entries.retain(|entry| entry.name != name);
         if entries.len() == before {
             return Err(TokensError::Unknown(name.to_owned()));
         }
-        write(&self.file, &entries)?;
+        file::write(&self.file, &entries)?;
         self.refresh()
     }
 
@@ -243,90 +201,39 @@ impl Tokens {
     }
 
     fn refresh(&self) -> Result<(), TokensError> {
-        let stamp = stamp(&self.file);
+        let stamp = file::stamp(&self.file);
         let mut known_now = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known_now.looked = Some(Instant::now());
         if known_now.stamp == stamp && stamp.is_some() {
             return Ok(());
         }
-        let mut by_hash = HashMap::new();
-        for entry in read(&self.file)? {
-            let (hash, token) = known(&entry)?;
-            // What is unchanged keeps what is left of its share.
-            let old = known_now.by_hash.remove(&hash);
-            let old = old.filter(|old| old.entry.rate == entry.rate);
-            let old = old.filter(|old| old.entry.concurrent == entry.concurrent);
-            let old = old.filter(|old| old.entry.tools == entry.tools);
-            let old = old.filter(|old| old.entry.admin == entry.admin);
-            let old = old.filter(|old| old.entry.approve == entry.approve);
-            by_hash.insert(hash, old.unwrap_or_else(|| Arc::new(token)));
-        }
-        known_now.by_hash = by_hash;
+        known_now.own = renewed(&known_now.own, file::read(&self.file)?)?;
         known_now.stamp = stamp;
         Ok(())
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
+/// The tokens as they are now; those that are as they were keep what is left of their share.
+fn renewed(before: &ByHash, entries: Vec<Entry>) -> Result<ByHash, TokensError> {
+    let mut by_hash = HashMap::with_capacity(entries.len());
+    for entry in entries {
+        let (hash, token) = known(entry)?;
+        let old = before.get(&hash).filter(|old| old.entry == token.entry);
+        by_hash.insert(hash, old.cloned().unwrap_or_else(|| Arc::new(token)));
+    }
+    Ok(by_hash)
 }
 
-fn known(entry: &Entry) -> Result<([u8; 32], Token), TokensError> {
-    let wrong = |what: &str| TokensError::Invalid(format!("token '{}': {what}", entry.name));
-    let hash = URL_SAFE_NO_PAD.decode(&entry.hash).ok().and_then(|hash| hash.try_into().ok());
-    let hash = hash.ok_or_else(|| wrong("its hash is damaged"))?;
-    let globs = entry.tools.as_ref().map(|tools| Globs::new(tools)).transpose();
-    let globs = globs.map_err(|error| wrong(&error.to_string()))?;
+fn known(entry: Entry) -> Result<([u8; 32], Token), TokensError> {
+    let (hash, globs) = (entry.hash()?, entry.globs()?);
     let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
     let mut caller = caller.approving(entry.approve);
     caller.is_admin = entry.admin;
     let quota = Quota::new(entry.rate, entry.concurrent);
-    Ok((hash, Token { entry: entry.clone(), caller, quota }))
+    Ok((hash, Token { entry, caller, quota }))
 }
 
 pub(super) fn hash(secret: &str) -> [u8; 32] {
     // The secret has 256 random bits: nobody guesses it, so a slow hash would only cost time.
     Sha256::digest(secret.as_bytes()).into()
-}
-
-fn secret() -> Result<String, TokensError> {
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| TokensError::Invalid(format!("no random numbers: {error}")))?;
-    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
-}
-
-fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
-    let data = fs::metadata(file).ok()?;
-    Some((data.modified().ok()?, data.len()))
-}
-
-fn read(file: &Path) -> Result<Vec<Entry>, TokensError> {
-    match fs::read(file) {
-        Ok(text) => serde_json::from_slice(&text)
-            .map_err(|source| TokensError::Format { path: file.to_owned(), source }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(source) => Err(TokensError::File { what: "read", path: file.to_owned(), source }),
-    }
-}
-
-/// Writes the whole file beside and moves it into place, so that nobody reads half of it.
-fn write(file: &Path, entries: &[Entry]) -> Result<(), TokensError> {
-    let failed = |source| TokensError::File { what: "write", path: file.to_owned(), source };
-    let text = serde_json::to_string_pretty(entries).unwrap_or_default();
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let beside = file.with_extension("new");
-    private(&beside, text.as_bytes()).map_err(failed)?;
-    fs::rename(&beside, file).map_err(failed)
-}
-
-fn private(file: &Path, text: &[u8]) -> io::Result<()> {
-    use std::{io::Write, os::unix::fs::OpenOptionsExt};
-    let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
-    file.write_all(text)?;
-    file.sync_all()
 }

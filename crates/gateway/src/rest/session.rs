@@ -121,12 +121,13 @@ pub(crate) async fn sign_in(
     responses(
         (status = 204, description = "There is no session any more"),
         (status = 403, description = "Another page, or `X-Switchboard` is missing", body = Failed),
+        (status = 503, description = "The other gateways could not be told", body = Failed),
     )
 )]
 pub(crate) async fn sign_out(
     State(parts): State<Arc<Parts>>,
     head: request::Parts,
 ) -> Result<Response, Refusal> {
-    let cookie = parts.access.sign_out(&head)?;
+    let cookie = parts.access.sign_out(&head).await?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }

@@ -56,4 +56,16 @@ impl Siblings for Neighbours {
     ) -> BoxFuture<'a, Result<(), BoxError>> {
         self.tell(|server| server.take_in(session, &message))
     }
+
+    fn ask<'a>(
+        &'a self,
+        gateway: &'a str,
+        request: Bytes,
+    ) -> BoxFuture<'a, Result<Bytes, BoxError>> {
+        let found = self.lock().servers.iter().find(|server| server.name() == gateway).cloned();
+        Box::pin(async move {
+            let server = found.ok_or("there is no such gateway")?;
+            Ok(server.go_on(&request).await)
+        })
+    }
 }

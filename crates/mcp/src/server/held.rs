@@ -1,11 +1,14 @@
 //! Calls that wait for their client's input: a modern client gets a handle and comes back with it.
 
+mod elsewhere;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
 use switchboard_toolcall::BoxFuture;
 use tokio::time::Instant;
 
@@ -14,6 +17,8 @@ use super::{
     token,
 };
 use crate::wire::RpcError;
+
+pub(crate) use elsewhere::Return;
 
 /// A call that can be set aside and taken up again.
 pub(crate) struct Held {
@@ -24,7 +29,7 @@ pub(crate) struct Held {
 }
 
 /// What a request asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub(crate) method: String,
     /// The tool, prompt or resource.
@@ -33,6 +38,8 @@ pub(crate) struct Asked {
 
 /// The calls that are set aside.
 pub(crate) struct HeldCalls {
+    /// What handles say of where their calls are; empty, where there is only one place.
+    place: String,
     most: usize,
     held: Mutex<HashMap<String, (Instant, Held)>>,
 }
@@ -40,7 +47,13 @@ pub(crate) struct HeldCalls {
 impl HeldCalls {
     /// Room for so many.
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, held: Mutex::default() }
+        Self { place: String::new(), most, held: Mutex::default() }
+    }
+
+    /// The same, at the gateway of this name.
+    pub(crate) fn at(mut self, gateway: &str) -> Self {
+        self.place = format!("{gateway}.");
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Held)>> {
@@ -58,6 +71,7 @@ impl HeldCalls {
         if held.len() >= self.most {
             return Err(refused("too many calls wait for input; try again later"));
         }
+        let handle = format!("{}{handle}", self.place);
         held.insert(handle.clone(), (Instant::now(), call));
         Ok(handle)
     }
@@ -78,10 +92,7 @@ impl HeldCalls {
         });
         match theirs.then(|| held.remove(handle)).flatten() {
             Some((_, held)) => Ok(held),
-            None => {
-                let text = "`requestState` is not one of ours, was used already or has expired";
-                Err(RpcError::new(RpcError::INVALID_PARAMS, text))
-            }
+            None => Err(not_held()),
         }
     }
 
@@ -94,4 +105,9 @@ impl HeldCalls {
         // Dropping a call runs code of others; not under the lock.
         drop(expired);
     }
+}
+
+fn not_held() -> RpcError {
+    let text = "`requestState` is not one of ours, was used already or has expired";
+    RpcError::new(RpcError::INVALID_PARAMS, text)
 }

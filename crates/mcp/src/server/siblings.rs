@@ -1,4 +1,4 @@
-//! The other gateways behind the same balancer, and what passes between them.
+//! The other gateways behind the same balancer, and what passes between them. Calls that wait for input are in `held.rs`.
 
 use std::time::Duration;
 
@@ -33,6 +33,17 @@ pub trait Siblings: Send + Sync {
         session: &'a str,
         message: Bytes,
     ) -> BoxFuture<'a, Result<(), BoxError>>;
+
+    /// Has the gateway of this name ([`Server::name`]) go on with a call that it holds ([`Server::go_on`]), and returns what
+    /// it says. That may take as long as the call does.
+    ///
+    /// # Errors
+    /// The gateway is not there any more.
+    fn ask<'a>(
+        &'a self,
+        gateway: &'a str,
+        request: Bytes,
+    ) -> BoxFuture<'a, Result<Bytes, BoxError>>;
 }
 
 /// What a server tells a client's stream, wherever that is open.

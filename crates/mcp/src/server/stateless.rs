@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Caller, Inner,
     exchange::{Client, Exchange, Level, Line, Modern, Outcome},
-    held::{Asked, Held},
+    held::{Asked, Held, Return},
     outbox::Outbox,
 };
 use crate::{
@@ -166,7 +166,12 @@ impl Inner {
         let Standing { id, method, params, sender, mut head } = request;
         let (line, notes) = head.line(outbox);
         let asked = Asked { name: head.named(&method).map(str::to_owned), method };
-        let mut call = match head.state {
+        let call = match head.state {
+            Some(handle) if self.is_elsewhere(&handle) => {
+                let (caller, responses) = (caller.name, head.responses.unwrap_or_default());
+                let elsewhere = self.go_on_elsewhere(Return { handle, asked, caller, responses });
+                return Box::pin(elsewhere).await;
+            }
             Some(handle) => {
                 let call = self.held.take(&handle, &asked, caller.name.as_ref())?;
                 *call.exchange.line() = line;
@@ -182,7 +187,11 @@ impl Inner {
                 Held { asked, exchange, work: Box::pin(work) }
             }
         };
-        // What is unanswered is asked again; otherwise the work goes on until it asks, or ends.
+        self.run(call).await
+    }
+
+    /// Goes on with a call. What is unanswered is asked again; otherwise the work goes on until it asks, or ends.
+    pub(crate) async fn run(&self, mut call: Held) -> Outcome {
         while call.exchange.questions.open().is_empty() {
             tokio::select! {
                 biased;

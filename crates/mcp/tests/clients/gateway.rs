@@ -41,10 +41,16 @@ pub(crate) struct Listening {
 
 impl Listening {
     pub(crate) fn before(upstream: &str) -> Self {
+        Self::several(upstream, &[])
+    }
+
+    /// As many gateways as these arguments say, behind one address.
+    pub(crate) fn several(upstream: &str, arguments: &[&str]) -> Self {
         let command = command(upstream);
         let mut child = Command::new(&command[0])
             .args(&command[1..])
             .args(["--http", "0"])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -13,32 +13,43 @@ fn converses(program: &str, first: &[String]) {
         let gateway = Listening::before(upstream);
         for (mode, version) in MODES {
             for target in [vec![gateway.url.clone()], command(upstream)] {
-                let mut args = first.to_vec();
-                args.push(mode.to_owned());
-                args.extend(target);
-                let said = run(program, &args);
-                let seen: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
-                let steps: Vec<_> =
-                    seen["progress"].as_array().unwrap().iter().map(Value::as_f64).collect();
-                assert_eq!(steps, [Some(0.0), Some(50.0), Some(100.0)]);
-                let mut seen = seen;
-                seen["progress"] = Value::Null;
-                let asked =
-                    r#"User response: action=accept, content={"username":"who","email":"a@b"}"#;
-                let expected = json!({
-                    "version": version,
-                    "tools": ["test_simple_text", "test_image_content"],
-                    "text": "This is a simple text response for testing.",
-                    "progress": null,
-                    "failed": true,
-                    "asked": asked,
-                    "resource": "This is the content of the static text resource.",
-                    "prompt": "This is a simple prompt for testing.",
-                });
-                assert_eq!(seen, expected, "{mode} before {upstream}");
+                let args = [first, &[mode.to_owned()], &target].concat();
+                sees_everything(program, &args, version);
             }
         }
     }
+}
+
+/// Runs a client in each mode before gateways that take its requests in turn.
+fn wanders(program: &str, first: &[String]) {
+    let gateways = Listening::several("legacy", &["--gateways", "3"]);
+    for (mode, version) in MODES {
+        // The first request of each run falls to another gateway.
+        for _ in 0..3 {
+            let args = [first, &[mode.to_owned(), gateways.url.clone()]].concat();
+            sees_everything(program, &args, version);
+        }
+    }
+}
+
+/// Runs a client, and compares what it saw with what is there.
+fn sees_everything(program: &str, args: &[String], version: &str) {
+    let said = run(program, args);
+    let mut seen: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let steps: Vec<_> = seen["progress"].as_array().unwrap().iter().map(Value::as_f64).collect();
+    assert_eq!(steps, [Some(0.0), Some(50.0), Some(100.0)]);
+    seen["progress"] = Value::Null;
+    let expected = json!({
+        "version": version,
+        "tools": ["test_simple_text", "test_image_content"],
+        "text": "This is a simple text response for testing.",
+        "progress": null,
+        "failed": true,
+        "asked": r#"User response: action=accept, content={"username":"who","email":"a@b"}"#,
+        "resource": "This is the content of the static text resource.",
+        "prompt": "This is a simple prompt for testing.",
+    });
+    assert_eq!(seen, expected, "{args:?}");
 }
 
 // GW-1, GW-3
@@ -53,4 +64,18 @@ fn the_python_sdk() {
 fn the_typescript_sdk() {
     let script = format!("{PACKAGE}/tests/clients/client.mjs");
     converses(&node(), &[script, part("mcp-clients/node_modules")]);
+}
+
+// GW-1, GW-3
+#[test]
+fn the_python_sdk_before_many_gateways() {
+    let script = format!("{PACKAGE}/tests/clients/client.py");
+    wanders(&part("mcp-python/venv/bin/python"), &[script]);
+}
+
+// GW-1, GW-3
+#[test]
+fn the_typescript_sdk_before_many_gateways() {
+    let script = format!("{PACKAGE}/tests/clients/client.mjs");
+    wanders(&node(), &[script, part("mcp-clients/node_modules")]);
 }

@@ -313,6 +313,10 @@ impl Siblings for Away {
     fn pass_on<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async { Err("no route to them".into()) })
     }
+
+    fn ask<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, Result<Bytes, BoxError>> {
+        Box::pin(async { Err("no route to them".into()) })
+    }
 }
 
 // GW-1: while the others are away, sessions go on; but none is said to have ended everywhere.
@@ -329,6 +333,49 @@ async fn siblings_that_are_away() {
     let response = there.send(Method::DELETE, &in_session(&session), "", &Caller::default()).await;
     assert_eq!(Answer::of(response).await.refusal(), (503, -32603));
     assert_eq!(ping(&there, &session).await, 200);
+}
+
+/// A call of `ask` by a modern client that can be asked, with what it brings along.
+fn asking(extra: Value) -> Value {
+    let meta = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
+    let mut params = json!({"name": "ask", "arguments": {"keys": ["name"]}, "_meta": meta});
+    for (key, value) in extra.as_object().into_iter().flatten() {
+        params[key] = value.clone();
+    }
+    params
+}
+
+// GW-3: a modern client is asked by one gateway, and comes back to another.
+#[tokio::test]
+async fn a_held_call_goes_on_next_door() {
+    let (here, there) = street();
+    let call = async |house: &House, extra: Value, caller: &Caller| {
+        let response = house.begin_alone("tools/call", asking(extra), caller).await;
+        Answer::of(response).await.last()
+    };
+    let nobody = Caller::default();
+    let asked = call(&here, json!({}), &nobody).await["result"].clone();
+    assert_eq!(asked["resultType"], "input_required");
+    // Nothing was answered: it is asked again, under a new handle of the same gateway's.
+    let empty = json!({"requestState": asked["requestState"], "inputResponses": {}});
+    let again = call(&there, empty, &nobody).await["result"].clone();
+    assert_eq!(again["inputRequests"], asked["inputRequests"]);
+    let name: Value = serde_json::from_str(r#"{"a":1.50}"#).unwrap();
+    let whole = json!({"requestState": again["requestState"], "inputResponses": {"name": name}});
+    // Nobody else can come back with it.
+    assert_eq!(call(&there, whole.clone(), &sees("ask")).await["error"]["code"], -32602);
+    let done = call(&there, whole.clone(), &nobody).await["result"].clone();
+    assert_eq!(done["structuredContent"]["name"].to_string(), r#"{"a":1.50}"#);
+    assert_eq!(done["resultType"], "complete");
+    // It is good for one time, and what is no handle is none anywhere.
+    assert_eq!(call(&there, whole, &nobody).await["error"]["code"], -32602);
+    let gone = format!("{}.{}", "0".repeat(32), "1".repeat(32));
+    for handle in [gone.as_str(), "nonsense", "a.b", "*.>"] {
+        let back = json!({"requestState": handle, "inputResponses": {}});
+        assert_eq!(call(&there, back, &nobody).await["error"]["code"], -32602, "{handle}");
+    }
+    let said = here.server.go_on(b"no request").await;
+    assert!(said.starts_with(br#"{"error":{"code":-32603"#), "{said:?}");
 }
 
 // GW-1: a client that says too much of itself has a session all the same, of one gateway.

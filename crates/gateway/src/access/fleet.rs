@@ -1,0 +1,51 @@
+//! What a gateway knows together with others, where a request may reach any of them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use switchboard_toolcall::{BoxError, BoxFuture};
+
+use super::Rate;
+
+/// The other gateways, as this one knows them.
+pub trait Fleet: Send + Sync {
+    /// The word that all of them share, and no other fleet: letters, digits, `-` and `_`.
+    fn name(&self) -> &str;
+
+    /// Counts a request of the caller, together with those that reach others.
+    fn count<'a>(&'a self, caller: &'a str, rate: Rate) -> BoxFuture<'a, Counted>;
+
+    /// Keeps a session of the console for all, under a key that is no secret.
+    ///
+    /// # Errors
+    /// The others cannot be told.
+    fn keep_session<'a>(
+        &'a self,
+        key: &'a str,
+        session: Value,
+        life: Duration,
+    ) -> BoxFuture<'a, Result<(), BoxError>>;
+
+    /// A session that was kept by any of them and is not over.
+    fn find_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Option<Value>>;
+
+    /// Ends a session for all.
+    ///
+    /// # Errors
+    /// The others cannot be told.
+    fn end_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BoxError>>;
+
+    /// What keeps us from the others at the moment: a JSON object with a `state`. None where all is well.
+    fn trouble(&self) -> Option<Value>;
+}
+
+/// What came of counting a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// It is within the rate.
+    Within,
+    /// It is not; so long it is until one may be.
+    Beyond(Duration),
+    /// The others cannot be asked.
+    Unknown,
+}

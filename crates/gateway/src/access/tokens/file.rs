@@ -1,0 +1,41 @@
+//! The file where tokens are kept, as hashes.
+
+use std::{fs, io, path::Path, time::SystemTime};
+
+use super::{Entry, TokensError};
+
+/// By what it is seen that the file is another one.
+pub(super) fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
+    let data = fs::metadata(file).ok()?;
+    Some((data.modified().ok()?, data.len()))
+}
+
+/// What the file holds; nothing where it is not there.
+pub(super) fn read(file: &Path) -> Result<Vec<Entry>, TokensError> {
+    match fs::read(file) {
+        Ok(text) => serde_json::from_slice(&text)
+            .map_err(|source| TokensError::Format { path: file.to_owned(), source }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(TokensError::File { what: "read", path: file.to_owned(), source }),
+    }
+}
+
+/// Writes the whole file beside and moves it into place, so that nobody reads half of it.
+pub(super) fn write(file: &Path, entries: &[Entry]) -> Result<(), TokensError> {
+    let failed = |source| TokensError::File { what: "write", path: file.to_owned(), source };
+    let text = serde_json::to_string_pretty(entries).unwrap_or_default();
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let beside = file.with_extension("new");
+    private(&beside, text.as_bytes()).map_err(failed)?;
+    fs::rename(&beside, file).map_err(failed)
+}
+
+fn private(file: &Path, text: &[u8]) -> io::Result<()> {
+    use std::{io::Write, os::unix::fs::OpenOptionsExt};
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
