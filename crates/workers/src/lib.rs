@@ -8,6 +8,8 @@ pub mod error;
 pub mod names;
 pub mod wire;
 
+mod health;
+
 pub use cluster::Cluster;
 pub use config::Config;
 pub use error::Error;

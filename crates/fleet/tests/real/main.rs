@@ -1,0 +1,3 @@
+//! With a real NATS.
+
+mod records;
