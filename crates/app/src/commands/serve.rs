@@ -9,6 +9,7 @@ use anyhow::Context;
 use serde_json::json;
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
+use switchboard_fleet::figures::Watching;
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
 use switchboard_mcp::server::{self, Bridge, Caller};
 use tokio::{
@@ -21,7 +22,7 @@ use crate::{
     approvals,
     cli::{Cli, Serve},
     commands::token,
-    connections::{Needs, on_threads, while_connected},
+    connections::{Connections, Needs, on_threads, while_connected},
     house::{Around, House},
     model,
     records::Records,
@@ -110,6 +111,7 @@ async fn over_http(
         } else {
             terminal::tell(&banner::text(address, house, loaded));
         }
+        let _watching = watch_fleet(connections, &feed);
         let executor = house.executor.clone();
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
@@ -123,6 +125,15 @@ async fn over_http(
         Ok(ExitCode::SUCCESS)
     })
     .await
+}
+
+/// Shows figures of the cluster among the metrics, for as long as what it returns is kept.
+fn watch_fleet(connections: &Connections, feed: &Feed) -> Option<Watching> {
+    let shipped = connections.shipped()?;
+    let progress = shipped.progress().cloned();
+    let (watching, registry) = Watching::start(shipped.cluster().clone(), progress);
+    feed.metrics().add(registry);
+    Some(watching)
 }
 
 /// Takes the address, so that a second gateway is told at once.
