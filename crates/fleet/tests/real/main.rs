@@ -1,3 +1,4 @@
 //! With a real NATS.
 
+mod access;
 mod records;

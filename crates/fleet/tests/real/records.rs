@@ -18,10 +18,10 @@ use tempfile::TempDir;
 /// How long records stay in the stream.
 const MONTH: Duration = Duration::from_secs(30 * 86400);
 /// How long the slowest machine may take.
-const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Where `cargo xtask parts` put the parts.
-fn parts() -> PathBuf {
+pub(crate) fn parts() -> PathBuf {
     let parts = std::env::var_os("SWITCHBOARD_PARTS");
     parts.expect("SWITCHBOARD_PARTS is set: run `cargo xtask test`").into()
 }

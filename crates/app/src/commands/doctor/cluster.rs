@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long they may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 /// The oldest servers that can do what we ask for.
-const OLDEST: (i64, i64) = (2, 11);
+const OLDEST: (i64, i64) = (2, 10);
 /// How often a round trip is tried.
 const TRIPS: usize = 5;
 /// How far clocks may be apart before that is worth a word.
@@ -39,7 +39,11 @@ pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Che
     if let Err(error) = cluster.reached(PATIENCE).await {
         return vec![broken("cluster", format!("{:#}", anyhow!(error)))];
     }
-    let mut checks = vec![server(cluster, loaded)];
+    let server = server(cluster, loaded);
+    if server.status == Status::Broken {
+        return vec![server];
+    }
+    let mut checks = vec![server];
     match own_subjects(cluster).await {
         Ok(took) => checks.push(check("cluster subjects", Status::Ok, took)),
         Err(problem) => checks.push(broken("cluster subjects", problem)),
