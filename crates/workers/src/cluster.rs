@@ -23,8 +23,8 @@ use crate::{
     names::{Bucket, Names},
 };
 
-/// How long what is too large for a message lies in the object store: as long as any call may take.
-const LARGE_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long what is too large for a message lies in the object store: as long as what came of a call is kept.
+const LARGE_MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The cluster, as one process sees it. Cheap to clone.
 #[derive(Clone)]
