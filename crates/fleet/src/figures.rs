@@ -13,14 +13,17 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
-use switchboard_workers::Cluster;
+use switchboard_workers::{
+    Cluster, Error,
+    jobs::{self, Jobs},
+};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 use tracing::debug;
 
-use crate::records::Progress;
+use crate::{records::Progress, streams::find};
 
 pub use workers::{Present, present};
 
@@ -40,10 +43,11 @@ impl Watching {
         let mut registry = Registry::with_prefix("switchboard");
         let figures = Figures::new(&mut registry);
         let task = tokio::spawn(async move {
+            let jobs = Jobs::new(cluster.clone(), jobs::Config::default());
             let mut looked = None;
             loop {
                 figures.look_here(&cluster, progress.as_ref());
-                if figures.look_there(&cluster).await {
+                if figures.look_there(&cluster, &jobs).await {
                     looked = Some(Instant::now());
                 }
                 let age = looked.map_or(-1.0, |looked| looked.elapsed().as_secs_f64());
@@ -73,6 +77,11 @@ struct Figures {
     workers: OfGroup<Gauge>,
     capacity: OfGroup<Gauge>,
     running: OfGroup<Gauge>,
+    waiting: OfGroup<Gauge>,
+    taken: OfGroup<Gauge>,
+    oldest: OfGroup<Gauge<f64, AtomicU64>>,
+    redelivered: OfGroup<Gauge>,
+    dead: OfGroup<Gauge>,
     /// The groups that were seen.
     groups: Mutex<BTreeSet<String>>,
 }
@@ -100,6 +109,16 @@ impl Figures {
         registry.register("worker_capacity", help, figures.capacity.clone());
         let help = "How many calls the workers of a group run now";
         registry.register("worker_calls_running", help, figures.running.clone());
+        let help = "Durable calls that nobody has begun, by group";
+        registry.register("queue_waiting", help, figures.waiting.clone());
+        let help = "Durable calls that are with a worker, or wait for their next attempt";
+        registry.register("queue_taken", help, figures.taken.clone());
+        let help = "How long the oldest durable call that has not ended is in the queue";
+        registry.register_with_unit("queue_oldest", help, Unit::Seconds, figures.oldest.clone());
+        let help = "Durable calls in the queue that were given out more than once";
+        registry.register("queue_redelivered", help, figures.redelivered.clone());
+        let help = "Durable calls that were given up: dead letters";
+        registry.register("dead_letters", help, figures.dead.clone());
         figures
     }
 
@@ -117,26 +136,30 @@ impl Figures {
     }
 
     /// What the servers know; false where they do not say.
-    async fn look_there(&self, cluster: &Cluster) -> bool {
+    async fn look_there(&self, cluster: &Cluster, jobs: &Jobs) -> bool {
         if cluster.client().connection_state() != State::Connected {
             return false;
         }
-        let present = match timeout(PATIENCE, present(cluster)).await {
-            Ok(Ok(present)) => present,
+        let (present, queues) = match timeout(PATIENCE, look(cluster, jobs)).await {
+            Ok(Ok(found)) => found,
             Ok(Err(error)) => {
                 debug!(%error, "the figures of the cluster could not be looked up");
                 return false;
             }
             Err(_) => return false,
         };
-        self.show(&present);
+        self.show(&present, &queues);
         true
     }
 
-    fn show(&self, present: &[Present]) {
-        let now: BTreeSet<_> = present.iter().map(|worker| worker.group.clone()).collect();
+    fn show(&self, present: &[Present], queues: &[jobs::Figures]) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        groups.extend(now);
+        groups.extend(present.iter().map(|worker| worker.group.clone()));
+        // A group that nobody works for is known by the name that its subjects have.
+        let is_known = |queue: &&jobs::Figures| groups.iter().any(|group| queue.is_of(group));
+        let unknown = queues.iter().filter(|queue| !is_known(queue));
+        let unknown: Vec<_> = unknown.map(|queue| queue.group.clone()).collect();
+        groups.extend(unknown);
         // A group whose workers have all left has none, and is not forgotten.
         for group in &*groups {
             let there = || present.iter().filter(|worker| worker.group == *group);
@@ -147,6 +170,31 @@ impl Figures {
             self.capacity.get_or_create(&labels).set(number(capacity));
             let running = there().map(|worker| worker.running).sum();
             self.running.get_or_create(&labels).set(number(running));
+            let queue = queues.iter().find(|queue| queue.group == *group || queue.is_of(group));
+            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            let jobs::Figures { waiting, taken, oldest, redelivered, dead, .. } =
+                queue.cloned().unwrap_or_default();
+            self.waiting.get_or_create(&labels).set(number(waiting));
+            self.taken.get_or_create(&labels).set(number(taken));
+            self.oldest.get_or_create(&labels).set(oldest.unwrap_or_default().as_secs_f64());
+            self.redelivered.get_or_create(&labels).set(number(redelivered));
+            self.dead.get_or_create(&labels).set(number(dead));
         }
+    }
+}
+
+/// The workers, and the queues where there are any.
+async fn look(cluster: &Cluster, jobs: &Jobs) -> Result<(Vec<Present>, Vec<jobs::Figures>), Error> {
+    Ok((present(cluster).await?, queues(cluster, jobs).await?))
+}
+
+/// The queues of all groups. Where nobody has ever laid in a call, nothing is made to find that out.
+///
+/// # Errors
+/// The servers cannot be reached.
+pub async fn queues(cluster: &Cluster, jobs: &Jobs) -> Result<Vec<jobs::Figures>, Error> {
+    match find(cluster, &cluster.names().stream("jobs")).await? {
+        Some(_) => jobs.figures().await,
+        None => Ok(Vec::new()),
     }
 }

@@ -99,28 +99,37 @@ fn credentials(folder: &Path, name: &str, account: &KeyPair) -> Config {
     Config { credentials: Some(file), ..Config::default() }
 }
 
-/// An operator with two accounts that may keep things; and the key of each.
-fn operator() -> (String, [KeyPair; 2]) {
+/// An operator with two accounts that may keep things, and one of the servers' own; and the key of each.
+fn operator() -> (String, [KeyPair; 3]) {
     let operator = KeyPair::new_operator();
-    let accounts = [KeyPair::new_account(), KeyPair::new_account()];
+    let accounts = [KeyPair::new_account(), KeyPair::new_account(), KeyPair::new_account()];
     let own = jwt(&operator, &operator, "operator", json!({"type": "operator"}));
     let limits = json!({"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
         "conn": -1, "leaf": -1, "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1});
+    let system = accounts[2].public_key();
     let preload: String = accounts
         .iter()
         .map(|key| {
+            // The servers' own account may keep nothing.
+            let mut limits = limits.clone();
+            if key.public_key() == system {
+                limits = json!({"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1,
+                    "wildcards": true, "conn": -1, "leaf": -1});
+            }
             let token = jwt(&operator, key, "tenant", json!({"type": "account", "limits": limits}));
             format!("  {}: {token}\n", key.public_key())
         })
         .collect();
-    let config = format!("operator: {own}\nresolver: MEMORY\nresolver_preload: {{\n{preload}}}\n");
+    let config = format!(
+        "operator: {own}\nsystem_account: {system}\nresolver: MEMORY\nresolver_preload: {{\n{preload}}}\n"
+    );
     (config, accounts)
 }
 
 #[tokio::test]
 async fn credentials_open_the_door_and_accounts_do_not_see_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let (config, [one, other]) = operator();
+    let (config, [one, other, _]) = operator();
     let server = Guarded::start(&config);
     let stranger = credentials(folder.path(), "stranger", &KeyPair::new_account());
     server.check(credentials(folder.path(), "one", &one), stranger).await;
