@@ -23,6 +23,7 @@ use tokio::{runtime, signal, sync::watch};
 use crate::{
     house::House,
     settings::{Loaded, inputs, own_servers},
+    shipping::Shipped,
     terminal::{self, spinner},
 };
 
@@ -33,6 +34,8 @@ pub(crate) struct Connections {
     servers: Arc<Servers>,
     /// What people have been told of servers that were given up.
     given_up: watch::Sender<Vec<GivenUp>>,
+    /// The fleet, where this process is part of one.
+    shipped: Option<Shipped>,
 }
 
 impl House {
@@ -45,7 +48,7 @@ impl House {
         let around = self.surroundings(loaded, &given_up);
         let configs = configs(loaded, needs)?;
         let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
-        Ok(Connections { servers, given_up })
+        Ok(Connections { servers, given_up, shipped: None })
     }
 
     fn surroundings(&self, loaded: &Loaded, told: &watch::Sender<Vec<GivenUp>>) -> Surroundings {
@@ -128,6 +131,11 @@ impl Connections {
     /// The servers themselves, for who runs on beside them.
     pub(crate) fn servers(&self) -> &Arc<Servers> {
         &self.servers
+    }
+
+    /// The fleet, where this process is part of one.
+    pub(crate) fn shipped(&self) -> Option<&Shipped> {
+        self.shipped.as_ref()
     }
 
     /// What is known of a server that was given up.
@@ -219,9 +227,14 @@ pub(crate) async fn while_connected<T>(
     needs: Needs<'_>,
     work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let connections = house.connect(loaded, needs)?;
+    let shipped = Shipped::start(loaded).await?;
+    let mut connections = house.connect(loaded, needs)?;
+    connections.shipped = shipped;
     let outcome = work(&connections).await;
     connections.close().await;
+    if let Some(shipped) = connections.shipped {
+        shipped.finish().await;
+    }
     outcome
 }
 

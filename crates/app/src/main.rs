@@ -11,6 +11,7 @@ mod telemetry;
 mod house;
 mod connections;
 mod cluster;
+mod shipping;
 mod arguments;
 mod model;
 mod talk;

@@ -53,6 +53,16 @@ impl Layout {
         self.root.join("claims")
     }
 
+    /// Who this store is among others.
+    pub(crate) fn node(&self) -> PathBuf {
+        self.root.join("node.json")
+    }
+
+    /// How far others were told of the journal.
+    pub(crate) fn told(&self) -> PathBuf {
+        self.root.join("told.json")
+    }
+
     /// Whether anything was ever written there.
     pub(crate) fn exists(&self) -> bool {
         self.manifest().exists()

@@ -32,6 +32,7 @@ pub mod record;
 pub mod verify;
 pub mod retention;
 pub mod chain;
+pub mod outbox;
 
 mod layout;
 mod line;
@@ -47,6 +48,7 @@ pub use config::Config;
 pub use error::Error;
 pub use filter::Filter;
 pub use moment::Moment;
+pub use outbox::{Node, Outbox, Stage, Told};
 pub use reader::{Activity, By, Figure, Figures, Follow, Reader, ToolStats, Window};
 pub use record::{Detail, Outcome, Record};
 pub use retention::gc;

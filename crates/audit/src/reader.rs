@@ -33,6 +33,8 @@ pub use figures::{By, Figure, Figures, Window};
 pub use follow::Follow;
 pub use stats::ToolStats;
 
+pub(crate) use detail::line as line_at;
+
 /// Answers questions about records. Every answer first takes in what was written since the last one.
 pub struct Reader {
     layout: Layout,
@@ -46,7 +48,7 @@ const COLUMNS: &str = "id, tool, server, caller, conversation, arguments, outcom
      segment, offset, length";
 
 /// Where a line of the journal is: its segment, offset and length.
-type Found = (u64, u64, u64);
+pub(crate) type Found = (u64, u64, u64);
 
 impl Reader {
     /// Opens the store in the folder; one that is not there is empty.
@@ -183,6 +185,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
                 .into_iter()
                 .find(|r| r.code() == code)
         }),
+        node: None,
     };
     Ok((record, (row.get(11)?, row.get(12)?, row.get(13)?)))
 }

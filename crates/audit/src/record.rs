@@ -3,12 +3,16 @@
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 use serde_json::value::RawValue;
 use switchboard_runtime::{Approval, record::Stages};
 use switchboard_toolcall::{Artifact, CallId, ErrorKind, Reused};
 
-use crate::chain::Hash;
+use crate::{
+    chain::Hash,
+    line::{End, StagesNs},
+    outbox::Node,
+};
 
 /// One call, in short. Serializes as `switchboard calls --json` shows it (SPEC RC-2).
 #[derive(Clone, Debug)]
@@ -35,6 +39,8 @@ pub struct Record {
     pub bytes: Option<u64>,
     /// Why the tool did not run for it, where an answer was there already.
     pub reused: Option<Reused>,
+    /// Which node made it, where records of several are read.
+    pub node: Option<Node>,
 }
 
 /// How a call ended, if it did.
@@ -103,26 +109,72 @@ pub struct Detail {
     pub lines: Vec<Place>,
 }
 
+impl Detail {
+    /// What is known of a call that has not ended.
+    pub(crate) fn of(record: Record) -> Self {
+        Self {
+            record,
+            result: None,
+            is_content: false,
+            approval: None,
+            error: None,
+            hint: None,
+            causes: Vec::new(),
+            stages: None,
+            truncated: false,
+            artifacts: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Adds what the line says that the call ended with; `whole` is a result that was too long for it.
+    pub(crate) fn end(&mut self, end: End<'_>, whole: Option<String>) {
+        // Where the whole was collected, its head is shown as text.
+        let head = || end.result_head.as_ref().map(|head| serde_json::json!(head).to_string());
+        self.result = end.result.map(|json| json.get().to_owned()).or(whole).or_else(head);
+        self.is_content = end.content;
+        self.approval = end.approval;
+        self.error = end.error.map(Into::into);
+        self.hint = end.hint.map(Into::into);
+        self.causes = end.causes;
+        self.truncated = end.truncated;
+        self.artifacts = end.artifacts;
+        self.stages = end.stages_ns.and_then(StagesNs::read).map(|stages| Stages {
+            open: Duration::from_nanos(stages.open),
+            lookup: Duration::from_nanos(stages.lookup),
+            check: Duration::from_nanos(stages.check),
+            wait: Duration::from_nanos(stages.wait),
+            run: Duration::from_nanos(stages.run),
+            shape: Duration::from_nanos(stages.shape),
+        });
+    }
+}
+
 /// Where a line is, and its hash.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The segment's number.
     pub segment: u64,
     /// The line's number, from 1, where it was counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Where the line begins, in bytes.
     pub offset: u64,
     /// The hash it carries.
-    #[serde(serialize_with = "hash_text")]
+    #[serde(serialize_with = "hash_text", deserialize_with = "text_hash")]
     pub hash: Hash,
     /// The hash of the line before, which it follows.
-    #[serde(serialize_with = "hash_text")]
+    #[serde(serialize_with = "hash_text", deserialize_with = "text_hash")]
     pub previous: Hash,
 }
 
 fn hash_text<S: Serializer>(hash: &Hash, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(hash.as_str())
+}
+
+fn text_hash<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Hash, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Hash::parse(&text).ok_or_else(|| de::Error::custom("64 hex digits are no hash"))
 }
 
 impl Record {
@@ -145,6 +197,9 @@ impl Record {
         }
         if let Some(reused) = self.reused {
             map.serialize_entry("reused", &reused)?;
+        }
+        if let Some(node) = &self.node {
+            map.serialize_entry("node", node)?;
         }
         Ok(())
     }

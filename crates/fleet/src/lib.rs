@@ -1,8 +1,8 @@
 //! What many gateways know together, so that a request may reach any of them: who may call what, how much of it, which
 //! calls wait for a person, and what happened.
 //!
-//! All of it lies in buckets of NATS. What is read often is read from a [`Mirror`](mirror::Mirror) in memory, which follows its
-//! bucket; what must be so once and for all is settled there by compare-and-set.
+//! All of it lies in buckets and streams of NATS. What is read often is read from a [`Mirror`](mirror::Mirror) in memory, which
+//! follows its bucket; what must be so once and for all is settled there by compare-and-set.
 
 pub mod fleet;
 pub mod error;
@@ -13,6 +13,9 @@ pub mod rates;
 pub mod approvals;
 pub mod visit;
 mod sessions;
+pub mod streams;
+pub mod records;
+pub mod figures;
 
 pub use error::Error;
 pub use fleet::Fleet;

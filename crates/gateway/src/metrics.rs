@@ -8,7 +8,7 @@ use std::{
 };
 
 use prometheus_client::{
-    encoding::text::encode,
+    encoding::text::{encode_eof, encode_registry},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
@@ -42,6 +42,8 @@ pub struct Metrics {
     /// Calls that wait for a person.
     pub(crate) approvals: Approvals,
     looked_up: LookedUp,
+    /// What other parts count.
+    others: RwLock<Vec<Registry>>,
 }
 
 /// What others know; asked when somebody reads it.
@@ -115,6 +117,7 @@ impl Default for Metrics {
             unrecorded,
             approvals,
             looked_up,
+            others: RwLock::default(),
         }
     }
 }
@@ -168,12 +171,21 @@ impl Metrics {
         by_tool.entry(key.into()).or_insert(tool).clone()
     }
 
+    /// Shows what another part counts, too.
+    pub fn add(&self, registry: Registry) {
+        self.others.write().unwrap_or_else(PoisonError::into_inner).push(registry);
+    }
+
     /// All of it in Prometheus's text format, with what the executor and the number of MCP sessions are now.
     pub fn text(&self, executor: &ToolExecutor, sessions: usize) -> String {
         self.looked_up.look(executor, sessions);
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = encode(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.registry);
+        for registry in &*self.others.read().unwrap_or_else(PoisonError::into_inner) {
+            let _ = encode_registry(&mut text, registry);
+        }
+        let _ = encode_eof(&mut text);
         text
     }
 }

@@ -1,11 +1,11 @@
 //! The life of a tool call, on one screen.
 
-use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
-use switchboard_toolcall::{CallContext, ToolCall, ToolError, ToolOutput, ToolResult};
+use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, ToolOutput, ToolResult};
 
 use crate::{
     approval::{Approver, Nobody},
@@ -87,6 +87,25 @@ impl ToolExecutor {
         self.end(record, Err(error)).await
     }
 
+    /// Shapes what came of a call that was queued here and ran elsewhere: bounded as any other result. It is written
+    /// down where it ran, and here when it was queued.
+    pub async fn shape(&self, ran: RanElsewhere) -> ToolResult {
+        let RanElsewhere { id, tool, server, elapsed, outcome } = ran;
+        let spec = self.tools.lookup(&tool).ok();
+        let own = spec.and_then(|tool| tool.spec().settings.max_output);
+        let most = self.config.load().max_output.0;
+        let limit = own.unwrap_or(usize::try_from(most).unwrap_or(usize::MAX));
+        let about = normalise::About {
+            call_id: id,
+            tool_call_id: String::new(),
+            tool_name: tool,
+            server,
+            elapsed,
+            reused: None,
+        };
+        normalise::bound(about, outcome, limit, &*self.artifacts).await
+    }
+
     /// Runs the tool `name` with `args` for nobody in particular.
     pub async fn call(&self, name: &str, args: Value) -> ToolResult {
         let cx = CallContext::default();
@@ -141,6 +160,21 @@ impl Default for ToolExecutor {
     fn default() -> Self {
         Self::builder().build()
     }
+}
+
+/// What came of a call that ran elsewhere.
+#[derive(Debug)]
+pub struct RanElsewhere {
+    /// The id under which it was queued.
+    pub id: CallId,
+    /// The tool's full name.
+    pub tool: Arc<str>,
+    /// The server, or group of workers, that the tool belongs to.
+    pub server: Option<Arc<str>>,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The answer, whole, or what went wrong.
+    pub outcome: Result<ToolOutput, ToolError>,
 }
 
 /// Puts an executor together; what is left out is the default.

@@ -77,6 +77,30 @@ pub trait DurableCalls: Send + Sync {
 /// How long is waited at first before a queue is looked at again, and how long at last.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The rule that queues go by: what may run twice, or carries an idempotency key.
+///
+/// # Errors
+/// The reason why not, and what to do.
+pub fn takes(tool: &ToolSpec, has_key: bool) -> Result<(), String> {
+    let name = &tool.name;
+    if !tool.settings.durable {
+        return Err(format!(
+            "Tool '{name}' cannot be queued: only tools of workers can; call it and wait for its answer"
+        ));
+    }
+    match may_repeat(tool) || has_key {
+        true => Ok(()),
+        false => Err(format!(
+            "Tool '{name}' cannot be queued as it is: it might run twice, and does not say that this does no harm; \
+             send an Idempotency-Key, or annotate the tool as idempotent"
+        )),
+    }
+}
+
+/// Whether running the tool twice is as running it once.
+pub fn may_repeat(tool: &ToolSpec) -> bool {
+    tool.is_read_only() || tool.annotations.idempotent == Some(true)
+}
 
 /// A call in the queue, or what became of it.
 #[derive(Debug)]

@@ -45,7 +45,7 @@ mod registry;
 
 pub use approval::{Approval, Approver, CallHeld, Ruling};
 pub use artifacts::{ArtifactStore, MemoryArtifacts};
-pub use call::{Builder, ToolExecutor};
+pub use call::{Builder, RanElsewhere, ToolExecutor};
 pub use config::Config;
 pub use durable::{DurableCalls, QueueState, QueuedCall};
 pub use policy::{AskFirst, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
@@ -53,6 +53,7 @@ pub use record::{
     CallEnd, CallStart, Claim, Claimed, Closing, MemoryRecorder, Opening, RecordedCall, Recorder,
     Span, Stages, Tracer, Work,
 };
+pub use reuse::fingerprint;
 pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap};
 
 /// The words that every crate shares.

@@ -1,12 +1,18 @@
 //! One result shape, bounded in size (SPEC RS-5, RS-6).
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::Arc,
+    time::Duration,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_toolcall::{Answer, Artifact, Content, Part, ToolError, ToolOutput, ToolResult};
+use switchboard_toolcall::{
+    Answer, Artifact, CallId, Content, Part, Reused, ToolError, ToolOutput, ToolResult,
+};
 
 use crate::{
     artifacts::{ArtifactStore, Stored},
@@ -19,23 +25,50 @@ pub(crate) async fn shape(
     outcome: Result<ToolOutput, ToolError>,
     store: &dyn ArtifactStore,
 ) -> ToolResult {
-    let elapsed = record.started().elapsed();
-    let mut kept =
-        Kept { store, limit: record.max_output(), truncated: false, artifacts: Vec::new() };
-    let outcome = match outcome {
-        Ok(output) => Ok(kept.answer(output).await),
-        Err(error) => Err(kept.error(error).await),
-    };
-    ToolResult {
+    let about = About {
         call_id: record.id(),
         tool_call_id: record.tool_call_id().to_owned(),
         tool_name: record.name().clone(),
         server: record.server().cloned(),
+        elapsed: record.started().elapsed(),
+        reused: record.reused(),
+    };
+    bound(about, outcome, record.max_output(), store).await
+}
+
+/// What a result says beside the outcome.
+pub(crate) struct About {
+    pub(crate) call_id: CallId,
+    pub(crate) tool_call_id: String,
+    pub(crate) tool_name: Arc<str>,
+    pub(crate) server: Option<Arc<str>>,
+    pub(crate) elapsed: Duration,
+    pub(crate) reused: Option<Reused>,
+}
+
+/// Puts the outcome into the one shape, with texts of at most `limit` characters.
+pub(crate) async fn bound(
+    about: About,
+    outcome: Result<ToolOutput, ToolError>,
+    limit: usize,
+    store: &dyn ArtifactStore,
+) -> ToolResult {
+    let mut kept = Kept { store, limit, truncated: false, artifacts: Vec::new() };
+    let outcome = match outcome {
+        Ok(output) => Ok(kept.answer(output).await),
+        Err(error) => Err(kept.error(error).await),
+    };
+    let About { call_id, tool_call_id, tool_name, server, elapsed, reused } = about;
+    ToolResult {
+        call_id,
+        tool_call_id,
+        tool_name,
+        server,
         elapsed,
         outcome,
         truncated: kept.truncated,
         artifacts: kept.artifacts,
-        reused: record.reused(),
+        reused,
     }
 }
 

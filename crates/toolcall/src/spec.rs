@@ -111,6 +111,8 @@ pub struct ToolSettings {
     pub max_concurrent: Option<usize>,
     /// How long an answer may be given again without running it.
     pub cache: Option<Duration>,
+    /// Whether its calls can be queued, to outlive who asks.
+    pub durable: bool,
     /// What is checked before it runs.
     pub strictness: Strictness,
     /// How the names of its arguments are fixed.

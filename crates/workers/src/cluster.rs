@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use async_nats::{
     Client, ConnectOptions, ServerAddr,
+    connection::State,
     jetstream::{
         self,
         kv::{self, Store},
@@ -11,15 +12,19 @@ use async_nats::{
         stream::StorageType,
     },
 };
-use tokio::sync::OnceCell;
+use tokio::{
+    sync::OnceCell,
+    time::{Instant, sleep},
+};
 
 use crate::{
     Config, Error,
+    health::{Health, hint},
     names::{Bucket, Names},
 };
 
-/// How long what is too large for a message lies in the object store: as long as any call may take.
-const LARGE_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long what is too large for a message lies in the object store: as long as what came of a call is kept.
+const LARGE_MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The cluster, as one process sees it. Cheap to clone.
 #[derive(Clone)]
@@ -33,6 +38,7 @@ struct Inner {
     address: String,
     buckets: [OnceCell<Store>; Bucket::ALL.len()],
     large: OnceCell<ObjectStore>,
+    health: Health,
 }
 
 impl Cluster {
@@ -50,6 +56,12 @@ impl Cluster {
             reason: reason.into(),
         };
         let options = options(config).await?.custom_inbox_prefix(names.inbox());
+        let health = Health::default();
+        let (heard, address) = (health.clone(), shown.clone());
+        let options = options.event_callback(move |event| {
+            heard.hear(&address, &event);
+            std::future::ready(())
+        });
         let client =
             options.retry_on_initial_connect().connect(addresses).await.map_err(unreachable)?;
         Ok(Self(Arc::new(Inner {
@@ -60,6 +72,7 @@ impl Cluster {
             address: shown,
             buckets: Default::default(),
             large: OnceCell::new(),
+            health,
         })))
     }
 
@@ -86,6 +99,30 @@ impl Cluster {
     /// Where the servers are, without secrets.
     pub fn address(&self) -> &str {
         &self.0.address
+    }
+
+    /// What is wrong with the connection, where something is.
+    pub fn problem(&self) -> Option<String> {
+        self.0.health.problem()
+    }
+
+    /// Waits until the servers can be reached, for so long at most. What they refuse is told at once.
+    ///
+    /// # Errors
+    /// They cannot be reached, or do not let us in.
+    pub async fn reached(&self, within: Duration) -> Result<(), Error> {
+        let deadline = Instant::now() + within;
+        while self.0.client.connection_state() != State::Connected {
+            let problem = self.problem();
+            let is_final = problem.as_deref().is_some_and(|problem| !hint(problem).is_empty());
+            if is_final || Instant::now() >= deadline {
+                let problem = problem.unwrap_or_else(|| "there is no answer".to_owned());
+                let reason = format!("{problem}{}", hint(&problem)).into();
+                return Err(Error::Unreachable { address: self.0.address.clone(), reason });
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
     }
 
     /// A bucket, made where it is not there yet.

@@ -31,6 +31,8 @@ pub struct Config {
     pub key: Option<PathBuf>,
     /// On how many servers each bucket and stream is kept: 1, 3 or 5.
     pub replicas: usize,
+    /// Whether this node ships its records to the fleet (`switchboard calls --fleet`).
+    pub ship_records: bool,
 }
 
 impl Default for Config {
@@ -47,6 +49,7 @@ impl Default for Config {
             certificate: None,
             key: None,
             replicas: 1,
+            ship_records: true,
         }
     }
 }

@@ -1,14 +1,20 @@
 //! Calls run elsewhere: tools of workers, reached through NATS, that look like any other [`Tool`](switchboard_toolcall::Tool).
 //!
-//! [`Cluster`] is the connection; `names.rs` says what is called how on it, `wire.rs` what is said.
+//! [`Cluster`] is the connection; `names.rs` says what is called how on it, `wire.rs` what is said, `large.rs` where lies
+//! what no message holds. `jobs.rs` is the queue of durable calls.
 
 pub mod cluster;
 pub mod config;
 pub mod error;
+pub mod jobs;
+pub mod large;
 pub mod names;
 pub mod wire;
+
+mod health;
 
 pub use cluster::Cluster;
 pub use config::Config;
 pub use error::Error;
+pub use jobs::{Jobs, Queue, Runner};
 pub use names::{Bucket, Names};

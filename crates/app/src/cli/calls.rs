@@ -36,8 +36,12 @@ pub(crate) struct Calls {
     #[arg(long, short)]
     pub(crate) follow: bool,
 
+    /// Show the calls of all nodes of `[cluster]`, not of this one alone
+    #[arg(long)]
+    pub(crate) fleet: bool,
+
     /// Print an array of {id, tool, server, arguments, outcome, error_kind, duration_ms, started, …}, newest first;
-    /// with --follow one object a line
+    /// with --follow one object a line, with --fleet each has a node: {id, host}
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -45,7 +49,7 @@ pub(crate) struct Calls {
 impl Calls {
     /// Whether something was said of the list, which is not what a subcommand shows.
     pub(crate) fn is_about_list(&self) -> bool {
-        let asks = self.follow || self.json || self.limit.is_some();
+        let asks = self.follow || self.fleet || self.json || self.limit.is_some();
         asks || self.filters != Filters::default()
     }
 }
@@ -132,6 +136,10 @@ pub(crate) struct ShowCall {
     /// The call's id, or the beginning of it
     pub(crate) id: String,
 
+    /// Look for it among the calls of all nodes of `[cluster]`
+    #[arg(long)]
+    pub(crate) fleet: bool,
+
     /// Print one object: what `calls --json` has, and result, error, hint, stages_ms, artifacts, journal
     #[arg(long)]
     pub(crate) json: bool,
@@ -141,6 +149,10 @@ pub(crate) struct ShowCall {
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) filters: Filters,
+
+    /// Count the calls of all nodes of `[cluster]`
+    #[arg(long)]
+    pub(crate) fleet: bool,
 
     /// Print an array of {tool, calls, failures, p50_ms, p95_ms, p99_ms, bytes}
     #[arg(long)]

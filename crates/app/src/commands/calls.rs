@@ -1,6 +1,7 @@
 //! `switchboard calls`: what was called and what came of it (SPEC RC-2).
 
 mod export;
+mod fleet;
 mod follow;
 mod gc;
 mod list;

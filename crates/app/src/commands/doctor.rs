@@ -1,6 +1,7 @@
 //! `switchboard doctor`: what works, what does not, and what to do about it.
 
 mod checks;
+mod cluster;
 mod models;
 mod servers;
 mod voice;
@@ -84,7 +85,8 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
         // With settings that make no sense, nothing is started.
         let has_others = loaded.enabled_servers().next().is_some()
             || !loaded.settings.models.is_empty()
-            || voice::is_set(&loaded);
+            || voice::is_set(&loaded)
+            || cluster::is_set(&loaded);
         if is_sound && has_others {
             let probed = with_servers(&house, &loaded, Needs::All, async |connections| {
                 unless_interrupted(probe(doctor, &house, &loaded, connections)).await
@@ -120,6 +122,7 @@ async fn probe(
     let models = models::probe(house, loaded).await;
     checks.extend(models.iter().map(ModelReport::check));
     checks.extend(voice::probe(loaded).await);
+    checks.extend(cluster::probe(loaded, connections).await);
     Ok(Findings { checks, servers, models })
 }
 

@@ -9,7 +9,7 @@ use anyhow::Context;
 use serde_json::json;
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
-use switchboard_fleet::Fleet;
+use switchboard_fleet::{Fleet, figures::Watching};
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts, access::Tokens};
 use switchboard_mcp::server::{self, Bridge, Caller};
 use tokio::{
@@ -23,7 +23,7 @@ use crate::{
     cli::{Cli, Serve},
     cluster,
     commands::token,
-    connections::{Needs, on_threads, while_connected},
+    connections::{Connections, Needs, on_threads, while_connected},
     house::{Around, House},
     model,
     records::Records,
@@ -138,6 +138,7 @@ async fn over_http(
         } else {
             terminal::tell(&banner::text(address, house, loaded));
         }
+        let _watching = watch_fleet(connections, &feed);
         let executor = house.executor.clone();
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
@@ -154,6 +155,15 @@ async fn over_http(
         Ok(ExitCode::SUCCESS)
     })
     .await
+}
+
+/// Shows figures of the cluster among the metrics, for as long as what it returns is kept.
+fn watch_fleet(connections: &Connections, feed: &Feed) -> Option<Watching> {
+    let shipped = connections.shipped()?;
+    let progress = shipped.progress().cloned();
+    let (watching, registry) = Watching::start(shipped.cluster().clone(), progress);
+    feed.metrics().add(registry);
+    Some(watching)
 }
 
 /// Takes the address, so that a second gateway is told at once.

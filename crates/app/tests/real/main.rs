@@ -17,3 +17,5 @@ mod sound;
 mod last_words;
 mod microphone;
 mod voice;
+mod fleet_records;
+mod three_nodes;

@@ -4,11 +4,9 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     path::Path,
-    time::Duration,
 };
 
 use rusqlite::OptionalExtension;
-use switchboard_runtime::record::Stages;
 use switchboard_toolcall::CallId;
 
 use super::{COLUMNS, Found, Reader, record};
@@ -17,7 +15,7 @@ use crate::{
     error::Error,
     index::Index,
     layout::Layout,
-    line::{Line, StagesNs},
+    line::Line,
     record::{Detail, Place, Record},
 };
 
@@ -30,19 +28,7 @@ impl Reader {
         let Some(index) = self.fresh()? else { return Ok(None) };
         let Some((record, begun, ended)) = find(index, id)? else { return Ok(None) };
         let record = self.complete(vec![(record, begun)]).remove(0);
-        let mut detail = Detail {
-            record,
-            result: None,
-            is_content: false,
-            approval: None,
-            error: None,
-            hint: None,
-            causes: Vec::new(),
-            stages: None,
-            truncated: false,
-            artifacts: Vec::new(),
-            lines: Vec::new(),
-        };
+        let mut detail = Detail::of(record);
         let (_, place) = line(&self.layout, begun)?;
         detail.lines.push(place);
         if let Some(ended) = ended {
@@ -51,6 +37,12 @@ impl Reader {
             self.fill(&mut detail, &text)?;
         }
         Ok(Some(detail))
+    }
+
+    /// Where a call begins.
+    pub(crate) fn begun(&mut self, id: CallId) -> Result<Option<Found>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(None) };
+        Ok(find(index, id)?.map(|(_, begun, _)| begun))
     }
 
     /// Counts which lines of their files the call's are, which takes reading those up to there.
@@ -75,24 +67,7 @@ impl Reader {
         };
         let whole = end.whole.as_deref().map(|id| self.artifacts.read(id)).transpose()?.flatten();
         let whole = whole.map(|whole| String::from_utf8_lossy(&whole.bytes).into_owned());
-        // Where the whole was collected, its head is shown as text.
-        let head = || end.result_head.as_ref().map(|head| serde_json::json!(head).to_string());
-        detail.result = end.result.map(|json| json.get().to_owned()).or(whole).or_else(head);
-        detail.is_content = end.content;
-        detail.approval = end.approval;
-        detail.error = end.error.map(Into::into);
-        detail.hint = end.hint.map(Into::into);
-        detail.causes = end.causes;
-        detail.truncated = end.truncated;
-        detail.artifacts = end.artifacts;
-        detail.stages = end.stages_ns.and_then(StagesNs::read).map(|stages| Stages {
-            open: Duration::from_nanos(stages.open),
-            lookup: Duration::from_nanos(stages.lookup),
-            check: Duration::from_nanos(stages.check),
-            wait: Duration::from_nanos(stages.wait),
-            run: Duration::from_nanos(stages.run),
-            shape: Duration::from_nanos(stages.shape),
-        });
+        detail.end(*end, whole);
         Ok(())
     }
 }
@@ -116,7 +91,7 @@ fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found
 }
 
 /// The text of a line, and its place.
-pub(super) fn line(
+pub(crate) fn line(
     layout: &Layout,
     (segment, offset, length): Found,
 ) -> Result<(Vec<u8>, Place), Error> {

@@ -6,7 +6,7 @@ use rusqlite::params_from_iter;
 use serde::Serialize;
 
 use super::Reader;
-use crate::{error::Error, filter::Filter};
+use crate::{error::Error, filter::Filter, record::Record};
 
 /// The figures of one tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,11 +63,30 @@ impl Reader {
             }
             Ok(sums)
         };
-        let sums = sum().map_err(index.tried("read"))?;
-        let mut stats: Vec<_> = sums.into_iter().map(|(tool, sums)| sums.stats(tool)).collect();
-        stats.sort_by_key(|stats| std::cmp::Reverse(stats.calls));
-        Ok(stats)
+        Ok(in_order(sum().map_err(index.tried("read"))?))
     }
+}
+
+impl ToolStats {
+    /// The figures of each tool in the records, most called first.
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Self> {
+        let mut sums = BTreeMap::<String, Sums>::new();
+        for record in records {
+            let sums = sums.entry(record.tool.clone()).or_default();
+            sums.calls += 1;
+            sums.failures += u64::from(record.outcome.error_kind().is_some());
+            let nanoseconds = record.duration.map(|took| u64::try_from(took.as_nanos()));
+            sums.durations.extend(nanoseconds.and_then(Result::ok));
+            sums.bytes += record.bytes.unwrap_or(0);
+        }
+        in_order(sums)
+    }
+}
+
+fn in_order(sums: BTreeMap<String, Sums>) -> Vec<ToolStats> {
+    let mut stats: Vec<_> = sums.into_iter().map(|(tool, sums)| sums.stats(tool)).collect();
+    stats.sort_by_key(|stats| std::cmp::Reverse(stats.calls));
+    stats
 }
 
 impl Sums {

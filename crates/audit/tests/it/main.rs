@@ -13,3 +13,4 @@ mod claims;
 mod retention;
 mod questions;
 mod clock;
+mod outbox;

@@ -238,5 +238,6 @@ fn record(call: &RecordedCall) -> Record {
         started: start.started,
         bytes: None,
         reused: None,
+        node: None,
     }
 }

@@ -5,9 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use switchboard_audit::Record;
+use switchboard_audit::{self as audit, Record};
+use switchboard_fleet::records;
 
-use super::{failed, list, open, words};
+use super::{failed, fleet, list, open, words};
 use crate::{
     cli::{Calls, Cli},
     connections::{INTERRUPTED, Interrupted, on_runtime, unless_interrupted},
@@ -18,12 +19,12 @@ use crate::{
 pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = calls.filters.filter(loaded.settings.executor.slow_call);
     let passes = filter.matcher().map_err(failed)?;
-    let mut follow = open(loaded)?.follow().map_err(failed)?;
     let paint = Paint::stdout(cli.color);
     let is_terminal = io::stdout().is_terminal();
     let work = async {
+        let mut source = Source::begin(calls, loaded).await?;
         loop {
-            let records = follow.next().await.map_err(failed)?;
+            let records = source.next().await?;
             for record in records.iter().filter(|record| passes(record)) {
                 let line = match (calls.json, is_terminal) {
                     (true, _) => serde_json::to_string(record)?,
@@ -42,6 +43,28 @@ pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<E
     }
 }
 
+/// Whose calls are followed.
+enum Source {
+    Here(Box<audit::Follow>),
+    Fleet(Box<records::Follow>),
+}
+
+impl Source {
+    async fn begin(calls: &Calls, loaded: &Loaded) -> anyhow::Result<Self> {
+        Ok(match calls.fleet {
+            true => Self::Fleet(Box::new(fleet::follow(loaded).await?)),
+            false => Self::Here(Box::new(open(loaded)?.follow().map_err(failed)?)),
+        })
+    }
+
+    async fn next(&mut self) -> anyhow::Result<Vec<Record>> {
+        match self {
+            Self::Here(follow) => follow.next().await.map_err(failed),
+            Self::Fleet(follow) => Ok(vec![follow.next().await]),
+        }
+    }
+}
+
 fn shown(record: &Record, paint: Paint) -> String {
     let code = text::pad(record.outcome.code(), 7);
     let outcome = words::coloured(&code, record.outcome, paint);
@@ -50,7 +73,9 @@ fn shown(record: &Record, paint: Paint) -> String {
     let room = terminal::width().saturating_sub(8 + tool.len() + code.len() + took.len() + 8);
     let arguments = text::shorten(&record.arguments, room.max(8));
     let clock = words::clock(record.started);
-    format!("{}  {}  {outcome}  {took}  {arguments}", paint.dim(&clock), paint.bold(&tool))
+    let node = record.node.as_ref().map(|node| format!("{}  ", fleet::short(node)));
+    let node = node.unwrap_or_default();
+    format!("{}  {node}{}  {outcome}  {took}  {arguments}", paint.dim(&clock), paint.bold(&tool))
 }
 
 /// Prints a line; false where the reader has seen enough, as `head` has.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use switchboard_audit::Record;
 use unicode_width::UnicodeWidthStr;
 
-use super::{failed, open, words};
+use super::{failed, fleet, open, words};
 use crate::{
     cli::{Calls, Cli},
     settings::Loaded,
@@ -35,7 +35,10 @@ pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<E
     };
     // One more, to know whether there are more.
     filter.limit = Some(most.saturating_add(1));
-    let mut records = open(loaded)?.list(&filter).map_err(failed)?;
+    let mut records = match calls.fleet {
+        true => fleet::list(&filter, loaded, calls.json)?,
+        false => open(loaded)?.list(&filter).map_err(failed)?,
+    };
     let has_more = records.len() > most;
     records.truncate(most);
     if calls.json {
@@ -67,7 +70,8 @@ pub(super) fn between_tabs(record: &Record) -> String {
         duration.unwrap_or_default(),
         text::one_line(&record.arguments),
     ];
-    fields.join("\t")
+    let node = record.node.as_ref().map(|node| format!("\t{}\t{}", node.host, node.id));
+    format!("{}{}", fields.join("\t"), node.unwrap_or_default())
 }
 
 /// Columns, the arguments cut to fit.
@@ -80,26 +84,32 @@ fn table(records: &[Record], paint: Paint) -> String {
         .map(|(record, id)| {
             let tool = text::shorten(&record.tool, 32);
             let outcome = record.outcome.code().to_owned();
-            [id.clone(), words::ago(record.started, now), tool, outcome, words::duration_of(record)]
+            let node = record.node.as_ref().map(fleet::short).unwrap_or_default();
+            let took = words::duration_of(record);
+            [id.clone(), words::ago(record.started, now), tool, outcome, took, node]
         })
         .collect();
     let width = |column: usize| cells.iter().map(|row| row[column].width()).max().unwrap_or(0);
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let taken = widths.iter().sum::<usize>() + 8;
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let taken = widths.iter().sum::<usize>() + if widths[5] > 0 { 10 } else { 8 };
     // Where there is little room, the arguments go first, then the time.
     let has_time = taken <= terminal::width();
     let room = terminal::width().checked_sub(taken + 2).filter(|room| *room >= LEAST_ARGUMENTS);
-    let lines = records.iter().zip(&cells).map(|(record, [id, when, tool, outcome, took])| {
-        let [id, when, tool, outcome] = [(id, 0), (when, 1), (tool, 2), (outcome, 3)]
-            .map(|(cell, column)| text::pad(cell, widths[column]));
-        let took = format!("{}{took}", " ".repeat(widths[4].saturating_sub(took.width())));
-        let outcome = words::coloured(&outcome, record.outcome, paint);
-        let when = if has_time { format!("  {}", paint.dim(&when)) } else { String::new() };
-        let arguments = room.map(|room| format!("  {}", text::shorten(&record.arguments, room)));
-        let arguments = arguments.unwrap_or_default();
-        let (id, tool) = (paint.dim(&id), paint.bold(&tool));
-        format!("{id}{when}  {tool}  {outcome}  {took}{arguments}")
-    });
+    let lines =
+        records.iter().zip(&cells).map(|(record, [id, when, tool, outcome, took, node])| {
+            let [id, when, tool, outcome, node] =
+                [(id, 0), (when, 1), (tool, 2), (outcome, 3), (node, 5)]
+                    .map(|(cell, column)| text::pad(cell, widths[column]));
+            let node = if widths[5] > 0 { format!("  {node}") } else { node };
+            let took = format!("{}{took}", " ".repeat(widths[4].saturating_sub(took.width())));
+            let outcome = words::coloured(&outcome, record.outcome, paint);
+            let when = if has_time { format!("  {}", paint.dim(&when)) } else { String::new() };
+            let arguments =
+                room.map(|room| format!("  {}", text::shorten(&record.arguments, room)));
+            let arguments = arguments.unwrap_or_default();
+            let (id, tool) = (paint.dim(&id), paint.bold(&tool));
+            format!("{id}{when}{node}  {tool}  {outcome}  {took}{arguments}")
+        });
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -7,11 +7,11 @@ use std::{
 
 use anyhow::anyhow;
 use serde_json::Value;
-use switchboard_audit::{Detail, Reader};
+use switchboard_audit::Detail;
 use switchboard_runtime::{Approval, Ruling, record::Stages};
 use switchboard_toolcall::CallId;
 
-use super::{failed, open, words};
+use super::{failed, fleet, open, words};
 use crate::{
     cli::{Cli, ShowCall},
     settings::Loaded,
@@ -24,11 +24,25 @@ const CANDIDATES: usize = 5;
 const BAR: usize = 30;
 
 pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let mut reader = open(loaded)?;
-    let id = the_one(&mut reader, &call.id)?;
-    let detail = reader.show(id).map_err(failed)?;
-    let mut detail = detail.ok_or_else(|| none(&call.id))?;
-    reader.count_lines(&mut detail).map_err(failed)?;
+    let detail = match call.fleet {
+        true => {
+            let mut found = fleet::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
+            let ids: Vec<_> = found.iter().map(|detail| detail.record.id).collect();
+            the_one(&ids, &call.id)?;
+            found.remove(0)
+        }
+        false => {
+            let mut reader = open(loaded)?;
+            let found = match call.id.trim() {
+                "" => Vec::new(),
+                asked => reader.beginning_with(asked, CANDIDATES + 1).map_err(failed)?,
+            };
+            let detail = reader.show(the_one(&found, &call.id)?).map_err(failed)?;
+            let mut detail = detail.ok_or_else(|| none(&call.id))?;
+            reader.count_lines(&mut detail).map_err(failed)?;
+            detail
+        }
+    };
     if call.json {
         terminal::print(&serde_json::to_string(&detail)?)?;
     } else {
@@ -42,13 +56,9 @@ fn none(asked: &str) -> anyhow::Error {
     anyhow!(Failed(text))
 }
 
-/// The call whose id begins so.
-fn the_one(reader: &mut Reader, asked: &str) -> anyhow::Result<CallId> {
-    let found = match asked.trim() {
-        "" => Vec::new(),
-        asked => reader.beginning_with(asked, CANDIDATES + 1).map_err(failed)?,
-    };
-    match &found[..] {
+/// The call whose id begins so, of those that were found.
+fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
+    match found {
         [] => Err(none(asked)),
         [one] => Ok(*one),
         several => {
@@ -73,6 +83,7 @@ fn page(detail: &Detail, paint: Paint) -> String {
     let facts = [
         ("started", Some(started)),
         ("took", record.duration.map(words::took)),
+        ("node", record.node.as_ref().map(|node| format!("{} ({})", node.host, node.id))),
         ("server", record.server.clone()),
         ("caller", record.caller.clone()),
         ("conversation", record.conversation.clone()),
@@ -119,10 +130,10 @@ fn page(detail: &Detail, paint: Paint) -> String {
     }
     let lines = ["begins", "ends"].iter().zip(&detail.lines).map(|(what, place)| {
         let file = format!("journal/{:08}.log", place.segment);
+        let line = place.line.map(|line| format!(", line {line}")).unwrap_or_default();
         format!(
-            "{}  {file}, line {}, byte {}\n        {}\n        follows {}",
+            "{}  {file}{line}, byte {}\n        {}\n        follows {}",
             text::pad(what, 6),
-            place.line.unwrap_or_default(),
             place.offset,
             paint.dim(place.hash.as_str()),
             paint.dim(place.previous.as_str())

@@ -9,7 +9,7 @@ use std::{
 use switchboard_audit::{Activity, ToolStats};
 use unicode_width::UnicodeWidthStr;
 
-use super::{failed, open, words};
+use super::{failed, fleet, open, words};
 use crate::{
     cli::{Cli, Stats},
     settings::Loaded,
@@ -23,15 +23,28 @@ const PARTS: usize = 24;
 
 pub(super) fn run(stats: &Stats, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = stats.filters.filter(loaded.settings.executor.slow_call);
+    if stats.fleet {
+        let records = fleet::list(&filter, loaded, stats.json)?;
+        return show(stats, &ToolStats::of(&records), || Ok(None), cli);
+    }
     let mut reader = open(loaded)?;
     let figures = reader.stats(&filter).map_err(failed)?;
+    show(stats, &figures, || reader.activity(&filter, PARTS).map_err(failed), cli)
+}
+
+fn show(
+    stats: &Stats,
+    figures: &[ToolStats],
+    activity: impl FnOnce() -> anyhow::Result<Option<Activity>>,
+    cli: &Cli,
+) -> anyhow::Result<ExitCode> {
     if stats.json {
-        terminal::print(&serde_json::to_string(&figures)?)?;
+        terminal::print(&serde_json::to_string(figures)?)?;
     } else if figures.is_empty() {
         terminal::tell("there are no such calls");
     } else if io::stdout().is_terminal() {
-        let activity = reader.activity(&filter, PARTS).map_err(failed)?;
-        terminal::print(&table(&figures, activity.as_ref(), Paint::stdout(cli.color)))?;
+        let activity = activity()?;
+        terminal::print(&table(figures, activity.as_ref(), Paint::stdout(cli.color)))?;
     } else {
         let lines: Vec<_> = figures.iter().map(between_tabs).collect();
         terminal::print(&lines.join("\n"))?;

@@ -1,0 +1,247 @@
+//! Whether the NATS servers of `[cluster]` can be used, and what is on them.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::anyhow;
+use futures_util::StreamExt;
+use switchboard_fleet::{figures, streams};
+use switchboard_workers::{Bucket, Cluster, Error};
+use tokio::time::{Instant, timeout};
+
+use super::{Check, Status};
+use crate::{connections::Connections, settings::Loaded};
+
+/// How long servers may take to let us in.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long they may take to answer.
+const ANSWER: Duration = Duration::from_secs(2);
+/// The oldest servers that can do what we ask for.
+const OLDEST: (i64, i64) = (2, 10);
+/// How often a round trip is tried.
+const TRIPS: usize = 5;
+/// How far clocks may be apart before that is worth a word.
+const SKEW: Duration = Duration::from_secs(2);
+/// Streams that are made when they are first needed, beside the buckets.
+const STREAMS: [&str; 3] = ["records", "jobs", "dead"];
+
+/// Whether the config names any.
+pub(super) fn is_set(loaded: &Loaded) -> bool {
+    loaded.settings.cluster.nats.is_some()
+}
+
+/// Looks at all of it; what cannot be looked at without the rest is left out.
+pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Check> {
+    let Some(shipped) = connections.shipped() else { return Vec::new() };
+    let cluster = shipped.cluster();
+    if let Err(error) = cluster.reached(PATIENCE).await {
+        return vec![broken("cluster", format!("{:#}", anyhow!(error)))];
+    }
+    let server = server(cluster, loaded);
+    if server.status == Status::Broken {
+        return vec![server];
+    }
+    let mut checks = vec![server];
+    match own_subjects(cluster).await {
+        Ok(took) => checks.push(check("cluster subjects", Status::Ok, took)),
+        Err(problem) => checks.push(broken("cluster subjects", problem)),
+    }
+    match jetstream(cluster).await {
+        Ok(said) => checks.push(check("cluster jetstream", Status::Ok, said)),
+        Err(problem) => {
+            checks.push(broken("cluster jetstream", problem));
+            return checks;
+        }
+    }
+    checks.extend(kept(cluster).await);
+    checks.extend(workers(cluster).await);
+    checks.extend(clocks(cluster).await);
+    checks
+}
+
+fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
+    Check::new(name, status, message)
+}
+
+fn broken(name: &'static str, message: impl Into<String>) -> Check {
+    check(name, Status::Broken, message)
+}
+
+fn refused(name: &'static str, error: Error) -> Check {
+    broken(name, format!("{:#}", anyhow!(error)))
+}
+
+/// Which server it is, who we are to it, and whether it is new enough.
+fn server(cluster: &Cluster, loaded: &Loaded) -> Check {
+    let info = cluster.client().server_info();
+    let (address, version) = (cluster.address(), &info.version);
+    let (major, minor) = OLDEST;
+    if !cluster.client().is_server_compatible(major, minor, 0) {
+        let message = format!(
+            "NATS {version} at {address} is too old: {major}.{minor} is the oldest that can be used; \
+             install a newer nats-server (https://nats.io/download)"
+        );
+        return broken("cluster", message);
+    }
+    let config = &loaded.settings.cluster;
+    let who = match config {
+        config if config.credentials.is_some() => "with credentials".to_owned(),
+        config if config.nkey.is_some() => "with an nkey".to_owned(),
+        config if config.token.is_some() => "with a token".to_owned(),
+        config if config.user.is_some() => {
+            format!("as user `{}`", config.user.as_deref().unwrap_or_default())
+        }
+        config if config.certificate.is_some() => "with a certificate".to_owned(),
+        _ if config.nats.as_deref().is_some_and(|nats| nats.contains('@')) => {
+            "as the address says".to_owned()
+        }
+        _ => "without credentials".to_owned(),
+    };
+    let prefix = cluster.names().prefix();
+    let message = format!(
+        "NATS {version} at {address} (server `{}`) lets us in {who}; prefix `{prefix}`",
+        info.server_name
+    );
+    check("cluster", Status::Ok, message)
+}
+
+/// Whether we may publish and subscribe below our prefix, and how long that takes.
+async fn own_subjects(cluster: &Cluster) -> Result<String, String> {
+    let (client, prefix) = (cluster.client(), cluster.names().prefix());
+    let forbidden = format!(
+        "what we publish below `{prefix}.` does not come back: give this user permission to publish and subscribe to \
+         `{prefix}.>` and `{}.>`",
+        cluster.names().inbox()
+    );
+    let subject = cluster.names().subject(&["doctor", &client.new_inbox()]);
+    let mut heard = client.subscribe(subject.clone()).await.map_err(|error| error.to_string())?;
+    let mut trips = Vec::new();
+    for _ in 0..TRIPS {
+        let began = Instant::now();
+        let sent = client.publish(subject.clone(), "".into()).await;
+        sent.map_err(|error| error.to_string())?;
+        match timeout(ANSWER, heard.next()).await {
+            Ok(Some(_)) => trips.push(began.elapsed()),
+            _ => return Err(forbidden),
+        }
+    }
+    trips.sort_unstable();
+    let median = trips[TRIPS / 2].as_secs_f64() * 1000.0;
+    Ok(format!(
+        "`{prefix}.>` can be published and subscribed to; a round trip takes {median:.2} ms"
+    ))
+}
+
+async fn jetstream(cluster: &Cluster) -> Result<String, String> {
+    let prefix = cluster.names().prefix();
+    match timeout(PATIENCE, cluster.jetstream().query_account()).await {
+        Ok(Ok(account)) => {
+            let (streams, megabytes) = (account.streams, account.storage / 1_000_000);
+            Ok(format!("on: {streams} streams in this account, {megabytes} MB on disk"))
+        }
+        Ok(Err(error)) => Err(format!(
+            "JetStream cannot be used: {error}; start the servers with `jetstream {{ store_dir: … }}`, enable it for this \
+             account, and allow `$JS.API.>`"
+        )),
+        Err(_) => Err(format!(
+            "JetStream does not answer: is it on, and may this user publish to `$JS.API.>` and subscribe to \
+             `_INBOX_{prefix}.>`?"
+        )),
+    }
+}
+
+/// Whether buckets and streams are there, on as many servers as was asked for.
+async fn kept(cluster: &Cluster) -> Vec<Check> {
+    let (names, asked) = (cluster.names(), cluster.replicas());
+    let buckets = Bucket::ALL.map(|bucket| format!("KV_{}", names.bucket(bucket)));
+    let streams = STREAMS.map(|word| names.stream(word));
+    let all = buckets.into_iter().chain(streams).chain([format!("OBJ_{}", names.stream("large"))]);
+    let (mut there, mut missing, mut checks) = (0, Vec::new(), Vec::new());
+    for name in all {
+        match streams::find(cluster, &name).await {
+            Ok(Some(stream)) => {
+                there += 1;
+                let replicas = stream.cached_info().config.num_replicas;
+                if replicas != asked {
+                    let message = format!(
+                        "`{name}` is kept on {replicas} of the servers, and `replicas` asks for {asked}: \
+                         `nats stream edit {name} --replicas {asked}` changes it"
+                    );
+                    checks.push(check("cluster replicas", Status::Info, message));
+                }
+            }
+            Ok(None) => missing.push(name),
+            Err(error) => {
+                checks.push(refused("cluster buckets", error));
+                return checks;
+            }
+        }
+    }
+    let mut message = format!("{there} buckets and streams are there");
+    if !missing.is_empty() {
+        message = format!("{message}; made when they are first needed: {}", missing.join(", "));
+    }
+    checks.insert(0, check("cluster buckets", Status::Ok, message));
+    checks
+}
+
+/// The workers of each group; one of another version than ours is told of.
+async fn workers(cluster: &Cluster) -> Vec<Check> {
+    const OURS: &str = env!("CARGO_PKG_VERSION");
+    let present = match timeout(PATIENCE, figures::present(cluster)).await {
+        Ok(Ok(present)) => present,
+        Ok(Err(error)) => return vec![refused("cluster workers", error)],
+        Err(_) => return vec![broken("cluster workers", "the servers do not say who is there")],
+    };
+    if present.is_empty() {
+        let note = "none is there; `switchboard worker --group NAME` offers tools to the fleet";
+        return vec![check("cluster workers", Status::Info, note)];
+    }
+    let mut groups = BTreeMap::<&str, Vec<&figures::Present>>::new();
+    for worker in &present {
+        groups.entry(&worker.group).or_default().push(worker);
+    }
+    let line = |(group, workers): (&str, Vec<&figures::Present>)| {
+        let running: usize = workers.iter().map(|worker| worker.running).sum();
+        let capacity: usize = workers.iter().map(|worker| worker.capacity).sum();
+        let mut versions: Vec<_> = workers.iter().map(|worker| &*worker.version).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        let number = workers.len();
+        let mut message = format!(
+            "`{group}`: {number} there, {running} of {capacity} calls running, version {}",
+            versions.join(", ")
+        );
+        let differ = versions.iter().any(|version| *version != OURS);
+        if differ {
+            message = format!("{message}; this is {OURS}: update what is older");
+        }
+        check("cluster workers", if differ { Status::Info } else { Status::Ok }, message)
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// How far our clock and the servers' are apart, where that is worth a word.
+async fn clocks(cluster: &Cluster) -> Option<Check> {
+    #[derive(serde::Deserialize)]
+    struct Said {
+        ts: jiff::Timestamp,
+    }
+    let name = cluster.names().stream("records");
+    let asked = format!("$JS.API.STREAM.INFO.{name}");
+    let began = Instant::now();
+    let answer = timeout(ANSWER, cluster.client().request(asked, "".into())).await.ok()?.ok()?;
+    // A stream that is not there has no time either.
+    let theirs: SystemTime = serde_json::from_slice::<Said>(&answer.payload).ok()?.ts.into();
+    let ours = SystemTime::now() - began.elapsed() / 2;
+    let apart = ours.duration_since(theirs).unwrap_or_else(|early| early.duration());
+    let seconds = apart.as_secs_f64();
+    (apart > SKEW).then(|| {
+        let message = format!(
+            "our clock and the servers' are {seconds:.1} s apart; deadlines and lists by time suffer: use NTP on all"
+        );
+        broken("cluster clocks", message)
+    })
+}

@@ -1,0 +1,200 @@
+//! Figures of the cluster for metrics: looked up in the background, so that whoever reads them never waits for servers.
+
+mod workers;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering},
+    time::Duration,
+};
+
+use async_nats::connection::State;
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::{Registry, Unit},
+};
+use switchboard_workers::{
+    Cluster, Error,
+    jobs::{self, Jobs},
+};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+use tracing::debug;
+
+use crate::{records::Progress, streams::find};
+
+pub use workers::{Present, present};
+
+/// How often the figures are looked up.
+const EVERY: Duration = Duration::from_secs(5);
+/// How long the servers may take.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+type OfGroup<T> = Family<[(&'static str, String); 1], T>;
+
+/// Looks the figures up until it is dropped.
+pub struct Watching(JoinHandle<()>);
+
+impl Watching {
+    /// Begins to look; what is found is in the registry that comes with it.
+    pub fn start(cluster: Cluster, progress: Option<Progress>) -> (Self, Registry) {
+        let mut registry = Registry::with_prefix("switchboard");
+        let figures = Figures::new(&mut registry);
+        let task = tokio::spawn(async move {
+            let jobs = Jobs::new(cluster.clone(), jobs::Config::default());
+            let mut looked = None;
+            loop {
+                figures.look_here(&cluster, progress.as_ref());
+                if figures.look_there(&cluster, &jobs).await {
+                    looked = Some(Instant::now());
+                }
+                let age = looked.map_or(-1.0, |looked| looked.elapsed().as_secs_f64());
+                figures.age.set(age);
+                sleep(EVERY).await;
+            }
+        });
+        (Self(task), registry)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Everything that is shown.
+#[derive(Default)]
+struct Figures {
+    connected: Gauge,
+    connections: Counter,
+    shipped: Counter,
+    failures: Counter,
+    behind: Gauge,
+    age: Gauge<f64, AtomicU64>,
+    workers: OfGroup<Gauge>,
+    capacity: OfGroup<Gauge>,
+    running: OfGroup<Gauge>,
+    waiting: OfGroup<Gauge>,
+    taken: OfGroup<Gauge>,
+    oldest: OfGroup<Gauge<f64, AtomicU64>>,
+    redelivered: OfGroup<Gauge>,
+    dead: OfGroup<Gauge>,
+    /// The groups that were seen.
+    groups: Mutex<BTreeSet<String>>,
+}
+
+impl Figures {
+    fn new(registry: &mut Registry) -> Self {
+        let figures = Self::default();
+        let help = "Whether NATS can be reached";
+        registry.register("nats_connected", help, figures.connected.clone());
+        let help = "How often a connection to NATS was made";
+        registry.register("nats_connections", help, figures.connections.clone());
+        let help = "Lines of the journal that were shipped to the fleet";
+        registry.register("records_shipped", help, figures.shipped.clone());
+        let help = "How often records could not be shipped and were tried again";
+        registry.register("records_ship_failures", help, figures.failures.clone());
+        let help = "How much of the journal is still to be shipped";
+        let behind = figures.behind.clone();
+        registry.register_with_unit("records_unshipped", help, Unit::Bytes, behind);
+        let help = "How long ago the figures of groups were looked up, -1 for never";
+        let age = figures.age.clone();
+        registry.register_with_unit("cluster_figures_age", help, Unit::Seconds, age);
+        let help = "Workers that are there, by group";
+        registry.register("workers", help, figures.workers.clone());
+        let help = "How many calls the workers of a group run at once";
+        registry.register("worker_capacity", help, figures.capacity.clone());
+        let help = "How many calls the workers of a group run now";
+        registry.register("worker_calls_running", help, figures.running.clone());
+        let help = "Durable calls that nobody has begun, by group";
+        registry.register("queue_waiting", help, figures.waiting.clone());
+        let help = "Durable calls that are with a worker, or wait for their next attempt";
+        registry.register("queue_taken", help, figures.taken.clone());
+        let help = "How long the oldest durable call that has not ended is in the queue";
+        registry.register_with_unit("queue_oldest", help, Unit::Seconds, figures.oldest.clone());
+        let help = "Durable calls in the queue that were given out more than once";
+        registry.register("queue_redelivered", help, figures.redelivered.clone());
+        let help = "Durable calls that were given up: dead letters";
+        registry.register("dead_letters", help, figures.dead.clone());
+        figures
+    }
+
+    /// What this process knows itself.
+    fn look_here(&self, cluster: &Cluster, progress: Option<&Progress>) {
+        let client = cluster.client();
+        self.connected.set(i64::from(client.connection_state() == State::Connected));
+        let connections = client.statistics().connects.load(Ordering::Relaxed);
+        self.connections.inner().store(connections, Ordering::Relaxed);
+        if let Some(progress) = progress {
+            self.shipped.inner().store(progress.shipped(), Ordering::Relaxed);
+            self.failures.inner().store(progress.failures(), Ordering::Relaxed);
+            self.behind.set(i64::try_from(progress.behind()).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// What the servers know; false where they do not say.
+    async fn look_there(&self, cluster: &Cluster, jobs: &Jobs) -> bool {
+        if cluster.client().connection_state() != State::Connected {
+            return false;
+        }
+        let (present, queues) = match timeout(PATIENCE, look(cluster, jobs)).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => {
+                debug!(%error, "the figures of the cluster could not be looked up");
+                return false;
+            }
+            Err(_) => return false,
+        };
+        self.show(&present, &queues);
+        true
+    }
+
+    fn show(&self, present: &[Present], queues: &[jobs::Figures]) {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.extend(present.iter().map(|worker| worker.group.clone()));
+        // A group that nobody works for is known by the name that its subjects have.
+        let is_known = |queue: &&jobs::Figures| groups.iter().any(|group| queue.is_of(group));
+        let unknown = queues.iter().filter(|queue| !is_known(queue));
+        let unknown: Vec<_> = unknown.map(|queue| queue.group.clone()).collect();
+        groups.extend(unknown);
+        // A group whose workers have all left has none, and is not forgotten.
+        for group in &*groups {
+            let there = || present.iter().filter(|worker| worker.group == *group);
+            let labels = [("group", group.clone())];
+            let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+            self.workers.get_or_create(&labels).set(number(there().count()));
+            let capacity = there().map(|worker| worker.capacity).sum();
+            self.capacity.get_or_create(&labels).set(number(capacity));
+            let running = there().map(|worker| worker.running).sum();
+            self.running.get_or_create(&labels).set(number(running));
+            let queue = queues.iter().find(|queue| queue.group == *group || queue.is_of(group));
+            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            let jobs::Figures { waiting, taken, oldest, redelivered, dead, .. } =
+                queue.cloned().unwrap_or_default();
+            self.waiting.get_or_create(&labels).set(number(waiting));
+            self.taken.get_or_create(&labels).set(number(taken));
+            self.oldest.get_or_create(&labels).set(oldest.unwrap_or_default().as_secs_f64());
+            self.redelivered.get_or_create(&labels).set(number(redelivered));
+            self.dead.get_or_create(&labels).set(number(dead));
+        }
+    }
+}
+
+/// The workers, and the queues where there are any.
+async fn look(cluster: &Cluster, jobs: &Jobs) -> Result<(Vec<Present>, Vec<jobs::Figures>), Error> {
+    Ok((present(cluster).await?, queues(cluster, jobs).await?))
+}
+
+/// The queues of all groups. Where nobody has ever laid in a call, nothing is made to find that out.
+///
+/// # Errors
+/// The servers cannot be reached.
+pub async fn queues(cluster: &Cluster, jobs: &Jobs) -> Result<Vec<jobs::Figures>, Error> {
+    match find(cluster, &cluster.names().stream("jobs")).await? {
+        Some(_) => jobs.figures().await,
+        None => Ok(Vec::new()),
+    }
+}

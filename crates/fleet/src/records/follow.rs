@@ -1,0 +1,119 @@
+//! Calls of all nodes as they end.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Duration,
+};
+
+use async_nats::jetstream::consumer::{DeliverPolicy, pull};
+use futures_util::StreamExt;
+use switchboard_audit::{Record, Stage};
+use switchboard_toolcall::CallId;
+use switchboard_workers::{Cluster, Error};
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use super::{
+    open, subjects,
+    window::{ordered, seen},
+};
+
+/// How long it is waited for servers that are away, or a stream that is not there yet.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How many calls are remembered, so that what is told twice is shown once.
+const REMEMBERED: usize = 10_000;
+
+/// Follows the records of all nodes.
+pub struct Follow {
+    cluster: Cluster,
+    messages: Option<pull::Ordered>,
+    /// The number of the next message.
+    next: u64,
+    is_well: bool,
+    known: HashSet<(CallId, Stage)>,
+    in_order: VecDeque<(CallId, Stage)>,
+}
+
+impl Follow {
+    pub(super) async fn new(cluster: Cluster) -> Result<Self, Error> {
+        let stream = open(&cluster).await?;
+        let next = stream.map_or(1, |stream| stream.cached_info().state.last_sequence + 1);
+        let mut follow = Self {
+            cluster,
+            messages: None,
+            next,
+            is_well: true,
+            known: HashSet::new(),
+            in_order: VecDeque::new(),
+        };
+        follow.begin().await?;
+        Ok(follow)
+    }
+
+    /// Reads on where it was; does nothing where there is no stream yet.
+    async fn begin(&mut self) -> Result<(), Error> {
+        let Some(stream) = open(&self.cluster).await? else { return Ok(()) };
+        let from = DeliverPolicy::ByStartSequence { start_sequence: self.next };
+        let ends = [Stage::Ended, Stage::Unknown].map(|stage| subjects(&self.cluster, stage));
+        self.messages = Some(ordered(&stream, from, ends.to_vec()).await?);
+        Ok(())
+    }
+
+    /// Waits for the next call that ends, on any node.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: what was not returned comes next time.
+    pub async fn next(&mut self) -> Record {
+        loop {
+            let Some(messages) = &mut self.messages else {
+                sleep(PAUSE).await;
+                let begun = self.begin().await;
+                self.tell(begun.as_ref().err().map(|error| error as _));
+                continue;
+            };
+            match messages.next().await {
+                Some(Ok(message)) => {
+                    let Ok((seen, _)) = seen(&message) else { continue };
+                    self.next = seen.sequence + 1;
+                    let Some(told) = seen.told.filter(|told| self.is_new((told.id, told.stage)))
+                    else {
+                        continue;
+                    };
+                    if let Some(detail) = told.detail() {
+                        return detail.record;
+                    }
+                }
+                Some(Err(error)) => {
+                    self.messages = None;
+                    self.tell(Some(&error));
+                }
+                None => self.messages = None,
+            }
+        }
+    }
+
+    fn is_new(&mut self, one: (CallId, Stage)) -> bool {
+        if !self.known.insert(one) {
+            return false;
+        }
+        self.in_order.push_back(one);
+        if self.in_order.len() > REMEMBERED
+            && let Some(oldest) = self.in_order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
+    }
+
+    /// Says once that nothing can be read, and once that it can again.
+    fn tell(&mut self, error: Option<&dyn std::error::Error>) {
+        match error {
+            Some(cause) if self.is_well => {
+                warn!(%cause, "the records of the fleet cannot be read; trying again");
+            }
+            None if !self.is_well => info!("the records of the fleet can be read again"),
+            _ => {}
+        }
+        self.is_well = error.is_none();
+    }
+}

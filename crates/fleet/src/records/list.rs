@@ -1,0 +1,197 @@
+//! Questions about the records of all nodes.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use async_nats::{
+    datetime,
+    jetstream::{consumer::DeliverPolicy, stream::Stream},
+};
+use switchboard_audit::{Detail, Filter, Record, Stage, Told};
+use switchboard_toolcall::CallId;
+use switchboard_workers::{Cluster, Error};
+
+use super::{
+    follow::Follow,
+    open,
+    window::{self, Seen},
+};
+
+/// How many messages are read at once, at least and at most.
+const WINDOWS: (u64, u64) = (256, 1 << 16);
+/// How far the clocks of nodes and servers may be apart without a call being missed.
+const SKEW: Duration = Duration::from_secs(2);
+
+/// The records of all nodes. Cheap to make.
+pub struct Records {
+    cluster: Cluster,
+}
+
+/// How far a long reading is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// How many messages were read.
+    pub read: u64,
+    /// How many there are in all.
+    pub all: u64,
+}
+
+impl Records {
+    /// The records of the cluster's nodes.
+    pub fn new(cluster: Cluster) -> Self {
+        Self { cluster }
+    }
+
+    /// The calls that pass, newest first: as many as the filter's `limit` says, no older than its `since`.
+    ///
+    /// The stream is read from its end on, and no further than needed: whatever was told before a message began before
+    /// the servers took that message.
+    ///
+    /// # Errors
+    /// The servers cannot be reached, or do not allow it.
+    pub async fn list(
+        &self,
+        filter: &Filter,
+        passes: impl Fn(&Record) -> bool,
+        mut watch: impl FnMut(Reading),
+    ) -> Result<Vec<Record>, Error> {
+        let Some(stream) = open(&self.cluster).await? else { return Ok(Vec::new()) };
+        let state = &stream.cached_info().state;
+        let (first, all) = (state.first_sequence, state.messages);
+        let (mut last, mut read) = (state.last_sequence, 0);
+        let most = filter.limit.unwrap_or(usize::MAX);
+        let passes =
+            |record: &&Record| filter.after.is_none_or(|after| record.id < after) && passes(record);
+        let mut calls = Calls::default();
+        let mut size = (most as u64).saturating_mul(2).clamp(WINDOWS.0, WINDOWS.1);
+        while all > 0 && last >= first {
+            let from = first.max((last + 1).saturating_sub(size));
+            let mut oldest = None;
+            let begin = DeliverPolicy::ByStartSequence { start_sequence: from };
+            window::read(&stream, begin, last, |Seen { published, told, .. }| {
+                oldest = oldest.or(Some(published));
+                calls.take(told);
+                read += 1;
+                watch(Reading { read, all });
+                true
+            })
+            .await?;
+            if let Some(oldest) = oldest {
+                let reached = oldest + SKEW;
+                let is_enough = || {
+                    let newer = calls.records().filter(|record| record.started >= reached);
+                    newer.filter(&passes).take(most).count() >= most
+                };
+                if filter.since.is_some_and(|since| reached < since) || is_enough() {
+                    break;
+                }
+            }
+            last = from.saturating_sub(1);
+            size = (size * 2).min(WINDOWS.1);
+        }
+        let mut records: Vec<_> = calls.records().filter(&passes).cloned().collect();
+        records.sort_by_key(|record| std::cmp::Reverse((record.started, record.id)));
+        records.truncate(most);
+        Ok(records)
+    }
+
+    /// All about the calls whose ids begin so, at most `most` of them.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub async fn show(&self, beginning: &str, most: usize) -> Result<Vec<Detail>, Error> {
+        let Some((lowest, _)) = between(beginning) else { return Ok(Vec::new()) };
+        let Some(stream) = open(&self.cluster).await? else { return Ok(Vec::new()) };
+        let state = &stream.cached_info().state;
+        if state.messages == 0 || !has_any_since(&stream, lowest) {
+            return Ok(Vec::new());
+        }
+        let beginning = beginning.trim().to_ascii_uppercase();
+        let only = CallId::parse(&beginning);
+        let mut found = HashMap::<CallId, Told>::new();
+        let from = DeliverPolicy::ByStartTime { start_time: instant(lowest) };
+        let last = state.last_sequence;
+        window::read(&stream, from, last, |Seen { told, .. }| {
+            let Some(told) = told else { return true };
+            if told.id.to_string().starts_with(&beginning) {
+                keep(&mut found, told.id, told, |told| told.stage);
+            }
+            let is_all = only.and_then(|only| found.get(&only));
+            is_all.is_none_or(|told| told.stage != Stage::Ended)
+        })
+        .await?;
+        let mut found: Vec<_> = found.into_values().filter_map(|told| told.detail()).collect();
+        found.sort_by_key(|detail| detail.record.id);
+        found.truncate(most);
+        Ok(found)
+    }
+
+    /// Follows what ends from now on.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub async fn follow(&self) -> Result<Follow, Error> {
+        Follow::new(self.cluster.clone()).await
+    }
+}
+
+/// The calls that were seen, each at its latest stage.
+#[derive(Default)]
+struct Calls(HashMap<CallId, (Stage, Record)>);
+
+impl Calls {
+    fn take(&mut self, told: Option<Told>) {
+        let Some(told) = told else { return };
+        if self.0.get(&told.id).is_some_and(|(stage, _)| *stage >= told.stage) {
+            return;
+        }
+        if let Some(detail) = told.detail() {
+            self.0.insert(told.id, (told.stage, detail.record));
+        }
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        self.0.values().map(|(_, record)| record)
+    }
+}
+
+/// Keeps what is at the later stage.
+fn keep<T>(found: &mut HashMap<CallId, T>, id: CallId, new: T, stage: impl Fn(&T) -> Stage) {
+    match found.entry(id) {
+        Entry::Occupied(mut old) if stage(old.get()) < stage(&new) => _ = old.insert(new),
+        Entry::Occupied(_) => {}
+        Entry::Vacant(place) => _ = place.insert(new),
+    }
+}
+
+/// When calls began whose ids begin so; none where no id does.
+fn between(beginning: &str) -> Option<(SystemTime, SystemTime)> {
+    const DIGITS: usize = 26;
+    let beginning = beginning.trim();
+    if beginning.is_empty() || beginning.len() > DIGITS {
+        return None;
+    }
+    let time = |digit: &str| {
+        let id = format!("{beginning}{}", digit.repeat(DIGITS - beginning.len()));
+        let milliseconds = CallId::parse(&id)?.number() >> 80;
+        let since = Duration::from_millis(u64::try_from(milliseconds).ok()?);
+        UNIX_EPOCH.checked_add(since)
+    };
+    Some((time("0")?, time("Z").unwrap_or(SystemTime::now())))
+}
+
+/// Whether anything was told since then: a consumer that begins behind the end would wait.
+fn has_any_since(stream: &Stream, since: SystemTime) -> bool {
+    let last: SystemTime = stream.cached_info().state.last_timestamp.into();
+    last + SKEW >= since
+}
+
+/// A moment as the servers take it, with room for clocks that differ.
+fn instant(time: SystemTime) -> datetime::DateTime {
+    let time = time.checked_sub(SKEW).unwrap_or(UNIX_EPOCH);
+    let nanoseconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let nanoseconds = i128::try_from(nanoseconds).unwrap_or_default();
+    datetime::from_nanos(nanoseconds).unwrap_or_else(|_| UNIX_EPOCH.into())
+}

@@ -1,0 +1,296 @@
+//! Ships a node's journal to the stream, beside the calls and never in their way.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_nats::{
+    HeaderMap, connection::State, header::NATS_MESSAGE_ID, jetstream::message::PublishMessage,
+};
+use futures_util::future::try_join_all;
+use switchboard_audit::{Node, Outbox, Told};
+use switchboard_toolcall::BoxError;
+use switchboard_workers::{Cluster, Error};
+use tokio::{
+    task::{JoinHandle, spawn_blocking},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::{make, subject};
+
+/// How many lines are sent before it is waited until the servers have them.
+const BATCH: usize = 256;
+/// How often it is looked for new lines.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often it is looked for servers by a process that is about to end.
+const SOON: Duration = Duration::from_millis(5);
+/// Every so many looks, it is seen to what dead processes left.
+const REPAIR: u32 = 10;
+/// How long it is waited after a failure, at first and at last.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
+/// How large a message may be, whatever the servers would take.
+const LARGEST: usize = 256 << 10;
+
+/// Ships in the background, until it is dropped or finished.
+pub struct Shipping {
+    progress: Progress,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// How far shipping is. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Progress(Arc<Figures>);
+
+#[derive(Default)]
+struct Figures {
+    shipped: AtomicU64,
+    failures: AtomicU64,
+    behind: AtomicU64,
+    node: Mutex<Option<Node>>,
+}
+
+impl Progress {
+    /// How many lines the servers have taken from this process.
+    pub fn shipped(&self) -> u64 {
+        self.0.shipped.load(Ordering::Relaxed)
+    }
+
+    /// How often something could not be shipped and was tried again.
+    pub fn failures(&self) -> u64 {
+        self.0.failures.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes of the journal are still to be shipped.
+    pub fn behind(&self) -> u64 {
+        self.0.behind.load(Ordering::Relaxed)
+    }
+
+    /// Who ships; none where another process does it for this store.
+    pub fn node(&self) -> Option<Node> {
+        self.0.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_node(&self, node: Option<Node>) {
+        *self.0.node.lock().unwrap_or_else(PoisonError::into_inner) = node;
+    }
+}
+
+impl Shipping {
+    /// Begins to ship the store in `folder`; what is older than `max_age` leaves the stream.
+    pub fn start(cluster: Cluster, folder: PathBuf, max_age: Duration) -> Self {
+        let (progress, stop) = (Progress::default(), CancellationToken::new());
+        let shipper = Shipper { cluster, folder, max_age, progress: progress.clone() };
+        let task = tokio::spawn(shipper.run(stop.clone()));
+        Self { progress, stop, task }
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Ships what is left, for so long at most, and ends. What is not shipped then is shipped by the next process.
+    pub async fn finish(mut self, within: Duration) {
+        self.stop.cancel();
+        if timeout(within, &mut self.task).await.is_err() {
+            debug!("the last records stay in the journal until the next process ships them");
+        }
+    }
+}
+
+impl Drop for Shipping {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Ships what the store in `folder` has, for a process that ends now: at once or not at all. Where another process ships
+/// for the store, there is nothing to do.
+///
+/// # Errors
+/// The servers do not take it, or the store cannot be read.
+pub async fn ship_once(
+    cluster: Cluster,
+    folder: PathBuf,
+    max_age: Duration,
+) -> Result<(), BoxError> {
+    let progress = Progress::default();
+    let shipper = Shipper { cluster, folder, max_age, progress };
+    let Some(mut outbox) = shipper.open().await? else { return Ok(()) };
+    make(&shipper.cluster, max_age).await?;
+    loop {
+        let (next, has_more) = shipper.batch(outbox).await?;
+        if !has_more {
+            return Ok(());
+        }
+        outbox = next;
+    }
+}
+
+struct Shipper {
+    cluster: Cluster,
+    folder: PathBuf,
+    max_age: Duration,
+    progress: Progress,
+}
+
+impl Shipper {
+    async fn run(self, stop: CancellationToken) {
+        let (mut pause, mut was_well) = (PAUSES.0, true);
+        // After the last look everything that was written before is shipped.
+        loop {
+            let is_last = stop.is_cancelled();
+            match self.ship(&stop).await {
+                Ok(()) if is_last || stop.is_cancelled() => return,
+                Ok(()) => (pause, was_well) = (PAUSES.0, true),
+                Err(error) => {
+                    self.progress.0.failures.fetch_add(1, Ordering::Relaxed);
+                    self.progress.set_node(None);
+                    // Said once, not every few seconds.
+                    if was_well {
+                        let cause = chain(&*error);
+                        warn!(
+                            cause,
+                            "records cannot be shipped; they stay in the journal until they can"
+                        );
+                    }
+                    was_well = false;
+                    if is_last {
+                        return;
+                    }
+                }
+            }
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = stop.cancelled() => {}
+            }
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// Ships until it is told to stop, and then what is left.
+    async fn ship(&self, stop: &CancellationToken) -> Result<(), BoxError> {
+        let mut outbox = loop {
+            match self.open().await? {
+                Some(outbox) => break outbox,
+                // Another process ships for this store; it may end before us.
+                None if stop.is_cancelled() => return Ok(()),
+                None => self.look_again(stop).await,
+            }
+        };
+        self.connected(stop).await?;
+        make(&self.cluster, self.max_age).await?;
+        info!(node = %outbox.node().id, "ships records to the fleet");
+        self.progress.set_node(Some(outbox.node().clone()));
+        let mut looks = 0;
+        loop {
+            let is_last = stop.is_cancelled();
+            let (next, has_more) = self.batch(outbox).await?;
+            outbox = next;
+            match (has_more, is_last) {
+                (true, _) => {}
+                (false, true) => return Ok(()),
+                (false, false) => self.look_again(stop).await,
+            }
+            looks += 1;
+            if looks % REPAIR == 0 {
+                outbox = blocking(move || outbox.repair().map(|()| outbox)).await?;
+            }
+        }
+    }
+
+    async fn look_again(&self, stop: &CancellationToken) {
+        tokio::select! {
+            () = sleep(LOOK) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+
+    async fn open(&self) -> Result<Option<Outbox>, BoxError> {
+        let folder = self.folder.clone();
+        Ok(blocking(move || Outbox::open(folder)).await?)
+    }
+
+    /// Waits until there are servers: nothing is given to a connection that is not there. Whoever is about to end waits
+    /// for those alone of which nothing bad is known.
+    async fn connected(&self, stop: &CancellationToken) -> Result<(), BoxError> {
+        while self.cluster.client().connection_state() != State::Connected {
+            if stop.is_cancelled() && self.cluster.problem().is_some() {
+                return Err(format!("NATS at {} is away", self.cluster.address()).into());
+            }
+            match stop.is_cancelled() {
+                true => sleep(SOON).await,
+                false => self.look_again(stop).await,
+            }
+        }
+        Ok(())
+    }
+
+    /// Ships the next lines, and gives the outbox back with whether there were any. One that failed is let go: the next
+    /// one begins where the last success was noted.
+    async fn batch(&self, mut outbox: Outbox) -> Result<(Outbox, bool), BoxError> {
+        let read = move || {
+            let told = outbox.next(BATCH)?;
+            Ok((outbox.behind()?, told, outbox))
+        };
+        let (behind, told, outbox) = blocking(read).await?;
+        if told.is_empty() {
+            self.progress.0.behind.store(behind, Ordering::Relaxed);
+            return Ok((outbox, false));
+        }
+        self.publish(&told).await?;
+        let outbox = blocking(move || outbox.done().map(|()| outbox)).await?;
+        self.progress.0.behind.store(behind, Ordering::Relaxed);
+        self.progress.0.shipped.fetch_add(told.len() as u64, Ordering::Relaxed);
+        Ok((outbox, true))
+    }
+
+    /// Sends all of it, and waits until the servers have it.
+    async fn publish(&self, told: &[Told]) -> Result<(), Error> {
+        let refused = || Error::refused("take records");
+        if self.cluster.client().connection_state() != State::Connected {
+            return Err(refused()(format!("it is away from {}", self.cluster.address()).into()));
+        }
+        // Room for the subject and the headers.
+        let most = self.cluster.client().max_payload().saturating_sub(1024).min(LARGEST);
+        let mut acknowledged = Vec::with_capacity(told.len());
+        for told in told {
+            let mut headers = HeaderMap::new();
+            let id = format!("{}.{}.{}", told.node.id, told.id, told.stage.word());
+            headers.insert(NATS_MESSAGE_ID, id);
+            let message =
+                PublishMessage::build().headers(headers).payload(told.to_json(most).into());
+            let subject = subject(&self.cluster, &told.node.id, told.stage);
+            let sent = self.cluster.jetstream().send_publish(subject, message).await;
+            acknowledged.push(sent.map_err(|error| refused()(error.into()))?.into_future());
+        }
+        try_join_all(acknowledged).await.map_err(|error| refused()(error.into()))?;
+        Ok(())
+    }
+}
+
+/// Does what reads and writes files, away from the threads that run calls.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, switchboard_audit::Error> + Send + 'static,
+) -> Result<T, BoxError> {
+    Ok(spawn_blocking(work).await??)
+}
+
+/// The error and its causes in one line.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,79 @@
+//! A part of the stream, read from one message to another.
+
+use std::time::{Duration, SystemTime};
+
+use async_nats::jetstream::{
+    consumer::{DeliverPolicy, pull},
+    stream::Stream,
+};
+use futures_util::StreamExt;
+use switchboard_audit::Told;
+use switchboard_toolcall::BoxError;
+use switchboard_workers::Error;
+use tokio::time::timeout;
+use tracing::debug;
+
+/// How long the next message is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A message of the stream.
+pub(super) struct Seen {
+    pub(super) sequence: u64,
+    /// When the servers took it.
+    pub(super) published: SystemTime,
+    /// What it tells; none where it is not to be understood.
+    pub(super) told: Option<Told>,
+}
+
+/// Reads from there on until the message `last`, or until `take` has had enough and says false.
+pub(super) async fn read(
+    stream: &Stream,
+    from: DeliverPolicy,
+    last: u64,
+    mut take: impl FnMut(Seen) -> bool,
+) -> Result<(), Error> {
+    let refused = || Error::refused("read the records");
+    let mut messages = ordered(stream, from, Vec::new()).await?;
+    loop {
+        let message = match timeout(PATIENCE, messages.next()).await {
+            Ok(Some(Ok(message))) => message,
+            Ok(Some(Err(error))) => return Err(refused()(error.into())),
+            Ok(None) => return Ok(()),
+            Err(elapsed) => return Err(refused()(elapsed.into())),
+        };
+        let (seen, pending) = seen(&message).map_err(refused())?;
+        let is_last = seen.sequence >= last || pending == 0;
+        // What came after the last is somebody else's to read.
+        if seen.sequence > last || !take(seen) || is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// The messages from there on, in order, whatever becomes of the connection.
+pub(super) async fn ordered(
+    stream: &Stream,
+    from: DeliverPolicy,
+    filter_subjects: Vec<String>,
+) -> Result<pull::Ordered, Error> {
+    let config =
+        pull::OrderedConfig { deliver_policy: from, filter_subjects, ..Default::default() };
+    let refused = || Error::refused("read the records");
+    let consumer = stream.create_consumer(config).await.map_err(|error| refused()(error.into()))?;
+    consumer.messages().await.map_err(|error| refused()(error.into()))
+}
+
+/// What a message is, and how many come after it.
+pub(super) fn seen(message: &async_nats::jetstream::Message) -> Result<(Seen, u64), BoxError> {
+    let about = message.info()?;
+    let told = serde_json::from_slice::<Told>(&message.payload);
+    if let Err(error) = &told {
+        debug!(%error, sequence = about.stream_sequence, "a record is not to be understood");
+    }
+    let seen = Seen {
+        sequence: about.stream_sequence,
+        published: about.published.into(),
+        told: told.ok(),
+    };
+    Ok((seen, about.pending))
+}

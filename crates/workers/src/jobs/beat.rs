@@ -1,0 +1,193 @@
+//! While a call runs: the queue is told that somebody is at it, and its entry how far it is.
+
+use std::{
+    future::{Future, pending},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_nats::jetstream::{AckKind, Message};
+use switchboard_toolcall::CancellationToken;
+use tokio::{
+    sync::{Mutex, watch},
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+use tracing::{debug, warn};
+
+use super::{
+    enqueue::within,
+    state::{self, Entry, Kept, now_ms},
+};
+use crate::{Cluster, Error, wire::Step};
+
+/// How often progress is written down at most.
+const PROGRESS: Duration = Duration::from_millis(500);
+/// How long is waited before something is written again that could not be.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long a result is held for servers that cannot be reached.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The entry of a call that this worker has begun.
+pub(crate) struct Mine {
+    cluster: Cluster,
+    entry: Mutex<Entry>,
+    lost: AtomicBool,
+}
+
+impl Mine {
+    pub(crate) fn new(cluster: Cluster, begun: Entry) -> Self {
+        Self { cluster, entry: Mutex::new(begun), lost: AtomicBool::new(false) }
+    }
+
+    /// Whether the call is somebody else's by now, or over.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// How the call was when this worker last saw it.
+    pub(crate) async fn kept(&self) -> Kept {
+        self.entry.lock().await.kept.clone()
+    }
+
+    /// Changes the entry; whether the call was still this worker's.
+    pub(crate) async fn change(&self, change: impl Fn(&mut Kept)) -> Result<bool, Error> {
+        let mut entry = self.entry.lock().await;
+        loop {
+            let mut wanted = entry.kept.clone();
+            change(&mut wanted);
+            let update = state::update(&self.cluster, wanted.clone(), entry.revision);
+            if let Some(written) = within(update).await? {
+                *entry = written;
+                return Ok(true);
+            }
+            let Some(found) = within(state::get(&self.cluster, wanted.call)).await? else {
+                self.lost.store(true, Ordering::Release);
+                return Ok(false);
+            };
+            if found.revision == entry.revision {
+                // A replica does not have the change yet.
+                sleep(PAUSE / 10).await;
+                continue;
+            }
+            let is_written = found.kept == wanted;
+            let is_mine = !found.kept.state.is_over()
+                && found.kept.worker == entry.kept.worker
+                && found.kept.attempts == entry.kept.attempts;
+            *entry = found;
+            if is_written {
+                // It was written, and only the answer was lost.
+                return Ok(true);
+            }
+            if !is_mine {
+                self.lost.store(true, Ordering::Release);
+                return Ok(false);
+            }
+        }
+    }
+
+    /// As [`change`](Self::change), again and again where the servers cannot be reached.
+    pub(crate) async fn insist(&self, change: impl Fn(&mut Kept)) -> Result<bool, Error> {
+        self.insist_on(|| self.change(&change)).await
+    }
+
+    /// Does `work` until it succeeds.
+    pub(crate) async fn insist_on<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        work: impl Fn() -> F,
+    ) -> Result<T, Error> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match work().await {
+                Err(error) if Instant::now() < until => {
+                    warn!(%error, "what came of a queued call is not written down yet: {error}");
+                    sleep(PAUSE).await;
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// The sign of life of a running call.
+pub(crate) struct Beat {
+    pub(crate) mine: Arc<Mine>,
+    pub(crate) message: Arc<Message>,
+    pub(crate) every: Duration,
+    pub(crate) progress: watch::Receiver<Option<Step>>,
+    /// Fires where nobody wants the call any more, or somebody else has it.
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Beat {
+    /// Begins; ends when what is returned is dropped.
+    pub(crate) fn start(self) -> Beating {
+        Beating(tokio::spawn(async move {
+            let Self { mine, message, every, progress, cancel } = self;
+            // The queue must hear of us even while the entry cannot be written.
+            tokio::join!(hold(&message, every), note(&mine, every, progress, &cancel));
+        }))
+    }
+}
+
+/// A call that is told to be running.
+pub(crate) struct Beating(JoinHandle<()>);
+
+impl Drop for Beating {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn hold(message: &Message, every: Duration) {
+    loop {
+        sleep(every).await;
+        if let Err(error) = message.ack_with(AckKind::Progress).await {
+            debug!(%error, "the queue could not be told that a call still runs");
+        }
+    }
+}
+
+async fn note(
+    mine: &Mine,
+    every: Duration,
+    mut progress: watch::Receiver<Option<Step>>,
+    cancel: &CancellationToken,
+) {
+    loop {
+        let reported = tokio::select! {
+            () = sleep(every) => false,
+            () = reported(&mut progress) => true,
+        };
+        let step = progress.borrow_and_update().clone();
+        let noted = mine.change(|kept| {
+            kept.beats += 1;
+            if kept.progress != step {
+                kept.progress.clone_from(&step);
+                kept.changed_ms = now_ms();
+            }
+        });
+        match noted.await {
+            Ok(true) if mine.kept().await.wants_cancel => cancel.cancel(),
+            Ok(true) => {}
+            Ok(false) => {
+                cancel.cancel();
+                return;
+            }
+            Err(error) => debug!(%error, "how a queued call is could not be written down"),
+        }
+        if reported {
+            sleep(PROGRESS).await;
+        }
+    }
+}
+
+async fn reported(progress: &mut watch::Receiver<Option<Step>>) {
+    if progress.changed().await.is_err() {
+        // The tool is done with its reports; the call is not.
+        pending().await
+    }
+}

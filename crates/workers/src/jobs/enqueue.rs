@@ -1,0 +1,176 @@
+//! Lays a call into the queue, so that it is certain to be run, or says that it could not.
+
+use std::{future::Future, time::Duration};
+
+use async_nats::{
+    connection::State,
+    jetstream::{
+        context::{PublishError, PublishErrorKind},
+        message::PublishMessage,
+    },
+};
+use serde_json::{Value, json};
+use switchboard_runtime::{durable, fingerprint};
+use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput, ToolSpec};
+use tokio::time::timeout;
+
+use super::{
+    Job, Jobs,
+    keys::{self, Found},
+    state::{self, Kept},
+};
+use crate::{Error, large::Placed, wire};
+
+/// How long the servers may take to say that they have something.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often they are asked; what they have already they do not take twice.
+const TRIES: usize = 3;
+
+impl Jobs {
+    /// Lays a call of a worker's tool into the queue and answers `{"queued": id}`: the id of the call, or that of an
+    /// earlier one where the caller's idempotency key was used for the same before.
+    ///
+    /// # Errors
+    /// The tool's calls cannot be queued, the key stands for something else, or the servers cannot be reached.
+    pub async fn enqueue(
+        &self,
+        spec: &ToolSpec,
+        args: Value,
+        cx: &CallContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let key = cx.idempotency_key.as_deref();
+        let unfit = |reason| ToolError::new(ErrorKind::InvalidParameters, reason);
+        durable::takes(spec, key.is_some()).map_err(unfit)?;
+        self.reachable(spec)?;
+        let mut id = cx.call_id.unwrap_or_else(CallId::generate);
+        if let Some(key) = key {
+            let fingerprint = fingerprint(&spec.name, &args);
+            let caller = cx.caller.as_deref();
+            let claim = keys::claim(self.cluster(), caller, key, id, fingerprint);
+            match within(claim).await.map_err(|error| self.unreachable(spec, error))? {
+                Found::First => {}
+                Found::Earlier(earlier) if self.is_known(earlier).await => {
+                    return Ok(queued(earlier));
+                }
+                // Whoever was first may have died before the call was in the queue.
+                Found::Earlier(earlier) => id = earlier,
+                Found::Other => return Err(other_arguments(key)),
+            }
+        }
+        let Value::Object(args) = args else {
+            return Err(ToolError::invalid("arguments must be object"));
+        };
+        let Some(job) = Job::new(id, spec, args, cx) else {
+            return Err(unfit(format!("Tool '{}' is no worker's tool", spec.name)));
+        };
+        self.lay_in(job).await.map_err(|error| self.unconfirmed(spec, id, error))?;
+        Ok(queued(id))
+    }
+
+    /// The message comes first and the state second: whatever ends in between, the call is run, and the worker notes
+    /// how it is.
+    async fn lay_in(&self, job: Job) -> Result<(), Error> {
+        let (id, subject) = (job.id(), self.cluster().names().jobs(&job.group, &job.request.tool));
+        let placed = within(Placed::put(self.cluster(), &Job::place(id), job.clone())).await?;
+        let payload = wire::write(&placed)?;
+        let number = self.publish(&subject, &id.to_string(), payload).await?;
+        let kept = Kept::new(&job, number);
+        let mut noted = within(state::create(self.cluster(), kept.clone())).await;
+        for _ in 1..TRIES {
+            if noted.is_ok() {
+                break;
+            }
+            noted = within(state::create(self.cluster(), kept.clone())).await;
+        }
+        noted.map(drop)
+    }
+
+    /// Publishes until the stream says that it has the message, under the number that it gave it. What it has already
+    /// under this id it does not take twice.
+    pub(crate) async fn publish(
+        &self,
+        subject: &str,
+        id: &str,
+        payload: bytes::Bytes,
+    ) -> Result<u64, Error> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let error = match within(self.publish_once(subject, id, payload.clone())).await {
+                Ok(Ok(number)) => return Ok(number),
+                Ok(Err(error)) => {
+                    if error.kind() == PublishErrorKind::StreamNotFound {
+                        within(self.reopen()).await?;
+                    }
+                    Error::refused("take the call")(error.into())
+                }
+                Err(error) => error,
+            };
+            if tried == TRIES {
+                return Err(error);
+            }
+        }
+    }
+
+    async fn publish_once(
+        &self,
+        subject: &str,
+        id: &str,
+        payload: bytes::Bytes,
+    ) -> Result<Result<u64, PublishError>, Error> {
+        let message = PublishMessage::build().message_id(id).payload(payload);
+        let jetstream = self.cluster().jetstream();
+        let sent = match jetstream.send_publish(subject.to_owned(), message).await {
+            Ok(sent) => sent.await,
+            Err(error) => Err(error),
+        };
+        Ok(sent.map(|taken| taken.sequence))
+    }
+
+    async fn is_known(&self, id: CallId) -> bool {
+        matches!(within(state::get(self.cluster(), id)).await, Ok(Some(_)))
+    }
+
+    /// What is not sent cannot arrive later: without a connection nothing is begun.
+    fn reachable(&self, spec: &ToolSpec) -> Result<(), ToolError> {
+        match self.cluster().client().connection_state() {
+            State::Connected => Ok(()),
+            _ => Err(ToolError::unreachable(&spec.name, self.place())),
+        }
+    }
+
+    fn unreachable(&self, spec: &ToolSpec, error: Error) -> ToolError {
+        ToolError::unreachable(&spec.name, self.place()).caused_by(error)
+    }
+
+    fn unconfirmed(&self, spec: &ToolSpec, id: CallId, error: Error) -> ToolError {
+        let text = format!(
+            "Tool '{}' is unavailable: {} did not confirm that the call is queued; it may run all the same, as {id}",
+            spec.name,
+            self.place()
+        );
+        ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
+    }
+
+    fn place(&self) -> String {
+        format!("NATS at {}", self.cluster().address())
+    }
+}
+
+/// Waits for the servers, but not for ever.
+pub(crate) async fn within<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match timeout(PATIENCE, work).await {
+        Ok(done) => done,
+        Err(elapsed) => Err(Error::refused("answer in time")(elapsed.into())),
+    }
+}
+
+fn queued(id: CallId) -> ToolOutput {
+    ToolOutput::Value(json!({"queued": id.to_string()}))
+}
+
+fn other_arguments(key: &str) -> ToolError {
+    let text = format!("Idempotency key '{key}' was used for a call with other arguments");
+    ToolError::new(ErrorKind::InvalidParameters, text)
+        .with_hint("Use a new key for a new act, and the same key only to repeat one.")
+}

@@ -1,0 +1,86 @@
+//! Idempotency keys: which call a caller's key stands for, wherever it was made.
+
+use async_nats::jetstream::kv::Operation;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use switchboard_toolcall::CallId;
+
+use crate::{Bucket, Cluster, Error, wire};
+
+/// What a key stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stands {
+    call: CallId,
+    /// Of the tool and the arguments.
+    fingerprint: String,
+}
+
+/// What a call finds under its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing: now it stands for this call.
+    First,
+    /// An earlier call, which is the same.
+    Earlier(CallId),
+    /// A call with other arguments, or of another tool.
+    Other,
+}
+
+/// Lets `key` stand for `call`, unless it stands for one already.
+pub(crate) async fn claim(
+    cluster: &Cluster,
+    caller: Option<&str>,
+    key: &str,
+    call: CallId,
+    fingerprint: [u8; 32],
+) -> Result<Found, Error> {
+    let store = cluster.bucket(Bucket::Keys).await?;
+    let name = name(caller, key);
+    let mine = Stands { call, fingerprint: hex(&fingerprint) };
+    let Err(error) = store.create(&name, wire::write(&mine)?).await else {
+        return Ok(Found::First);
+    };
+    // What could not be made is there already, or was made and only the answer was lost.
+    let refused = |error| Error::refused("look up an idempotency key")(error);
+    let entry = store.entry(&name).await.map_err(|error| refused(error.into()))?;
+    let entry = entry.filter(|entry| entry.operation == Operation::Put);
+    let entry = entry.ok_or_else(|| refused(error.into()))?;
+    let found: Stands = wire::read("an idempotency key's entry", &entry.value)?;
+    Ok(match found {
+        found if found == mine => Found::First,
+        found if found.fingerprint == mine.fingerprint => Found::Earlier(found.call),
+        _ => Found::Other,
+    })
+}
+
+/// Keys of different callers have nothing to do with each other.
+fn name(caller: Option<&str>, key: &str) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update([u8::from(caller.is_some())]);
+    hasher.update(caller.unwrap_or_default().as_bytes());
+    hasher.update([0]);
+    hasher.update(key.as_bytes());
+    format!("job.{}", hex(&hasher.finalize()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_callers_stay_apart() {
+        let names = [name(None, "k"), name(Some(""), "k"), name(Some("a"), "k"), name(None, "ak")];
+        for (place, one) in names.iter().enumerate() {
+            assert!(!names[place + 1..].contains(one));
+        }
+    }
+}

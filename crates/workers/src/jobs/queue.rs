@@ -1,0 +1,158 @@
+//! The queue as entrances see it.
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_runtime::{
+    DurableCalls, QueueState, QueuedCall, RanElsewhere, ToolExecutor, durable,
+};
+use switchboard_toolcall::{
+    BoxError, BoxFuture, CallContext, CallId, ErrorKind, ToolCall, ToolError, ToolResult, ToolSpec,
+};
+use tracing::debug;
+
+use super::{
+    Jobs,
+    attempt::cancelled,
+    enqueue::within,
+    figures::Figures,
+    state::{self, Ended, Entry, Kept, moment, now_ms},
+};
+use crate::{
+    Error,
+    large::Placed,
+    wire::{self, Notice, Outcome},
+};
+
+/// Submits calls through the executor, and tells how those in the queue are. Cheap to clone.
+#[derive(Clone)]
+pub struct Queue {
+    jobs: Jobs,
+    executor: ToolExecutor,
+}
+
+impl Queue {
+    /// The queue of these jobs, for the tools of this executor.
+    pub fn new(jobs: Jobs, executor: ToolExecutor) -> Self {
+        Self { jobs, executor }
+    }
+
+    /// The jobs themselves.
+    pub fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    /// As [`Jobs::figures`].
+    ///
+    /// # Errors
+    /// The servers cannot be reached.
+    pub async fn figures(&self) -> Result<Vec<Figures>, Error> {
+        self.jobs.figures().await
+    }
+
+    async fn lay_in(&self, call: ToolCall, cx: &CallContext) -> Result<CallId, Box<ToolResult>> {
+        let cx = CallContext { durable: true, ..cx.clone() };
+        if let Ok(tool) = self.executor.tools().lookup(&call.name)
+            && let Err(reason) = self.takes(tool.spec(), cx.idempotency_key.is_some())
+        {
+            let error = ToolError::new(ErrorKind::InvalidParameters, reason);
+            return Err(Box::new(self.executor.refuse(call, error, &cx).await));
+        }
+        let result = self.executor.execute(call, &cx).await;
+        let queued = result.value().and_then(|value| CallId::parse(value.get("queued")?.as_str()?));
+        queued.ok_or_else(|| Box::new(result))
+    }
+
+    async fn found(&self, id: CallId) -> Result<Option<QueuedCall>, Error> {
+        let Some(Entry { kept, .. }) = within(state::get(self.jobs.cluster(), id)).await? else {
+            return Ok(None);
+        };
+        let tool: Arc<str> = kept.name.as_str().into();
+        let result = match kept.ended {
+            None => None,
+            Some(Ended { outcome, micros, .. }) => {
+                let outcome = outcome.get(self.jobs.cluster(), "what came of a call").await?;
+                let ran = RanElsewhere {
+                    id,
+                    tool: tool.clone(),
+                    server: Some(kept.group.as_str().into()),
+                    elapsed: Duration::from_micros(micros),
+                    outcome: outcome.into_result(),
+                };
+                Some(self.executor.shape(ran).await)
+            }
+        };
+        Ok(Some(QueuedCall {
+            id,
+            tool,
+            caller: kept.caller.map(Into::into),
+            state: kept.state,
+            attempts: kept.attempts,
+            queued: moment(kept.queued_ms),
+            changed: moment(kept.changed_ms),
+            progress: kept.progress.map(Into::into),
+            result,
+        }))
+    }
+
+    /// Gives a call up: at once where nobody runs it, else through whoever does.
+    async fn give_up(&self, id: CallId) -> Result<bool, Error> {
+        let cluster = self.jobs.cluster();
+        loop {
+            let Some(Entry { mut kept, revision }) = within(state::get(cluster, id)).await? else {
+                return Ok(false);
+            };
+            match kept.state {
+                state if state.is_over() => return Ok(false),
+                QueueState::Queued => {
+                    let outcome = Placed::Here(Outcome::Failure(cancelled(&kept)));
+                    kept.state = QueueState::Cancelled;
+                    kept.ended = Some(Ended { outcome, micros: 0, record: None });
+                }
+                _ => kept.wants_cancel = true,
+            }
+            kept.changed_ms = now_ms();
+            if within(state::update(cluster, kept.clone(), revision)).await?.is_some() {
+                self.tell(&kept).await;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Lets those who have the call know; who does not hear it looks at the entry before long.
+    async fn tell(&self, kept: &Kept) {
+        let cluster = self.jobs.cluster();
+        if kept.state.is_over() {
+            // Its message would only be delivered to be passed over.
+            if let (Some(number), Ok(stream)) = (kept.message, self.jobs.waiting().await) {
+                _ = stream.delete_message(number).await;
+            }
+        } else if let Ok(notice) = wire::write(&Notice::Cancel(kept.call)) {
+            let told = cluster.client().publish(cluster.names().group(&kept.group), notice).await;
+            if let Err(error) = told {
+                debug!(%error, "a worker is not told at once that a call is cancelled");
+            }
+        }
+    }
+}
+
+impl DurableCalls for Queue {
+    fn takes(&self, tool: &ToolSpec, has_key: bool) -> Result<(), String> {
+        durable::takes(tool, has_key)
+    }
+
+    fn submit<'a>(
+        &'a self,
+        call: ToolCall,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, Box<ToolResult>>> {
+        Box::pin(self.lay_in(call, cx))
+    }
+
+    fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
+        Box::pin(async move { Ok(self.found(id).await?) })
+    }
+
+    fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>> {
+        Box::pin(async move { Ok(self.give_up(id).await?) })
+    }
+}

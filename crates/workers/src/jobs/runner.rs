@@ -1,0 +1,195 @@
+//! A worker's side of the queue: takes one call for each free slot, and runs it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_nats::jetstream::{Message, consumer::PullConsumer};
+use futures_util::StreamExt;
+use switchboard_runtime::ToolExecutor;
+use switchboard_toolcall::{BoxError, CallId, CancellationToken};
+use tokio::{
+    sync::Semaphore,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tracing::{debug, warn};
+
+use super::{Jobs, attempt};
+use crate::wire::{self, Notice};
+
+/// How long one question for a call waits at the servers.
+const PULL: Duration = Duration::from_secs(10);
+/// How much longer an answer may be on its way.
+const SLACK: Duration = Duration::from_secs(3);
+/// How long is waited before the servers are asked again, after they could not be.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Runs queued calls of one group. Cheap to clone.
+#[derive(Clone)]
+pub struct Runner(Arc<Inner>);
+
+struct Inner {
+    jobs: Jobs,
+    group: String,
+    worker: String,
+    executor: ToolExecutor,
+    slots: Arc<Semaphore>,
+    running: Running,
+    leaving: CancellationToken,
+}
+
+impl Runner {
+    /// Runs calls of `group` through `executor`, as many at once as there are `slots`.
+    pub fn new(
+        jobs: Jobs,
+        group: impl Into<String>,
+        worker: impl Into<String>,
+        executor: ToolExecutor,
+        slots: usize,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            jobs,
+            group: group.into(),
+            worker: worker.into(),
+            executor,
+            slots: Arc::new(Semaphore::new(slots.min(Semaphore::MAX_PERMITS))),
+            running: Running::default(),
+            leaving: CancellationToken::new(),
+        }))
+    }
+
+    /// Takes calls until `stop` fires; those that run then have `patience` to end, and the rest goes back to the queue.
+    /// Servers that cannot be reached are tried again and again.
+    pub async fn run(&self, stop: CancellationToken, patience: Duration) {
+        // Ends with us, as the calls do.
+        let mut heard = JoinSet::new();
+        heard.spawn(self.clone().hear());
+        let mut calls = JoinSet::new();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.take(&mut calls) => {}
+        }
+        let ended = async { while calls.join_next().await.is_some() {} };
+        if timeout(patience, ended).await.is_err() {
+            self.0.leaving.cancel();
+            self.0.running.cancel_all();
+            let ended = async { while calls.join_next().await.is_some() {} };
+            // They only have to say that they were cut short.
+            let _ = timeout(patience.max(SLACK), ended).await;
+        }
+    }
+
+    /// One call for each free slot, and no more: what waited here would count as lost.
+    async fn take(&self, calls: &mut JoinSet<()>) {
+        let mut consumer = None;
+        // The semaphore is never closed.
+        while let Ok(slot) = self.0.slots.clone().acquire_owned().await {
+            let message = loop {
+                match self.pull(&mut consumer).await {
+                    Ok(Some(message)) => break message,
+                    Ok(None) => {}
+                    Err(error) => {
+                        debug!(group = self.group(), %error, "no queued calls could be asked for");
+                        consumer = None;
+                        sleep(PAUSE).await;
+                    }
+                }
+            };
+            while calls.try_join_next().is_some() {}
+            let runner = self.clone();
+            calls.spawn(async move {
+                attempt::handle(&runner, message).await;
+                drop(slot);
+            });
+        }
+    }
+
+    async fn pull(&self, kept: &mut Option<PullConsumer>) -> Result<Option<Message>, BoxError> {
+        let consumer = match kept {
+            Some(consumer) => consumer,
+            None => kept.insert(self.0.jobs.consumer(&self.0.group).await?),
+        };
+        let pulled = async {
+            let batch = consumer.batch().max_messages(1).expires(PULL).messages().await;
+            batch?.next().await.transpose()
+        };
+        match timeout(PULL + SLACK, pulled).await {
+            Ok(message) => message,
+            // The servers went away, or came back and know nothing of the question.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Hears that calls are cancelled.
+    async fn hear(self) {
+        let subject = self.0.jobs.cluster().names().group(&self.0.group);
+        loop {
+            match self.0.jobs.cluster().client().subscribe(subject.clone()).await {
+                Ok(mut notices) => {
+                    while let Some(notice) = notices.next().await {
+                        match wire::read("a notice", &notice.payload) {
+                            Ok(Notice::Cancel(call)) => self.0.running.cancel(call),
+                            Err(error) => debug!(%error, "a notice is passed over"),
+                        }
+                    }
+                }
+                Err(error) => warn!(group = self.group(), %error, "cancellations are not heard of"),
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.0.jobs
+    }
+
+    pub(crate) fn group(&self) -> &str {
+        &self.0.group
+    }
+
+    pub(crate) fn worker(&self) -> &str {
+        &self.0.worker
+    }
+
+    pub(crate) fn executor(&self) -> &ToolExecutor {
+        &self.0.executor
+    }
+
+    pub(crate) fn running(&self) -> &Running {
+        &self.0.running
+    }
+
+    /// Whether calls are cut short because the worker leaves.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.0.leaving.is_cancelled()
+    }
+}
+
+/// The calls that run here, to be cancelled by their ids.
+#[derive(Default)]
+pub(crate) struct Running(Mutex<HashMap<CallId, CancellationToken>>);
+
+impl Running {
+    fn with<T>(&self, work: impl FnOnce(&mut HashMap<CallId, CancellationToken>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn enter(&self, call: CallId, cancel: CancellationToken) {
+        self.with(|calls| calls.insert(call, cancel));
+    }
+
+    pub(crate) fn leave(&self, call: CallId) {
+        self.with(|calls| calls.remove(&call));
+    }
+
+    fn cancel(&self, call: CallId) {
+        self.with(|calls| calls.get(&call).map(CancellationToken::cancel));
+    }
+
+    fn cancel_all(&self) {
+        self.with(|calls| calls.values().for_each(CancellationToken::cancel));
+    }
+}

@@ -1,0 +1,145 @@
+//! How each call is: an entry under its id, changed by compare-and-set alone.
+
+use std::time::{Duration, SystemTime};
+
+use async_nats::jetstream::kv::{CreateErrorKind, Operation, UpdateErrorKind};
+use serde::{Deserialize, Serialize};
+use switchboard_runtime::QueueState;
+use switchboard_toolcall::CallId;
+
+use super::Job;
+use crate::{
+    Bucket, Cluster, Error,
+    large::Placed,
+    wire::{self, Failure, Outcome, Step},
+};
+
+/// What is kept of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) call: CallId,
+    /// The tool's full name.
+    pub(crate) name: String,
+    pub(crate) group: String,
+    /// The tool's name at the worker.
+    pub(crate) tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) caller: Option<String>,
+    pub(crate) state: QueueState,
+    /// How often it was begun.
+    pub(crate) attempts: u32,
+    /// In milliseconds since 1970.
+    pub(crate) queued_ms: u64,
+    pub(crate) changed_ms: u64,
+    /// The number of the message that is answerable for it; the same call may lie in the stream twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<u64>,
+    /// Who began it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worker: Option<String>,
+    /// How often that worker has said since that it is still at it.
+    #[serde(default)]
+    pub(crate) beats: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) progress: Option<Step>,
+    /// Whether somebody asked that it be given up.
+    #[serde(default)]
+    pub(crate) wants_cancel: bool,
+    /// Why the last attempt has to be made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_error: Option<Failure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<Ended>,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Placed<Outcome>,
+    /// How long the last attempt took.
+    pub(crate) micros: u64,
+    /// The worker's own record of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) record: Option<CallId>,
+}
+
+impl Kept {
+    /// A call that nobody has begun.
+    pub(crate) fn new(job: &Job, message: u64) -> Self {
+        let now = now_ms();
+        Self {
+            call: job.id(),
+            name: job.name.clone(),
+            group: job.group.clone(),
+            tool: job.request.tool.clone(),
+            caller: job.request.caller.clone(),
+            state: QueueState::Queued,
+            attempts: 0,
+            queued_ms: now,
+            changed_ms: now,
+            message: Some(message),
+            worker: None,
+            beats: 0,
+            progress: None,
+            wants_cancel: false,
+            last_error: None,
+            ended: None,
+        }
+    }
+}
+
+/// An entry as it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) kept: Kept,
+    pub(crate) revision: u64,
+}
+
+/// How a call is; none where no such call is known.
+pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<Entry>, Error> {
+    let store = cluster.bucket(Bucket::Calls).await?;
+    let refused = |error| Error::refused(format!("look up the call {call}"))(error);
+    let entry = store.entry(call.to_string()).await.map_err(|error| refused(error.into()))?;
+    let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) else {
+        return Ok(None);
+    };
+    let kept = wire::read("the entry of a call", &entry.value)?;
+    Ok(Some(Entry { kept, revision: entry.revision }))
+}
+
+/// Writes the first entry of a call; none where there is one.
+pub(crate) async fn create(cluster: &Cluster, kept: Kept) -> Result<Option<Entry>, Error> {
+    let store = cluster.bucket(Bucket::Calls).await?;
+    match store.create(kept.call.to_string(), wire::write(&kept)?).await {
+        Ok(revision) => Ok(Some(Entry { kept, revision })),
+        Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(Error::refused(format!("note the call {}", kept.call))(error.into())),
+    }
+}
+
+/// Writes an entry in the place of the one that was read; none where somebody else was faster.
+pub(crate) async fn update(
+    cluster: &Cluster,
+    kept: Kept,
+    revision: u64,
+) -> Result<Option<Entry>, Error> {
+    let store = cluster.bucket(Bucket::Calls).await?;
+    match store.update(kept.call.to_string(), wire::write(&kept)?, revision).await {
+        Ok(revision) => Ok(Some(Entry { kept, revision })),
+        Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+        Err(error) => {
+            Err(Error::refused(format!("note how the call {} is", kept.call))(error.into()))
+        }
+    }
+}
+
+/// The moment in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The moment that is so many milliseconds after 1970.
+pub(crate) fn moment(millis: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+}
