@@ -67,14 +67,14 @@ pub fn text(text: &str) -> Cow<'_, str> {
 
 /// The object as compact JSON with secrets taken out.
 pub fn object(object: &Map<String, Value>) -> String {
-    let mut out = String::with_capacity(128);
+    let mut out = String::with_capacity(512);
     write_object(&mut out, object);
     out
 }
 
 /// The value as compact JSON with secrets taken out.
 pub fn value(value: &Value) -> String {
-    let mut out = String::with_capacity(128);
+    let mut out = String::with_capacity(512);
     write_value(&mut out, value);
     out
 }

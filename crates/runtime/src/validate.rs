@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
 use serde_json::{Map, Value};
 use switchboard_toolcall::{Strictness, ToolError, numbers::whole_numbers};
 
@@ -55,17 +55,33 @@ impl Compiled {
         match self {
             Self::Now(validator) => Some(validator),
             Self::Later(schema, compiled) => {
-                let compiled = compiled.get_or_init(|| compile(schema).ok().map(Box::new));
-                compiled.as_deref()
+                let compile = || match plain::drafts_agree(schema) {
+                    true => compile_plain(schema),
+                    false => compile(schema),
+                };
+                compiled.get_or_init(|| compile().ok().map(Box::new)).as_deref()
             }
         }
     }
 }
 
 fn compile(schema: &Value) -> Result<Validator, SchemaError> {
+    build(&options(), schema)
+}
+
+/// Compiles a schema that means the same in every draft. As one of draft 7 that takes a tenth of the time: the schema of
+/// schemas, which is compiled first, is a small one there.
+fn compile_plain(schema: &Value) -> Result<Validator, SchemaError> {
+    build(&options().with_draft(Draft::Draft7).should_validate_formats(false), schema)
+}
+
+fn options() -> ValidationOptions<'static> {
     let patterns =
         PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE);
-    let options = jsonschema::options().offline().with_pattern_options(patterns);
+    jsonschema::options().offline().with_pattern_options(patterns)
+}
+
+fn build(options: &ValidationOptions<'_>, schema: &Value) -> Result<Validator, SchemaError> {
     options.build(schema).map_err(|error| SchemaError::Invalid(explain(&error)))
 }
 

@@ -11,7 +11,7 @@ async fn with_calls(house: House) -> House {
     answer(house.call("fails", &json!({}))).await;
     answer(house.call("weather", &json!({}))).await;
     let token = house.token("ada", &["*"]);
-    answer(house.call("wait", &json!({"secs": 0.02})).bearer_auth(token)).await;
+    answer(house.call("wait", &json!({"secs": 0.3})).bearer_auth(token)).await;
     house
 }
 

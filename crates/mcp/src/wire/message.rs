@@ -238,8 +238,18 @@ impl<'a> Outgoing<'a> {
 
     /// The message as JSON on one line, without its end.
     pub fn to_bytes(&self) -> Vec<u8> {
+        // What stands around the payload is short; room for all of it is found once.
+        let payload = match self {
+            Self::Request { params, .. } | Self::Notification { params, .. } => *params,
+            Self::Result { result, .. } => Some(*result),
+            Self::Error { .. } => None,
+        };
+        let mut bytes = Vec::with_capacity(128 + payload.map_or(0, |payload| payload.get().len()));
         // Serializing strings, numbers and raw JSON into memory cannot fail.
-        serde_json::to_vec(self).unwrap_or_default()
+        if serde_json::to_writer(&mut bytes, self).is_err() {
+            bytes.clear();
+        }
+        bytes
     }
 
     /// Appends the message as one line, with its end.

@@ -26,7 +26,15 @@ pub(super) fn is_plain(schema: &Value) -> bool {
         })
 }
 
-/// The drafts that say the same of the keywords below.
+/// Whether a plain schema, which is of draft 2019-09 or 2020-12, means the same in draft 7: that takes `format` for more
+/// than a note, which can be told to it, and knows nothing beside a `$ref`.
+pub(super) fn drafts_agree(schema: &Value) -> bool {
+    let is_new =
+        |dialect: &Value| dialect.as_str().is_some_and(|text| DIALECTS[..2].contains(&text));
+    schema.get("$schema").is_none_or(is_new) && !schema.to_string().contains("\"$ref\"")
+}
+
+/// The drafts that say the same of the keywords below; the newest first.
 const DIALECTS: [&str; 4] = [
     "https://json-schema.org/draft/2020-12/schema",
     "https://json-schema.org/draft/2019-09/schema",

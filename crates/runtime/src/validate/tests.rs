@@ -230,8 +230,56 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Schemas of plain keywords.
+fn plain_schemas() -> impl Strategy<Value = Value> {
+    let leaf = prop::sample::select(vec![
+        json!(true),
+        json!({"type": "string", "minLength": 2, "format": "date"}),
+        json!({"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 2.5}),
+        json!({"type": "number", "description": "a number", "default": "none"}),
+        json!({"type": "object", "minProperties": 1, "additionalProperties": false, "x-own": {"$id": 1}}),
+        json!({"type": "array", "maxItems": 1, "uniqueItems": true}),
+        json!({"enum": ["a", 1, null]}),
+        json!({"const": [1]}),
+    ]);
+    leaf.prop_recursive(4, 16, 3, |inner| {
+        let some = || prop::collection::vec(inner.clone(), 1..3);
+        let combined = prop::sample::select(vec!["anyOf", "oneOf", "allOf"]);
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(
+                |(a, b)| json!({"type": "object", "properties": {"a": a, "b": b}, "required": ["b"]})
+            ),
+            inner.clone().prop_map(|items| json!({"items": items, "minItems": 1})),
+            inner.clone().prop_map(|more| json!({"properties": {"a": {}}, "additionalProperties": more})),
+            (combined, some()).prop_map(|(how, schemas)| json!({how: schemas})),
+        ]
+    })
+}
+
+/// What such a schema can have something to say of.
+fn instances() -> impl Strategy<Value = Value> {
+    let leaf = prop::sample::select(vec![
+        json!(null),
+        json!(true),
+        json!(1),
+        json!(1.0),
+        json!(2.5),
+        json!(-3),
+        json!("a"),
+        json!("2026-13-01"),
+        json!({}),
+    ]);
+    leaf.prop_recursive(4, 16, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| json!({"a": a, "b": b})),
+            inner.prop_map(|c| json!({"c": c})),
+        ]
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     // TL-2
     #[test]
@@ -240,6 +288,18 @@ proptest! {
             let compiled = compile(&schema);
             prop_assert!(compiled.is_ok(), "{schema}: {:?}", compiled.err());
         }
+    }
+
+    // VA-1, VA-2
+    #[test]
+    fn drafts_that_agree_say_the_same(schema in plain_schemas(), args in instances()) {
+        let schema = json!({"properties": {"x": schema}});
+        prop_assert!(plain::is_plain(&schema) && plain::drafts_agree(&schema), "{schema}");
+        let args = json!({"x": args});
+        let said = [compile(&schema), compile_plain(&schema)].map(|compiled| {
+            messages::Problems::of(compiled.expect("compiles").iter_errors(&args)).text()
+        });
+        prop_assert_eq!(&said[0], &said[1], "{}", schema);
     }
 }
 
