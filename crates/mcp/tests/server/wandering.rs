@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp::server::{Caller, Config, Fleet, Seal, Siblings, http::Body};
+use switchboard_mcp::server::{Caller, Config, Fleet, Seal, Server, Siblings, http::Body};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{BoxError, BoxFuture, HumanDuration},
@@ -16,6 +16,7 @@ use switchboard_testkit::tools::Fake;
 use crate::{
     house::{Answer, House, events, in_session, request, sees},
     neighbours::Neighbours,
+    upstream::{self, Upstream},
 };
 
 const SECRET: &[u8] = b"a secret that all gateways share";
@@ -286,16 +287,35 @@ async fn what_a_sibling_tells_reaches_the_stream() {
         let params = json!({"uri": uri});
         json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params})
     };
-    // Who has no stream open here does not hear it here later.
-    here.server.take_in(name, updated("a://early").to_string().as_bytes());
-    let mut body = get(&here, &session, None).await.into_body();
     for told in [here.server.clone(), there.server.clone()] {
         told.take_in(name, b"{no message");
         told.take_in("nobody", updated("a://b").to_string().as_bytes());
     }
     here.server.take_in(name, updated("a://b").to_string().as_bytes());
+    let mut body = get(&here, &session, None).await.into_body();
     let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
     assert_eq!(hear(&mut body, is_update).await.1["params"]["uri"], "a://b");
+}
+
+// GW-1: who watches a resource at one gateway, and listens at another, hears of it.
+#[tokio::test]
+async fn a_watched_resource_is_heard_of_next_door() {
+    let neighbours = Neighbours::default();
+    let there = beside(&neighbours, Config::default());
+    let upstream = Upstream::start("two", true).await;
+    let (house, servers) = upstream::house([("a", &upstream)]).await;
+    let siblings: Arc<dyn Siblings> = Arc::new(neighbours.clone());
+    let fleet = Fleet { seal: seal(SECRET, &[]), siblings: Some(siblings), calls: None };
+    let executor = house.executor.clone();
+    let server = Server::in_fleet(executor, Some(servers), Config::default(), fleet);
+    neighbours.add(&server);
+    let here = House { server, ..house };
+    let session = here.session().await;
+    let mut body = get(&there, &session, None).await.into_body();
+    let watched = here.ask(&session, "resources/subscribe", json!({"uri": "two://one"})).await;
+    assert_eq!(watched.last()["result"], json!({}));
+    let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
+    assert_eq!(hear(&mut body, is_update).await.1["params"]["uri"], "two://one");
 }
 
 /// Siblings that cannot be reached.
