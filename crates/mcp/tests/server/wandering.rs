@@ -5,13 +5,14 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use switchboard_mcp::server::{Caller, Config, Fleet, Seal, Server, Siblings, http::Body};
 use switchboard_runtime::{
     ToolExecutor,
-    toolcall::{BoxError, BoxFuture, HumanDuration},
+    toolcall::{BoxError, BoxFuture, HumanDuration, ToolError, ToolOutput},
 };
 use switchboard_testkit::tools::Fake;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     house::{Answer, House, events, in_session, request, sees},
@@ -67,13 +68,16 @@ async fn delete(house: &House, session: &str) -> u16 {
 /// Reads a stream until a message is what is looked for; returns it with its id.
 async fn hear(body: &mut Body, wanted: impl Fn(&Value) -> bool) -> (String, Value) {
     let mut text = String::new();
-    loop {
-        if let Some(found) = events(&text).into_iter().find(|(_, message)| wanted(message)) {
-            return found;
+    let heard = async {
+        loop {
+            if let Some(found) = events(&text).into_iter().find(|(_, message)| wanted(message)) {
+                return found;
+            }
+            let frame = body.frame().await.expect("the stream ended").unwrap();
+            text.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
         }
-        let frame = body.frame().await.expect("the stream ended").unwrap();
-        text.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
-    }
+    };
+    timeout(Duration::from_secs(120), heard).await.expect("it was not heard")
 }
 
 // GW-1
@@ -396,6 +400,36 @@ async fn a_held_call_goes_on_next_door() {
     }
     let said = here.server.go_on(b"no request").await;
     assert!(said.starts_with(br#"{"error":{"code":-32603"#), "{said:?}");
+}
+
+// EX-4: who comes back to another gateway, and hangs up there, has cancelled the call all the same.
+#[tokio::test(start_paused = true)]
+async fn hanging_up_next_door_is_cancelling() {
+    let (here, there) = street();
+    let witness = here.witness.clone();
+    let slow = Fake::new("ask_then_wait", move |_, cx| {
+        let witness = witness.clone();
+        async move {
+            let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
+            let question = json!({"method": "elicitation/create", "params": {"message": "go?"}});
+            back.ask(Map::from_iter([("go".to_owned(), question)])).await?;
+            let presence = witness.begin(cx.cancel.clone());
+            sleep(Duration::from_secs(20)).await;
+            presence.finish();
+            Ok(ToolOutput::Value(json!("done")))
+        }
+    });
+    here.executor.tools().add(slow).unwrap();
+    let mut params = asking(json!({"name": "ask_then_wait"}));
+    let nobody = Caller::default();
+    let asked = here.begin_alone("tools/call", params.clone(), &nobody).await;
+    params["requestState"] = Answer::of(asked).await.last()["result"]["requestState"].clone();
+    params["inputResponses"] = json!({"go": {"action": "accept"}});
+    tokio::select! {
+        _ = there.begin_alone("tools/call", params, &nobody) => panic!("it takes 20 s"),
+        () = here.witness.saw("begun") => {}
+    }
+    here.witness.saw("dropped and told").await;
 }
 
 // GW-1: a client that says too much of itself has a session all the same, of one gateway.
