@@ -77,6 +77,8 @@ pub(crate) struct Inner {
     siblings: Option<Arc<dyn Siblings>>,
     ended: wandering::Ended,
     held: held::HeldCalls,
+    /// Calls that were held here, and go on for clients that have come back elsewhere.
+    going: held::Going,
     subscriptions: subscriptions::Subscriptions,
     /// Calls that outlive their requests, where there is a queue for them.
     tasks: Option<tasks::Tasks>,
@@ -118,6 +120,7 @@ impl Server {
             siblings: fleet.siblings,
             ended: wandering::Ended::default(),
             held,
+            going: held::Going::default(),
             subscriptions: subscriptions::Subscriptions::default(),
             tasks: fleet.calls.map(|calls| tasks::Tasks::new(calls, &config)),
             news: broadcast::Sender::new(256),

@@ -53,10 +53,10 @@ struct Echo {
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
     let count = value(&args, "--gateways").map_or(Ok(1), str::parse)?;
-    let neighbours = Neighbours::default();
+    let beside = Beside::default();
     let mut gateways = Vec::new();
     for _ in 0..count {
-        gateways.push(Gateway::start(&args, &neighbours).await?);
+        gateways.push(Gateway::start(&args, &beside).await?);
     }
     match value(&args, "--http") {
         Some(port) => listen(&gateways, port.parse()?).await?,
@@ -71,6 +71,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// What all gateways of the process share.
+#[derive(Default)]
+struct Beside {
+    neighbours: Neighbours,
+    calls: Calls,
+}
+
 /// One gateway, with servers of its own behind it.
 struct Gateway {
     server: Server,
@@ -78,9 +85,9 @@ struct Gateway {
 }
 
 impl Gateway {
-    async fn start(args: &[String], neighbours: &Neighbours) -> Result<Self, Box<dyn Error>> {
+    async fn start(args: &[String], beside: &Beside) -> Result<Self, Box<dyn Error>> {
         let executor = ToolExecutor::default();
-        let fleet = fleet(args, &executor, neighbours)?;
+        let fleet = fleet(args, &executor, beside)?;
         let around = Surroundings {
             tools: Arc::downgrade(executor.tools()),
             mcp: McpConfig::default(),
@@ -93,7 +100,7 @@ impl Gateway {
         servers.settled().await;
         let config: Config = json(args, "--config")?.unwrap_or_default();
         let server = Server::in_fleet(executor, Some(servers.clone()), config, fleet);
-        neighbours.add(&server);
+        beside.neighbours.add(&server);
         Ok(Self { server, servers })
     }
 }
@@ -102,7 +109,7 @@ impl Gateway {
 fn fleet(
     args: &[String],
     executor: &ToolExecutor,
-    neighbours: &Neighbours,
+    beside: &Beside,
 ) -> Result<Fleet, Box<dyn Error>> {
     if args.iter().any(|arg| arg == "--echo") {
         let echo = |Echo { text }, _: CallContext| async move { text };
@@ -110,13 +117,13 @@ fn fleet(
     }
     let mut fleet = Fleet::default();
     if args.iter().any(|arg| arg == "--tasks") {
-        let queue = MemoryQueue { calls: Calls::default(), executor: executor.clone() };
+        let queue = MemoryQueue { calls: beside.calls.clone(), executor: executor.clone() };
         suite::add(executor.tools(), &queue.calls)?;
         fleet.calls = Some(Arc::new(queue));
     }
     if value(args, "--gateways").is_some() {
         fleet.seal = Some(Arc::new(Seal::new(b"a secret of no use elsewhere", [])?));
-        fleet.siblings = Some(Arc::new(neighbours.clone()));
+        fleet.siblings = Some(Arc::new(beside.neighbours.clone()));
     }
     Ok(fleet)
 }

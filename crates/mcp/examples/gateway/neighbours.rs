@@ -65,7 +65,8 @@ impl Siblings for Neighbours {
         let found = self.lock().servers.iter().find(|server| server.name() == gateway).cloned();
         Box::pin(async move {
             let server = found.ok_or("there is no such gateway")?;
-            Ok(server.go_on(&request).await)
+            // As over a network: who asks no longer does not stop who answers.
+            Ok(tokio::spawn(async move { server.go_on(&request).await }).await?)
         })
     }
 }

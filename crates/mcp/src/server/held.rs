@@ -18,7 +18,7 @@ use super::{
 };
 use crate::wire::RpcError;
 
-pub(crate) use elsewhere::Return;
+pub(crate) use elsewhere::{Going, Return};
 
 /// A call that can be set aside and taken up again.
 pub(crate) struct Held {

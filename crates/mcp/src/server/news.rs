@@ -132,7 +132,7 @@ impl Inner {
     fn tell(self: &Arc<Self>, changed: Changed) {
         let (method, params) = notification(&changed);
         let elsewhere = self.sessions.tell(&changed, method, params.as_deref());
-        if !elsewhere.is_empty() {
+        if self.siblings.is_some() && !elsewhere.is_empty() {
             let message = Outgoing::notification(method, params.as_deref());
             tokio::spawn(self.clone().tell_elsewhere(elsewhere, message.to_bytes().into()));
         }
@@ -140,13 +140,10 @@ impl Inner {
         _ = self.news.send(changed);
     }
 
-    /// Tells clients that have their streams at other gateways; or here, if they open one yet.
+    /// Tells clients that have their streams at other gateways. To hear of a change twice harms nobody.
     async fn tell_elsewhere(self: Arc<Self>, sessions: Vec<Arc<Session>>, message: Bytes) {
         for session in sessions {
-            match self.siblings.is_some() {
-                true => self.pass_on(&session, message.clone()).await,
-                false => session.outbox.push(message.clone()),
-            }
+            self.pass_on(&session, message.clone()).await;
         }
     }
 }

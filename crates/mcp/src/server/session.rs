@@ -1,5 +1,8 @@
 //! A session of the old era: opened by `initialize`, ended by the client, by idleness or by us.
 
+mod asking;
+mod reach;
+
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     sync::{
@@ -8,16 +11,17 @@ use std::{
     },
 };
 
-use serde_json::{Map, Value, json, value::RawValue};
-use switchboard_toolcall::{ErrorKind, ToolError};
+use serde_json::{Value, value::RawValue};
 use tokio::{
     sync::oneshot,
-    time::{Duration, Instant, sleep},
+    time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, exchange::Level, outbox::Outbox};
-use crate::wire::{Incoming, Outgoing, RpcError};
+use crate::wire::{Incoming, RpcError};
+
+pub(crate) use reach::{Agreed, Reach};
 
 /// How many ended streams are kept for clients that come back.
 const KEPT_STREAMS: usize = 16;
@@ -45,36 +49,6 @@ pub(crate) struct Session {
     log_level: AtomicU8,
     next: AtomicU64,
     inner: Mutex<Inner>,
-}
-
-/// What was agreed on when a session was opened.
-pub(crate) struct Agreed {
-    /// The revision.
-    pub(crate) version: &'static str,
-    /// What the client can do.
-    pub(crate) capabilities: Value,
-}
-
-/// How far a session reaches.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
-    /// It lives and ends with this process.
-    Here,
-    /// Other gateways may have it too. What each of them numbers must not be mistaken for another's, so that each counts
-    /// from elsewhere.
-    Fleet {
-        /// The number of the session's own stream here; questions and other streams follow.
-        first: u64,
-    },
-}
-
-impl Reach {
-    fn first(self) -> u64 {
-        match self {
-            Self::Here => 0,
-            Self::Fleet { first } => first,
-        }
-    }
 }
 
 struct Inner {
@@ -201,47 +175,6 @@ impl Session {
         }
     }
 
-    /// Asks the client questions, one after the other, on the stream of a request.
-    pub(crate) async fn ask_all(
-        &self,
-        questions: Map<String, Value>,
-        outbox: &Outbox,
-    ) -> Result<Map<String, Value>, ToolError> {
-        let mut answers = Map::new();
-        for (key, question) in questions {
-            let method = question["method"].as_str().unwrap_or("");
-            let answer = self.ask(method, &question["params"], outbox).await;
-            let answer = answer.map_err(|error| {
-                ToolError::new(ErrorKind::ToolError, error.message.clone()).caused_by(error)
-            })?;
-            answers.insert(key, answer);
-        }
-        Ok(answers)
-    }
-
-    async fn ask(&self, method: &str, params: &Value, outbox: &Outbox) -> Result<Value, RpcError> {
-        let internal =
-            |error: serde_json::Error| RpcError::new(RpcError::INTERNAL, error.to_string());
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let (answer, answered) = oneshot::channel();
-        self.lock().asked.insert(id, answer);
-        let _waiting = Waiting { session: self, id, outbox };
-        let params = match params {
-            Value::Null => None,
-            params => Some(serde_json::value::to_raw_value(params).map_err(internal)?),
-        };
-        outbox.send(&Outgoing::request(id, method, params.as_deref()));
-        let gone = || RpcError::new(RpcError::REFUSED, "the client has ended the session");
-        let answer = tokio::select! {
-            answer = answered => answer.unwrap_or_else(|_| Err(gone()))?,
-            () = self.end.cancelled() => return Err(gone()),
-            () = sleep(self.patience) => {
-                return Err(RpcError::new(RpcError::REFUSED, "the client gave no answer"));
-            }
-        };
-        serde_json::from_str(answer.get()).map_err(internal)
-    }
-
     /// From which level on the client wants to hear log messages, if it has said so.
     pub(crate) fn log_level(&self) -> Option<Level> {
         match self.log_level.load(Ordering::Relaxed) {
@@ -332,24 +265,5 @@ impl Drop for Attached {
         let mut inner = self.0.lock();
         inner.attached -= 1;
         inner.used = Instant::now();
-    }
-}
-
-/// A question to the client; taken back when dropped before it was answered.
-struct Waiting<'a> {
-    session: &'a Session,
-    id: u64,
-    outbox: &'a Outbox,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        if self.session.lock().asked.remove(&self.id).is_some() {
-            let params = json!({"requestId": self.id, "reason": "the call has ended"});
-            if let Ok(params) = serde_json::value::to_raw_value(&params) {
-                let message = Outgoing::notification("notifications/cancelled", Some(&params));
-                self.outbox.send(&message);
-            }
-        }
     }
 }

@@ -99,7 +99,7 @@ impl Sessions {
     }
 
     /// Tells every session that something has changed. Of a single resource, only this gateway may know that the client
-    /// watches it: sessions whose clients have their streams elsewhere are returned.
+    /// watches it: sessions whose clients may have their streams elsewhere are returned.
     pub(crate) fn tell(
         &self,
         changed: &Changed,
@@ -116,10 +116,10 @@ impl Sessions {
             if !wanted {
                 continue;
             }
+            session.outbox.send(&message);
             let single = matches!(changed, Changed::Resource(_));
-            match single && session.is_portable() && !session.is_attached() {
-                true => elsewhere.push(session.clone()),
-                false => session.outbox.send(&message),
+            if single && session.is_portable() && !session.is_attached() {
+                elsewhere.push(session.clone());
             }
         }
         elsewhere

@@ -23,8 +23,8 @@ pub trait Siblings: Send + Sync {
     /// Nobody can be asked.
     fn has_ended<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<bool, BoxError>>;
 
-    /// Has every other gateway take in a message of the session's ([`Server::take_in`]); one that it comes back to
-    /// pays no heed.
+    /// Has every other gateway take in a message of the session's ([`Server::take_in`]); it does no harm if it comes back
+    /// here too.
     ///
     /// # Errors
     /// Nobody can be told.
@@ -55,10 +55,7 @@ impl Server {
         let Some(session) = self.inner.sessions.named(session) else { return };
         match wire::parse(message) {
             Ok(Incoming::Notification { method, params }) if method == FOR_STREAMS => {
-                if session.is_attached() {
-                    let message = Outgoing::notification(&method, params.as_deref());
-                    session.outbox.send(&message);
-                }
+                session.outbox.send(&Outgoing::notification(&method, params.as_deref()));
             }
             Ok(message) => _ = session.take(message),
             Err(_) => tracing::debug!("a sibling passed on what is no message"),

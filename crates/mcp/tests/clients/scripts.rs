@@ -66,6 +66,26 @@ fn the_typescript_sdk() {
     converses(&node(), &[script, part("mcp-clients/node_modules")]);
 }
 
+// GW-1: tasks, asked after at one gateway after the other.
+#[test]
+fn the_package_for_tasks() {
+    let gateways = Listening::several("modern", &["--gateways", "3", "--tasks"]);
+    let script = format!("{PACKAGE}/tests/clients/tasks.mjs");
+    let args = [script, part("mcp-clients/node_modules"), gateways.url.clone()];
+    let said = run(&node(), &args);
+    let seen: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let outcome = |name: &str| (seen[name]["status"].as_str(), seen[name]["text"].as_str());
+    let completed = |text| (Some("completed"), Some(text));
+    assert_eq!(outcome("slow"), completed(r#"computed "slow""#));
+    // What is quick may be answered without a task, or not: that is not for the client to see.
+    assert_eq!(outcome("quick"), completed(r#"computed "quick""#));
+    assert_eq!(outcome("failing"), completed("the job has failed"));
+    assert_eq!(outcome("broken"), (Some("failed"), Some("the server has crashed")));
+    assert_eq!(outcome("cancelled"), (Some("cancelled"), None));
+    assert_eq!(seen["slow"]["states"][0], "working");
+    assert_eq!(seen["methods"], json!(["tasks/cancel", "tasks/get", "tools/call"]));
+}
+
 // GW-1, GW-3
 #[test]
 fn the_python_sdk_before_many_gateways() {

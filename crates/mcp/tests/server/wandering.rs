@@ -5,17 +5,19 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
-use serde_json::{Value, json};
-use switchboard_mcp::server::{Caller, Config, Fleet, Seal, Siblings, http::Body};
+use serde_json::{Map, Value, json};
+use switchboard_mcp::server::{Caller, Config, Fleet, Seal, Server, Siblings, http::Body};
 use switchboard_runtime::{
     ToolExecutor,
-    toolcall::{BoxError, BoxFuture, HumanDuration},
+    toolcall::{BoxError, BoxFuture, HumanDuration, ToolError, ToolOutput},
 };
 use switchboard_testkit::tools::Fake;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     house::{Answer, House, events, in_session, request, sees},
     neighbours::Neighbours,
+    upstream::{self, Upstream},
 };
 
 const SECRET: &[u8] = b"a secret that all gateways share";
@@ -66,13 +68,16 @@ async fn delete(house: &House, session: &str) -> u16 {
 /// Reads a stream until a message is what is looked for; returns it with its id.
 async fn hear(body: &mut Body, wanted: impl Fn(&Value) -> bool) -> (String, Value) {
     let mut text = String::new();
-    loop {
-        if let Some(found) = events(&text).into_iter().find(|(_, message)| wanted(message)) {
-            return found;
+    let heard = async {
+        loop {
+            if let Some(found) = events(&text).into_iter().find(|(_, message)| wanted(message)) {
+                return found;
+            }
+            let frame = body.frame().await.expect("the stream ended").unwrap();
+            text.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
         }
-        let frame = body.frame().await.expect("the stream ended").unwrap();
-        text.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
-    }
+    };
+    timeout(Duration::from_secs(120), heard).await.expect("it was not heard")
 }
 
 // GW-1
@@ -286,16 +291,35 @@ async fn what_a_sibling_tells_reaches_the_stream() {
         let params = json!({"uri": uri});
         json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params})
     };
-    // Who has no stream open here does not hear it here later.
-    here.server.take_in(name, updated("a://early").to_string().as_bytes());
-    let mut body = get(&here, &session, None).await.into_body();
     for told in [here.server.clone(), there.server.clone()] {
         told.take_in(name, b"{no message");
         told.take_in("nobody", updated("a://b").to_string().as_bytes());
     }
     here.server.take_in(name, updated("a://b").to_string().as_bytes());
+    let mut body = get(&here, &session, None).await.into_body();
     let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
     assert_eq!(hear(&mut body, is_update).await.1["params"]["uri"], "a://b");
+}
+
+// GW-1: who watches a resource at one gateway, and listens at another, hears of it.
+#[tokio::test]
+async fn a_watched_resource_is_heard_of_next_door() {
+    let neighbours = Neighbours::default();
+    let there = beside(&neighbours, Config::default());
+    let upstream = Upstream::start("two", true).await;
+    let (house, servers) = upstream::house([("a", &upstream)]).await;
+    let siblings: Arc<dyn Siblings> = Arc::new(neighbours.clone());
+    let fleet = Fleet { seal: seal(SECRET, &[]), siblings: Some(siblings), calls: None };
+    let executor = house.executor.clone();
+    let server = Server::in_fleet(executor, Some(servers), Config::default(), fleet);
+    neighbours.add(&server);
+    let here = House { server, ..house };
+    let session = here.session().await;
+    let mut body = get(&there, &session, None).await.into_body();
+    let watched = here.ask(&session, "resources/subscribe", json!({"uri": "two://one"})).await;
+    assert_eq!(watched.last()["result"], json!({}));
+    let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
+    assert_eq!(hear(&mut body, is_update).await.1["params"]["uri"], "two://one");
 }
 
 /// Siblings that cannot be reached.
@@ -376,6 +400,36 @@ async fn a_held_call_goes_on_next_door() {
     }
     let said = here.server.go_on(b"no request").await;
     assert!(said.starts_with(br#"{"error":{"code":-32603"#), "{said:?}");
+}
+
+// EX-4: who comes back to another gateway, and hangs up there, has cancelled the call all the same.
+#[tokio::test(start_paused = true)]
+async fn hanging_up_next_door_is_cancelling() {
+    let (here, there) = street();
+    let witness = here.witness.clone();
+    let slow = Fake::new("ask_then_wait", move |_, cx| {
+        let witness = witness.clone();
+        async move {
+            let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
+            let question = json!({"method": "elicitation/create", "params": {"message": "go?"}});
+            back.ask(Map::from_iter([("go".to_owned(), question)])).await?;
+            let presence = witness.begin(cx.cancel.clone());
+            sleep(Duration::from_secs(20)).await;
+            presence.finish();
+            Ok(ToolOutput::Value(json!("done")))
+        }
+    });
+    here.executor.tools().add(slow).unwrap();
+    let mut params = asking(json!({"name": "ask_then_wait"}));
+    let nobody = Caller::default();
+    let asked = here.begin_alone("tools/call", params.clone(), &nobody).await;
+    params["requestState"] = Answer::of(asked).await.last()["result"]["requestState"].clone();
+    params["inputResponses"] = json!({"go": {"action": "accept"}});
+    tokio::select! {
+        _ = there.begin_alone("tools/call", params, &nobody) => panic!("it takes 20 s"),
+        () = here.witness.saw("begun") => {}
+    }
+    here.witness.saw("dropped and told").await;
 }
 
 // GW-1: a client that says too much of itself has a session all the same, of one gateway.

@@ -1,0 +1,33 @@
+//! What a session is made of, and how far it reaches.
+
+use serde_json::Value;
+
+/// What was agreed on when a session was opened.
+pub(crate) struct Agreed {
+    /// The revision.
+    pub(crate) version: &'static str,
+    /// What the client can do.
+    pub(crate) capabilities: Value,
+}
+
+/// How far a session reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// It lives and ends with this process.
+    Here,
+    /// Other gateways may have it too. What each of them numbers must not be mistaken for another's, so that each counts
+    /// from elsewhere.
+    Fleet {
+        /// The number of the session's own stream here; questions and other streams follow.
+        first: u64,
+    },
+}
+
+impl Reach {
+    pub(super) fn first(self) -> u64 {
+        match self {
+            Self::Here => 0,
+            Self::Fleet { first } => first,
+        }
+    }
+}
