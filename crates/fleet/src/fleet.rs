@@ -1,11 +1,15 @@
 //! All that one gateway knows together with others, and the tasks that keep it so.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use async_nats::connection::State;
 use serde_json::{Value, json};
 use switchboard_approvals::Desk;
 use switchboard_gateway::access::{self, Counted, Rate, Tokens};
+use switchboard_mcp::server as mcp;
 use switchboard_toolcall::{BoxError, BoxFuture};
 use switchboard_workers::Cluster;
 use tokio::{
@@ -14,7 +18,8 @@ use tokio::{
 };
 
 use crate::{
-    approvals::FleetDesk, gateways::Gateways, rates::Rates, sessions::Sessions, tokens::FleetTokens,
+    Error, approvals::FleetDesk, gateways::Gateways, rates::Rates, sessions::Sessions,
+    siblings::FleetSiblings, tokens::FleetTokens,
 };
 
 /// How long a start waits for NATS.
@@ -33,8 +38,9 @@ pub struct Fleet {
     rates: Arc<Rates>,
     sessions: Arc<Sessions>,
     desk: FleetDesk,
+    siblings: Arc<FleetSiblings>,
     /// They end with the gateway.
-    _tasks: JoinSet<()>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Fleet {
@@ -49,6 +55,8 @@ impl Fleet {
         let shared = Arc::new(FleetTokens::new(cluster));
         let mirrors = [shared.mirror(), gateways.mirror(), sessions.mirror(), desk.mirror()];
         let mirrors = mirrors.map(Arc::clone);
+        let siblings = FleetSiblings::new(cluster, gateways.clone(), sessions.mirror().clone());
+        let siblings = Arc::new(siblings);
         let mut tasks = JoinSet::new();
         for mirror in &mirrors {
             tasks.spawn(mirror.clone().follow());
@@ -57,20 +65,46 @@ impl Fleet {
         tasks.spawn(gateways.clone().stay());
         tasks.spawn(rates.clone().keep_tidy());
         tasks.spawn(desk.clone().ring());
-        tasks.spawn(sweep(desk.clone(), sessions.clone()));
+        tasks.spawn(sweep(desk.clone(), sessions.clone(), siblings.clone()));
         let end = Instant::now() + START;
         for mirror in mirrors {
             // The watch says what that means.
             let _ = mirror.known(end.saturating_duration_since(Instant::now())).await;
         }
         tasks.spawn(watch(cluster.clone()));
-        let cluster = cluster.clone();
-        Arc::new(Self { cluster, gateways, rates, sessions, desk, _tasks: tasks })
+        let (cluster, tasks) = (cluster.clone(), Mutex::new(tasks));
+        Arc::new(Self { cluster, gateways, rates, sessions, desk, siblings, tasks })
     }
 
     /// Where the held calls of all gateways wait for a person.
     pub fn desk(&self) -> Desk {
         Desk::at(Arc::new(self.desk.clone()))
+    }
+
+    /// What lets MCP sessions wander between gateways. Where NATS is away, they stay at this one until it starts again.
+    pub async fn mcp(&self) -> mcp::Fleet {
+        match self.siblings.seal().await {
+            Ok(seal) => mcp::Fleet {
+                seal: Some(Arc::new(seal)),
+                siblings: Some(self.siblings.clone()),
+                ..mcp::Fleet::default()
+            },
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "MCP sessions stay at this gateway: there is no secret yet");
+                mcp::Fleet::default()
+            }
+        }
+    }
+
+    /// Has the server hear what those of other gateways say.
+    ///
+    /// # Errors
+    /// NATS does not let us listen.
+    pub async fn attend(&self, server: &mcp::Server) -> Result<(), Error> {
+        let attending = self.siblings.attend(server.clone()).await?;
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(attending);
+        Ok(())
     }
 
     /// The gateways that are there.
@@ -143,13 +177,14 @@ async fn watch(cluster: Cluster) {
     }
 }
 
-async fn sweep(desk: FleetDesk, sessions: Arc<Sessions>) {
+async fn sweep(desk: FleetDesk, sessions: Arc<Sessions>, siblings: Arc<FleetSiblings>) {
     let mut ticks = interval(SWEEP);
     loop {
         ticks.tick().await;
         let swept = async {
             desk.tidy().await?;
-            sessions.sweep().await
+            sessions.sweep().await?;
+            siblings.sweep().await
         };
         if let Err(error) = swept.await {
             tracing::debug!(error = &error as &dyn std::error::Error, "nothing is swept now");

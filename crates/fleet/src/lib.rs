@@ -11,6 +11,7 @@ pub mod gateways;
 pub mod tokens;
 pub mod rates;
 pub mod approvals;
+pub mod siblings;
 pub mod visit;
 mod sessions;
 pub mod streams;

@@ -129,7 +129,15 @@ async fn over_http(
     };
     while_connected(house, loaded, Needs::AsSet, async |connections| {
         let servers = Some(connections.servers().clone());
-        let mcp = server::Server::new(house.executor.clone(), servers, server::Config::default());
+        let shared = match &joined {
+            Some(Joined { fleet, .. }) => fleet.mcp().await,
+            None => server::Fleet::default(),
+        };
+        let (executor, settings) = (house.executor.clone(), server::Config::default());
+        let mcp = server::Server::in_fleet(executor, servers, settings, shared);
+        if let Some(Joined { fleet, .. }) = &joined {
+            fleet.attend(&mcp).await?;
+        }
         if serve.json {
             let url = format!("http://{address}");
             let line =
