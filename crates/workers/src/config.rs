@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::jobs;
+
 /// Where the cluster's NATS servers are, and how to get in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -31,6 +33,8 @@ pub struct Config {
     pub key: Option<PathBuf>,
     /// On how many servers each bucket and stream is kept: 1, 3 or 5.
     pub replicas: usize,
+    /// How durable calls are tried.
+    pub jobs: jobs::Config,
 }
 
 impl Default for Config {
@@ -47,6 +51,7 @@ impl Default for Config {
             certificate: None,
             key: None,
             replicas: 1,
+            jobs: jobs::Config::default(),
         }
     }
 }

@@ -230,3 +230,16 @@ async fn what_an_earlier_process_did_is_told() {
     assert_eq!(check(Err("no disk".into()), broken).await, 0);
     assert_eq!(check(Ok(Claimed::First), r#"ok: {"run":1}"#).await, 1);
 }
+
+// A place in the queue is nobody else's answer, and the queue knows its own keys.
+#[tokio::test(start_paused = true)]
+async fn what_is_to_be_queued_is_neither_shared_nor_given_again() {
+    let (executor, runs) = house("share_reads = true", |tool| {
+        tool.read_only().with(|spec| spec.settings.cache = Some(Duration::from_secs(60)))
+    });
+    let cx = CallContext { durable: true, ..keyed("k") };
+    let unkeyed = CallContext { durable: true, ..CallContext::default() };
+    tokio::join!(act(&executor, json!({}), &cx), act(&executor, json!({}), &unkeyed));
+    act(&executor, json!({}), &cx).await;
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+}

@@ -11,15 +11,14 @@ use tokio::{sync::watch, time::sleep};
 use tracing::{error, info, warn};
 
 use super::{
-    Job, Runner,
+    Job, Placed, Runner,
     beat::{Beat, Mine},
     enqueue::within,
-    state::{self, Ended, Entry, Kept, now_ms},
+    state::{self, Ended, Entry, Kept},
     verdict::Verdict,
 };
 use crate::{
     Error,
-    large::Placed,
     wire::{self, Failure, Outcome},
 };
 use step::Step;
@@ -78,7 +77,7 @@ impl Delivery<'_> {
     async fn handle(&self) -> Result<(), Error> {
         let mut entry = self.entry().await?;
         loop {
-            let has_tool = self.runner.executor().tools().lookup(&self.job.request.tool).is_ok();
+            let has_tool = self.runner.has(&self.job.request.tool);
             let most = self.runner.jobs().config().attempts;
             let step =
                 Step::of(&entry.kept, &self.job, self.number, self.delivered, has_tool, most);
@@ -133,7 +132,7 @@ impl Delivery<'_> {
         kept.worker = Some(self.runner.worker().to_owned());
         kept.beats = 0;
         kept.progress = None;
-        kept.changed_ms = now_ms();
+        kept.changes();
         self.update(kept, entry.revision).await
     }
 
@@ -146,7 +145,7 @@ impl Delivery<'_> {
     ) -> Result<Option<Entry>, Error> {
         let mut kept = entry.kept.clone();
         kept.state = state;
-        kept.changed_ms = now_ms();
+        kept.changes();
         let outcome = Placed::Here(Outcome::Failure(failure));
         kept.ended = Some(Ended { outcome, micros: 0, record: None });
         self.update(kept, entry.revision).await
@@ -236,7 +235,7 @@ impl Delivery<'_> {
             kept.state = QueueState::Queued;
             kept.progress = None;
             kept.last_error = Some(failure.clone());
-            kept.changed_ms = now_ms();
+            kept.changes();
         });
         match noted.await? {
             true => self.again(pause).await,
@@ -262,7 +261,7 @@ impl Delivery<'_> {
         };
         let noted = mine.insist(|kept| {
             kept.state = state;
-            kept.changed_ms = now_ms();
+            kept.changes();
             kept.ended = Some(ended.clone());
         });
         match noted.await? {

@@ -1,6 +1,7 @@
 //! With a real NATS.
 
 mod connecting;
+mod jobs;
 
 use std::path::PathBuf;
 
