@@ -143,7 +143,8 @@ impl Worker {
         }
         shared.leaving.store(true, Ordering::Release);
         shared.bell.notify_one();
-        listening.drain();
+        // Where NATS is away, nothing comes any more either.
+        _ = timeout(ENDED, listening.drain()).await;
         if timeout(DRAINED, shared.running.idle()).await.is_err() {
             shared.running.cancel_all();
             // Whoever does not end even then is answered for by whoever asked.

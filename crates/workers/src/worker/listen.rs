@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
 use switchboard_toolcall::CallId;
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 
 use super::Shared;
 use crate::{
@@ -19,6 +22,8 @@ pub(super) struct Listening {
     tools: HashMap<String, CancellationToken>,
     /// Fires when no more calls are to be taken.
     drain: CancellationToken,
+    /// Those who take calls.
+    takers: TaskTracker,
     _notices: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -36,8 +41,9 @@ impl Listening {
         notices.push(spawn(hear_absence(messages, shared.clone())));
         let drain = CancellationToken::new();
         let direct = subscribe(shared, names.calls_to(&shared.id), None).await?;
-        tokio::spawn(hear_calls(direct, shared.clone(), drain.clone()));
-        Ok(Self { tools: HashMap::new(), drain, _notices: notices })
+        let takers = TaskTracker::new();
+        takers.spawn(hear_calls(direct, shared.clone(), drain.clone()));
+        Ok(Self { tools: HashMap::new(), drain, takers, _notices: notices })
     }
 
     /// Takes calls of the tools that are offered now, and of no others.
@@ -58,15 +64,17 @@ impl Listening {
             let subject = names.calls(&shared.group, &tool.name);
             let calls = subscribe(shared, subject, Some(&shared.group)).await?;
             let ended = self.drain.child_token();
-            tokio::spawn(hear_calls(calls, shared.clone(), ended.clone()));
+            self.takers.spawn(hear_calls(calls, shared.clone(), ended.clone()));
             self.tools.insert(tool.name.clone(), ended);
         }
         Ok(())
     }
 
-    /// Takes no more calls; what is on its way is still answered.
-    pub(super) fn drain(&self) {
+    /// Takes no more calls, and waits until what was on its way has been answered.
+    pub(super) async fn drain(&self) {
         self.drain.cancel();
+        self.takers.close();
+        self.takers.wait().await;
     }
 }
 
