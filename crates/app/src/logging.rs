@@ -12,7 +12,7 @@ use crate::{
 /// Starts logging at the level of `RUST_LOG`, or what suits the command.
 pub(crate) fn start(cli: &Cli) {
     let default = match cli.command {
-        Command::Serve(_) | Command::Zwave(_) | Command::Voice(_) => "info",
+        Command::Serve(_) | Command::Zwave(_) | Command::Voice(_) | Command::Worker(_) => "info",
         Command::Tools(_)
         | Command::Call(_)
         | Command::Resources(_)
@@ -30,7 +30,9 @@ pub(crate) fn start(cli: &Cli) {
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();
     let problem = filter.as_ref().err().map(ToString::to_string);
-    let filter = filter.ok().flatten().unwrap_or_else(|| EnvFilter::new(default));
+    // What becomes of connections to NATS we say ourselves.
+    let usual = || EnvFilter::new(format!("{default},async_nats=error"));
+    let filter = filter.ok().flatten().unwrap_or_else(usual);
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(terminal::colours(cli.color, &io::stderr()))

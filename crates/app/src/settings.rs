@@ -34,7 +34,7 @@ use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;
 use switchboard_voice::Config as VoiceConfig;
-use switchboard_workers::Config as ClusterConfig;
+use switchboard_workers::{Config as ClusterConfig, WorkerConfig};
 use switchboard_zwave::Config as ZwaveConfig;
 
 use crate::{environment, rehearsal::Replay};
@@ -75,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) voice: VoiceConfig,
     /// `[cluster]`
     pub(crate) cluster: ClusterConfig,
+    /// `[worker]`
+    pub(crate) worker: WorkerConfig,
 }
 
 /// Settings, and where they came from.
@@ -128,6 +130,11 @@ impl Loaded {
     /// The servers that are to be used, in order.
     pub(crate) fn enabled_servers(&self) -> impl Iterator<Item = (&String, &ServerConfig)> {
         self.settings.servers.iter().filter(|(_, config)| config.is_enabled())
+    }
+
+    /// Whether tools may come from elsewhere: from servers, or from workers of a cluster.
+    pub(crate) fn has_others(&self) -> bool {
+        self.enabled_servers().next().is_some() || self.settings.cluster.nats.is_some()
     }
 
     fn place(&self, line: Option<&usize>) -> String {

@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use async_nats::{
-    Client, ConnectOptions, ServerAddr,
+    Client, ConnectOptions, Event, ServerAddr,
+    connection::State,
     jetstream::{
         self,
         kv::{self, Store},
@@ -11,10 +12,10 @@ use async_nats::{
         stream::StorageType,
     },
 };
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
 use crate::{
-    Config, Error,
+    Config, Error, Jobs, jobs,
     names::{Bucket, Names},
 };
 
@@ -30,9 +31,12 @@ struct Inner {
     jetstream: jetstream::Context,
     names: Names,
     replicas: usize,
+    jobs: jobs::Config,
     address: String,
     buckets: [OnceCell<Store>; Bucket::ALL.len()],
     large: OnceCell<ObjectStore>,
+    /// Counts how often a connection was made.
+    connected: watch::Receiver<u64>,
 }
 
 impl Cluster {
@@ -49,7 +53,10 @@ impl Cluster {
             address: shown.clone(),
             reason: reason.into(),
         };
+        let count = watch::Sender::new(0);
+        let connected = count.subscribe();
         let options = options(config).await?.custom_inbox_prefix(names.inbox());
+        let options = options.event_callback(events(shown.clone(), count));
         let client =
             options.retry_on_initial_connect().connect(addresses).await.map_err(unreachable)?;
         Ok(Self(Arc::new(Inner {
@@ -57,9 +64,11 @@ impl Cluster {
             client,
             names,
             replicas: config.replicas,
+            jobs: config.jobs.clone(),
             address: shown,
             buckets: Default::default(),
             large: OnceCell::new(),
+            connected,
         })))
     }
 
@@ -83,9 +92,32 @@ impl Cluster {
         self.0.replicas
     }
 
+    /// Its durable calls, as the settings say. Whoever asks for them often keeps them.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(self.clone(), self.0.jobs.clone())
+    }
+
     /// Where the servers are, without secrets.
     pub fn address(&self) -> &str {
         &self.0.address
+    }
+
+    /// Whether the servers can be reached now.
+    pub fn is_connected(&self) -> bool {
+        self.0.client.connection_state() == State::Connected
+    }
+
+    /// A number that grows with each connection that is made: after the first, what was watched has to be looked at anew.
+    pub fn connected(&self) -> watch::Receiver<u64> {
+        self.0.connected.clone()
+    }
+
+    /// Makes a bucket again, which the servers may have lost when they were started anew.
+    ///
+    /// # Errors
+    /// As [`bucket`](Self::bucket).
+    pub async fn renew(&self, bucket: Bucket) -> Result<(), Error> {
+        self.open(bucket).await.map(drop)
     }
 
     /// A bucket, made where it is not there yet.
@@ -141,6 +173,27 @@ impl Cluster {
             }
         };
         self.0.large.get_or_try_init(open).await
+    }
+}
+
+/// Logs how the connection is, and counts how often it was made.
+fn events(
+    address: String,
+    connected: watch::Sender<u64>,
+) -> impl Fn(Event) -> futures_util::future::Ready<()> + Send + Sync + 'static {
+    move |event| {
+        match event {
+            Event::Connected => {
+                tracing::info!("connected to NATS at {address}");
+                connected.send_modify(|count| *count += 1);
+            }
+            Event::Disconnected => tracing::warn!("the connection to NATS at {address} is lost"),
+            Event::SlowConsumer(_) => tracing::warn!("NATS says more than we can follow"),
+            Event::ServerError(error) => tracing::warn!("NATS at {address} says: {error}"),
+            Event::ClientError(error) => tracing::debug!("NATS at {address}: {error}"),
+            other => tracing::debug!("NATS at {address}: {other}"),
+        }
+        futures_util::future::ready(())
     }
 }
 

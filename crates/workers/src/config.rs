@@ -55,3 +55,21 @@ impl Default for Config {
         }
     }
 }
+
+/// The settings of `[worker]`: what `switchboard worker` offers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkerConfig {
+    /// The group that it belongs to: its tools are shown as `group__tool`, and calls are shared among its workers.
+    pub group: Option<String>,
+    /// How many calls it runs at once; one more is refused, and another worker is asked.
+    pub concurrency: usize,
+    /// Which of its tools it offers, as globs; by default those that its own config defines and those of its servers.
+    pub tools: Vec<String>,
+}
+
+impl Default for WorkerConfig {
+    fn default() -> Self {
+        Self { group: None, concurrency: 64, tools: Vec::new() }
+    }
+}

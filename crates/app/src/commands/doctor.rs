@@ -82,9 +82,8 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
     found.checks.extend(problems.into_iter().map(broken));
     if let Some(house) = house {
         // With settings that make no sense, nothing is started.
-        let has_others = loaded.enabled_servers().next().is_some()
-            || !loaded.settings.models.is_empty()
-            || voice::is_set(&loaded);
+        let has_others =
+            loaded.has_others() || !loaded.settings.models.is_empty() || voice::is_set(&loaded);
         if is_sound && has_others {
             let probed = with_servers(&house, &loaded, Needs::All, async |connections| {
                 unless_interrupted(probe(doctor, &house, &loaded, connections)).await

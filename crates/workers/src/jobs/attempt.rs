@@ -82,7 +82,7 @@ impl Delivery<'_> {
             let step =
                 Step::of(&entry.kept, &self.job, self.number, self.delivered, has_tool, most);
             let changed = match step {
-                Step::Leave => return self.done().await,
+                Step::Leave => return self.done(entry.kept.state).await,
                 Step::Later(pause) => return self.again(pause).await,
                 Step::Watch => match self.watch(&entry).await? {
                     Some(found) => Some(found),
@@ -252,8 +252,7 @@ impl Delivery<'_> {
         result: &ToolResult,
     ) -> Result<(), Error> {
         let cluster = self.runner.jobs().cluster();
-        let name = format!("result-{}-{}", self.job.id(), result.call_id);
-        let outcome = mine.insist_on(|| Placed::put(cluster, &name, outcome.clone())).await?;
+        let outcome = mine.insist_on(|| Placed::put(cluster, outcome.clone())).await?;
         let ended = Ended {
             outcome,
             micros: u64::try_from(result.elapsed.as_micros()).unwrap_or(u64::MAX),
@@ -265,8 +264,11 @@ impl Delivery<'_> {
             kept.ended = Some(ended.clone());
         });
         match noted.await? {
-            true => self.done().await,
-            false => ended.outcome.forget(cluster).await,
+            true => self.done(state).await,
+            false => {
+                ended.outcome.forget(cluster).await;
+                Ok(())
+            }
         }
     }
 
@@ -278,13 +280,17 @@ impl Delivery<'_> {
         self.runner.jobs().bury(&self.job, self.placed.clone(), kept.attempts, failure).await
     }
 
-    /// Lets the queue forget the call.
-    async fn done(&self) -> Result<(), Error> {
+    /// Lets the queue forget the call, which has ended so.
+    async fn done(&self, state: QueueState) -> Result<(), Error> {
         // What is not confirmed is delivered again, and found to be over.
         if let Err(error) = self.message.double_ack().await {
             warn!(call = %self.job.id(), %error, "the queue did not confirm that a call is over");
         }
-        self.placed.forget(self.runner.jobs().cluster()).await
+        // A dead letter still refers to it.
+        if state != QueueState::Dead {
+            self.placed.forget(self.runner.jobs().cluster()).await;
+        }
+        Ok(())
     }
 
     /// Lets the queue deliver the call again, after a while.

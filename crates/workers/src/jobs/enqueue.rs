@@ -73,7 +73,7 @@ impl Jobs {
     /// how it is.
     async fn lay_in(&self, job: Job) -> Result<(), Error> {
         let (id, subject) = (job.id(), self.cluster().names().jobs(&job.group, &job.request.tool));
-        let placed = within(Placed::put(self.cluster(), &Job::place(id), job.clone())).await?;
+        let placed = within(Placed::put(self.cluster(), job.clone())).await?;
         let payload = wire::write(&placed)?;
         let number = self.publish(&subject, &id.to_string(), payload).await?;
         let kept = Kept::new(&job, number);

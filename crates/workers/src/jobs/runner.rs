@@ -8,7 +8,7 @@ use std::{
 
 use async_nats::jetstream::{AckKind, Message, consumer::PullConsumer};
 use futures_util::StreamExt;
-use switchboard_runtime::{RegisteredTool, ToolExecutor};
+use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{BoxError, CallId, CancellationToken};
 use tokio::{
     sync::Semaphore,
@@ -18,7 +18,10 @@ use tokio::{
 use tracing::{debug, warn};
 
 use super::{Jobs, attempt};
-use crate::wire::{self, Notice};
+use crate::{
+    wire::{self, Notice},
+    worker::Choice,
+};
 
 /// How long one question for a call waits at the servers.
 const PULL: Duration = Duration::from_secs(10);
@@ -26,9 +29,6 @@ const PULL: Duration = Duration::from_secs(10);
 const SLACK: Duration = Duration::from_secs(3);
 /// How long is waited before the servers are asked again, after they could not be.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// Which of an executor's tools may be run.
-pub type Choice = Arc<dyn Fn(&RegisteredTool) -> bool + Send + Sync>;
 
 /// Runs queued calls of one group. Cheap to clone.
 #[derive(Clone)]

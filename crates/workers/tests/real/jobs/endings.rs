@@ -139,12 +139,7 @@ async fn large_arguments_and_results_come_through() {
     let own = Own::start();
     let (cluster, diary) = (own.connect().await, Diary::default());
     let gate = Gate::new(&cluster);
-    let executor = ToolExecutor::builder()
-        .config(switchboard_runtime::Config {
-            max_output: switchboard_toolcall::Size(u64::MAX),
-            ..Default::default()
-        })
-        .build();
+    let executor = ToolExecutor::default();
     executor.tools().add(Fake::echoes("write")).unwrap();
     let _worker = Hand::with(jobs(&cluster), "gpu", "one", executor, 1);
     let note = "y".repeat(3_000_000);

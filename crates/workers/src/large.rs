@@ -1,0 +1,47 @@
+//! What is too large for a message: laid into the object store, named in the message, taken away by who reads it.
+
+use bytes::Bytes;
+use tokio::io::AsyncReadExt;
+use ulid::Ulid;
+
+use crate::{Cluster, Error};
+
+/// What a message needs beside what it carries.
+const MARGIN: usize = 16 * 1024;
+
+impl Cluster {
+    /// Whether so many bytes are too many for a message.
+    pub(crate) fn is_large(&self, bytes: usize) -> bool {
+        bytes.saturating_add(MARGIN) > self.client().max_payload()
+    }
+
+    /// Lays bytes down, and says where.
+    pub(crate) async fn lay_down(&self, bytes: &Bytes) -> Result<String, Error> {
+        let name = Ulid::generate().to_string();
+        let refused = Error::refused("keep what is too large for a message");
+        let mut reader = &bytes[..];
+        let put = self.large().await?.put(name.as_str(), &mut reader).await;
+        put.map(|_| name).map_err(|error| refused(error.into()))
+    }
+
+    /// What was laid down there.
+    pub(crate) async fn pick_up(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let what = "give back what was too large for a message";
+        let store = self.large().await?;
+        let found = store.get(name).await;
+        let mut object = found.map_err(|error| Error::refused(what)(error.into()))?;
+        let mut bytes = Vec::with_capacity(object.info().size);
+        let read = object.read_to_end(&mut bytes).await;
+        read.map_err(|error| Error::refused(what)(error.into()))?;
+        Ok(bytes)
+    }
+
+    /// Takes away what was laid down there; what stays because that fails goes by itself after a week.
+    pub(crate) async fn take_away(&self, name: &str) {
+        if let Ok(store) = self.large().await
+            && let Err(error) = store.delete(name).await
+        {
+            tracing::debug!("`{name}` stays in the object store: {error}");
+        }
+    }
+}
