@@ -4,6 +4,7 @@ mod approve;
 mod asking;
 mod calls;
 mod voice;
+mod worker;
 mod zwave;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) use calls::{
     Calls, CallsAction, Export, Form, Format, Gc, Policy, PolicyAction, PolicyTest, ShowCall, Stats,
 };
 pub(crate) use voice::Voice;
+pub(crate) use worker::Worker;
 pub(crate) use zwave::Zwave;
 
 /// Runs the tools that AI models call, through one safe executor.
@@ -107,6 +109,8 @@ pub(crate) enum Command {
     Zwave(Zwave),
     /// Answer what is said, or typed over MQTT, with a model that may call the tools
     Voice(Voice),
+    /// Offer the tools of this machine to gateways elsewhere, through NATS
+    Worker(Worker),
 }
 
 #[derive(Debug, Args)]

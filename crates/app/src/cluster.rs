@@ -1,11 +1,24 @@
 //! The cluster that this process is part of, where the config names one.
 
+use std::fmt;
+
 use anyhow::anyhow;
 use switchboard_workers::Cluster;
+use tokio::sync::OnceCell;
 
 use crate::settings::Loaded;
 
-/// Connects to what `[cluster]` names. Does not wait until it can be reached.
+/// The one connection of this process, made when somebody needs it.
+#[derive(Default)]
+pub(crate) struct Connected(OnceCell<Cluster>);
+
+impl fmt::Debug for Connected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Connected").field(&self.0.get().map(Cluster::address)).finish()
+    }
+}
+
+/// Connects to what `[cluster]` names, once for all who ask. Does not wait until it can be reached.
 ///
 /// # Errors
 /// A setting cannot be used.
@@ -15,5 +28,6 @@ pub(crate) async fn connect(loaded: &Loaded) -> anyhow::Result<Option<Cluster>> 
         return Ok(None);
     }
     let wrong = |error| anyhow!("{}: {error}", loaded.place_of_section("cluster"));
-    Cluster::connect(config).await.map(Some).map_err(wrong)
+    let connected = loaded.cluster.0.get_or_try_init(|| Cluster::connect(config));
+    connected.await.map(|cluster| Some(cluster.clone())).map_err(wrong)
 }

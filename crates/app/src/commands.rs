@@ -17,6 +17,7 @@ mod calls;
 mod policy;
 mod zwave;
 mod voice;
+mod worker;
 mod known;
 
 use std::process::ExitCode;
@@ -45,5 +46,6 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Policy(policy) => policy::run(policy, cli),
         Command::Zwave(zwave) => zwave::run(zwave, cli),
         Command::Voice(voice) => voice::run(voice, cli),
+        Command::Worker(worker) => worker::run(worker, cli),
     }
 }

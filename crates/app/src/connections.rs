@@ -9,6 +9,7 @@ use std::{
     num::NonZeroUsize,
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use anyhow::Context;
@@ -18,9 +19,11 @@ use switchboard_mcp::{
     guard::Guard,
 };
 use switchboard_runtime::{ServerSettings, ToolManager};
+use switchboard_workers::Groups;
 use tokio::{runtime, signal, sync::watch};
 
 use crate::{
+    cluster,
     house::House,
     settings::{Loaded, inputs, own_servers},
     shipping::Shipped,
@@ -29,9 +32,14 @@ use crate::{
 
 pub(crate) use needs::Needs;
 
-/// The servers of the config, of which those that are needed run.
+/// How long to wait until it is known which workers are there.
+const WORKERS_KNOWN: Duration = Duration::from_secs(5);
+
+/// The servers of the config, of which those that are needed run, and the workers of its cluster.
 pub(crate) struct Connections {
     servers: Arc<Servers>,
+    /// The groups of workers, where there is a cluster and somebody needs them.
+    groups: Option<Groups>,
     /// What people have been told of servers that were given up.
     given_up: watch::Sender<Vec<GivenUp>>,
     /// The fleet, where this process is part of one.
@@ -42,13 +50,25 @@ impl House {
     /// Makes all servers known and starts those that are needed. Waits for none.
     ///
     /// # Errors
-    /// A server's settings make no sense, or want an answer that nobody gives.
-    pub(crate) fn connect(&self, loaded: &Loaded, needs: Needs<'_>) -> anyhow::Result<Connections> {
+    /// A server's settings make no sense, or want an answer that nobody gives; or those of the cluster do not.
+    pub(crate) async fn connect(
+        &self,
+        loaded: &Loaded,
+        needs: Needs<'_>,
+    ) -> anyhow::Result<Connections> {
         let given_up = watch::Sender::default();
         let around = self.surroundings(loaded, &given_up);
         let configs = configs(loaded, needs)?;
+        let cluster = match needs.includes_groups() {
+            true => cluster::connect(loaded).await?,
+            false => None,
+        };
         let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
-        Ok(Connections { servers, given_up, shipped: None })
+        let groups = match cluster {
+            Some(cluster) => Some(Groups::start(cluster, self.executor.tools()).await?),
+            None => None,
+        };
+        Ok(Connections { servers, groups, given_up, shipped: None })
     }
 
     fn surroundings(&self, loaded: &Loaded, told: &watch::Sender<Vec<GivenUp>>) -> Surroundings {
@@ -80,7 +100,7 @@ fn configs(loaded: &Loaded, needs: Needs<'_>) -> anyhow::Result<IndexMap<String,
     for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
         let is_needed = needs.includes(name);
         config.start = match needs {
-            Needs::AsSet => config.start,
+            Needs::AsSet | Needs::Servers => config.start,
             _ if is_needed => Start::Eager,
             _ => Start::OnDemand,
         };
@@ -123,7 +143,14 @@ impl Connections {
         commit: impl FnOnce(Vec<(Arc<str>, ServerSettings)>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let exchange = self.servers.prepare(configs(loaded, Needs::AsSet)?)?;
-        commit(exchange.settings())?;
+        let mut servers = exchange.settings();
+        for (name, group) in self.groups.iter().flat_map(Groups::settings) {
+            // A server of the config has its name before any group.
+            if !servers.iter().any(|(server, _)| *server == name) {
+                servers.push((name, group));
+            }
+        }
+        commit(servers)?;
         self.servers.exchange(exchange);
         Ok(())
     }
@@ -146,10 +173,24 @@ impl Connections {
     /// Waits until every server that was started is connected or given up, with the spinner where people watch.
     pub(crate) async fn settled(&self, is_watched: bool) {
         let work = async {
-            self.servers.settled().await;
+            let (_, groups) = tokio::join!(self.servers.settled(), self.groups_settled());
+            if let Err(error) = groups {
+                tracing::warn!("tools of workers are missing: {error}");
+            }
             self.told().await;
         };
         if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
+    }
+
+    /// Waits until it is known which workers are there, for a while.
+    ///
+    /// # Errors
+    /// That could not be found out.
+    pub(crate) async fn groups_settled(&self) -> Result<(), switchboard_workers::Error> {
+        match &self.groups {
+            Some(groups) => groups.settled(WORKERS_KNOWN).await,
+            None => Ok(()),
+        }
     }
 
     /// As [`settled`](Self::settled), unless somebody presses Ctrl-C.
@@ -181,6 +222,7 @@ impl Connections {
         let away = all.iter().filter(|server| matches!(server.state(), State::Connecting));
         let away: Vec<_> = away.map(|server| &**server.name()).collect();
         match &away[..] {
+            [] => "looking for workers…".to_owned(),
             [one] => format!("connecting to {one}…"),
             some => {
                 let text = format!("connecting to {} servers: {}…", some.len(), some.join(", "));
@@ -192,8 +234,13 @@ impl Connections {
 
     /// Ends all servers; a Ctrl-C leaves the rest to their guards.
     async fn close(&self) {
+        let groups = async {
+            if let Some(groups) = &self.groups {
+                groups.close().await;
+            }
+        };
         tokio::select! {
-            () = self.servers.close() => {}
+            ((), ()) = async { tokio::join!(self.servers.close(), groups) } => {}
             _ = signal::ctrl_c() => {}
         }
     }
@@ -228,7 +275,7 @@ pub(crate) async fn while_connected<T>(
     work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let shipped = Shipped::start(loaded).await?;
-    let mut connections = house.connect(loaded, needs)?;
+    let mut connections = house.connect(loaded, needs).await?;
     connections.shipped = shipped;
     let outcome = work(&connections).await;
     connections.close().await;

@@ -24,7 +24,7 @@ static OUTLET: OnceLock<Outlet<Stderr>> = OnceLock::new();
 /// Starts logging at the level of `RUST_LOG`, or what suits the command.
 pub(crate) fn start(cli: &Cli) {
     let runs_on = match cli.command {
-        Command::Serve(_) | Command::Zwave(_) | Command::Voice(_) => true,
+        Command::Serve(_) | Command::Zwave(_) | Command::Voice(_) | Command::Worker(_) => true,
         Command::Tools(_)
         | Command::Call(_)
         | Command::Resources(_)
@@ -43,7 +43,9 @@ pub(crate) fn start(cli: &Cli) {
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();
     let problem = filter.as_ref().err().map(ToString::to_string);
-    let filter = filter.ok().flatten().unwrap_or_else(|| EnvFilter::new(default));
+    // What becomes of connections to NATS we say ourselves.
+    let usual = || EnvFilter::new(format!("{default},async_nats=error"));
+    let filter = filter.ok().flatten().unwrap_or_else(usual);
     let open = if runs_on { Outlet::keeping } else { Outlet::open };
     let lines = Lines { outlet: OUTLET.get_or_init(|| open(io::stderr())), is_urgent: true };
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);

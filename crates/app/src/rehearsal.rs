@@ -35,6 +35,7 @@ pub(crate) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
         loaded.replay = Some(read(file)?);
         // Nothing real is started.
         loaded.settings.servers.clear();
+        loaded.settings.cluster.nats = None;
     }
     if cli.fault.is_empty() && cli.fault_seed.is_some() {
         bail!("--fault-seed says which faults: there are none without --fault");

@@ -34,10 +34,10 @@ use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;
 use switchboard_voice::Config as VoiceConfig;
-use switchboard_workers::Config as ClusterConfig;
+use switchboard_workers::{Config as ClusterConfig, WorkerConfig};
 use switchboard_zwave::Config as ZwaveConfig;
 
-use crate::{environment, rehearsal::Replay};
+use crate::{cluster::Connected, environment, rehearsal::Replay};
 use foreign::Workspace;
 use inputs::Input;
 use node::{Content, Key, Node};
@@ -75,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) voice: VoiceConfig,
     /// `[cluster]`
     pub(crate) cluster: ClusterConfig,
+    /// `[worker]`
+    pub(crate) worker: WorkerConfig,
 }
 
 /// Settings, and where they came from.
@@ -97,6 +99,8 @@ pub(crate) struct Loaded {
     pub(crate) replay: Option<Replay>,
     /// What `--fault` lets go wrong.
     pub(crate) faults: Option<Faults>,
+    /// The connection to what `[cluster]` names.
+    pub(crate) cluster: Connected,
 }
 
 impl Loaded {
@@ -128,6 +132,11 @@ impl Loaded {
     /// The servers that are to be used, in order.
     pub(crate) fn enabled_servers(&self) -> impl Iterator<Item = (&String, &ServerConfig)> {
         self.settings.servers.iter().filter(|(_, config)| config.is_enabled())
+    }
+
+    /// Whether tools may come from elsewhere: from servers, or from workers of a cluster.
+    pub(crate) fn has_others(&self) -> bool {
+        self.enabled_servers().next().is_some() || self.settings.cluster.nats.is_some()
     }
 
     fn place(&self, line: Option<&usize>) -> String {

@@ -103,14 +103,16 @@ class Servers {
         { class: 'server-head' },
         h('h2', {}, h('a', { href: isOpen ? '/servers' : `/servers/${encodeURIComponent(server.name)}` }, server.name)),
         chip(server.state),
-        mayAdminister() && this.#acts(server),
+        mayAdminister() && !server.workers && this.#acts(server),
       ),
       facts([
         ['Program', server.server && `${server.server.name} ${server.server.version}`],
         ['Over', server.kind],
         ['Protocol', server.protocol && `${server.protocol}${server.era ? ` (${server.era})` : ''}`],
         ['Tools', h('a', { href: `/tools?q=${encodeURIComponent(`${server.name}__`)}` }, String(server.tools ?? 0))],
-        ['Restarts', String(server.restarts ?? 0)],
+        ['Workers', server.workers && String(server.workers.length)],
+        ['Running', server.workers && running(server.workers)],
+        ['Restarts', server.workers ? null : String(server.restarts ?? 0)],
         ['Since', server.since && day(server.since)],
       ]),
       server.error &&
@@ -131,9 +133,10 @@ class Servers {
             setAside.map((why) => h('li', {}, why)),
           ),
         ),
-      isOpen
-        ? this.#log(server)
-        : h('p', {}, h('a', { href: `/servers/${encodeURIComponent(server.name)}` }, 'Show stderr')),
+      !server.workers &&
+        (isOpen
+          ? this.#log(server)
+          : h('p', {}, h('a', { href: `/servers/${encodeURIComponent(server.name)}` }, 'Show stderr'))),
     );
   }
 
@@ -196,4 +199,13 @@ class Servers {
     });
     return h('div', {}, h('h3', {}, 'stderr'), log);
   }
+}
+
+/**
+ * How many calls run at the workers, and how many could.
+ * @param {NonNullable<Server['workers']>} workers
+ */
+function running(workers) {
+  const sum = (/** @type {'running' | 'capacity'} */ key) => workers.reduce((total, worker) => total + worker[key], 0);
+  return `${sum('running')} of ${sum('capacity')}`;
 }

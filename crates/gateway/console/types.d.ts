@@ -125,6 +125,7 @@ export interface Server {
   set_aside?: string[];
   clients?: number;
   stderr?: string[] | null;
+  workers?: { id: string; running: number; capacity: number; version: string; started: number }[];
 }
 
 export interface Figures { calls: number; failures: number; p50_ms: number | null; p95_ms: number | null; p99_ms: number | null }

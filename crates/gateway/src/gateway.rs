@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use axum::{Extension, Router, extract::Request, middleware, response::Response};
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
-use switchboard_runtime::ToolExecutor;
+use switchboard_runtime::{DurableCalls, ToolExecutor};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
@@ -29,6 +29,8 @@ pub struct Parts {
     pub access: Access,
     /// Where held calls wait for a person; without it there is no place for them.
     pub approvals: Option<Arc<Desk>>,
+    /// Where calls wait that outlive who asks; without it none can.
+    pub queue: Option<Arc<dyn DurableCalls>>,
     /// What chat clients may ask.
     pub models: Models,
     /// The settings.

@@ -28,5 +28,6 @@ pub use feed::Feed;
 pub use gateway::{Gateway, Parts};
 pub use metrics::Metrics;
 pub use openai::Models;
+pub use rest::queued::Queued;
 pub use rules::{RuleError, RuleSet};
 pub use tls::{TlsConfig, TlsError};

@@ -6,6 +6,7 @@ mod call;
 mod calls;
 mod events;
 mod openapi;
+pub(crate) mod queued;
 mod servers;
 mod session;
 mod stats;
@@ -43,7 +44,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/stats", get(stats::show))
         .route("/api/artifacts/{id}", get(artifacts::show))
         .route("/api/calls", get(calls::list))
-        .route("/api/calls/{id}", get(calls::show))
+        .route("/api/calls/{id}", get(calls::show).delete(queued::cancel))
         .route("/api/approvals", get(approvals::list))
         .route("/api/approvals/rules", get(approvals::rules))
         .route("/api/approvals/rules/{id}", delete(approvals::forget))

@@ -158,3 +158,36 @@ impl QueueState {
         matches!(self, Self::Done | Self::Dead | Self::Cancelled)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tools_are_taken_that_may_run_twice_or_where_a_key_sees_to_it() {
+        let taken = |change: fn(&mut ToolSpec)| {
+            let mut spec = ToolSpec::new("act", "", json!({}));
+            change(&mut spec);
+            [false, true].map(|has_key| takes(&spec, has_key).is_ok())
+        };
+        assert_eq!(taken(|_| {}), [false, false]);
+        assert_eq!(taken(|spec| spec.settings.durable = true), [false, true]);
+        assert_eq!(
+            taken(|spec| {
+                spec.settings.durable = true;
+                spec.annotations.idempotent = Some(true);
+            }),
+            [true, true]
+        );
+        assert_eq!(
+            taken(|spec| {
+                spec.settings.durable = true;
+                spec.annotations.read_only = Some(true);
+            }),
+            [true, true]
+        );
+        assert_eq!(taken(|spec| spec.annotations.read_only = Some(true)), [false, false]);
+    }
+}

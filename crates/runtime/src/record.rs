@@ -173,6 +173,8 @@ pub(crate) struct CallRecord {
     tool_call_id: String,
     start: Arc<CallStart>,
     trace: Option<Arc<TraceContext>>,
+    /// Whether the result is wanted whole.
+    whole: bool,
     marks: Marks,
     tool: Option<Arc<RegisteredTool>>,
     /// Why the record could not be opened, where it could not.
@@ -206,6 +208,7 @@ impl CallRecord {
             tool_call_id: call.id,
             start: start.clone(),
             trace: cx.trace.clone(),
+            whole: cx.whole,
             marks: Marks::default(),
             tool: None,
             unwritten: None,
@@ -325,8 +328,12 @@ impl CallRecord {
         cx.timeout.or_else(own).unwrap_or(self.config.timeout.0)
     }
 
-    /// How many characters of the result are shown: the tool's or server's limit, or the executor's.
+    /// How many characters of the result are shown: the tool's or server's limit, or the executor's; all, where the caller
+    /// wants it whole.
     pub(crate) fn max_output(&self) -> usize {
+        if self.whole {
+            return usize::MAX;
+        }
         let own = || self.tool.as_ref()?.spec().settings.max_output;
         own().unwrap_or(usize::try_from(self.config.max_output.0).unwrap_or(usize::MAX))
     }

@@ -35,6 +35,8 @@ pub struct CallContext {
     /// Whether the call is to outlive who asks: a tool that runs elsewhere answers `{"queued": id}` as soon as it is
     /// certain to be run.
     pub durable: bool,
+    /// Whether the result is wanted whole: who asks bounds it.
+    pub whole: bool,
     /// The way back to who asks, where it can be asked something in the middle of the call.
     pub way_back: Option<Arc<dyn WayBack>>,
     /// The trace that the call is part of; a tool passes it on to whom it asks.

@@ -13,13 +13,14 @@ use async_nats::{
     },
 };
 use tokio::{
-    sync::OnceCell,
+    sync::{OnceCell, watch},
     time::{Instant, sleep},
 };
 
 use crate::{
-    Config, Error,
+    Config, Error, Jobs,
     health::{Health, hint},
+    jobs,
     names::{Bucket, Names},
 };
 
@@ -35,6 +36,7 @@ struct Inner {
     jetstream: jetstream::Context,
     names: Names,
     replicas: usize,
+    jobs: jobs::Config,
     address: String,
     buckets: [OnceCell<Store>; Bucket::ALL.len()],
     large: OnceCell<ObjectStore>,
@@ -69,6 +71,7 @@ impl Cluster {
             client,
             names,
             replicas: config.replicas,
+            jobs: config.jobs.clone(),
             address: shown,
             buckets: Default::default(),
             large: OnceCell::new(),
@@ -94,6 +97,11 @@ impl Cluster {
     /// On how many servers things are kept.
     pub fn replicas(&self) -> usize {
         self.0.replicas
+    }
+
+    /// Its durable calls, as the settings say. Whoever asks for them often keeps them.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(self.clone(), self.0.jobs.clone())
     }
 
     /// Where the servers are, without secrets.
@@ -123,6 +131,24 @@ impl Cluster {
             sleep(Duration::from_millis(20)).await;
         }
         Ok(())
+    }
+
+    /// Whether the servers can be reached now.
+    pub fn is_connected(&self) -> bool {
+        self.0.client.connection_state() == State::Connected
+    }
+
+    /// A number that grows with each connection that is made: after the first, what was watched has to be looked at anew.
+    pub fn connected(&self) -> watch::Receiver<u64> {
+        self.0.health.connected()
+    }
+
+    /// Makes a bucket again, which the servers may have lost when they were started anew.
+    ///
+    /// # Errors
+    /// As [`bucket`](Self::bucket).
+    pub async fn renew(&self, bucket: Bucket) -> Result<(), Error> {
+        self.open(bucket).await.map(drop)
     }
 
     /// A bucket, made where it is not there yet.

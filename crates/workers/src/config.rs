@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::jobs;
+
 /// Where the cluster's NATS servers are, and how to get in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -33,6 +35,8 @@ pub struct Config {
     pub replicas: usize,
     /// Whether this node ships its records to the fleet (`switchboard calls --fleet`).
     pub ship_records: bool,
+    /// How durable calls are tried.
+    pub jobs: jobs::Config,
 }
 
 impl Default for Config {
@@ -50,6 +54,25 @@ impl Default for Config {
             key: None,
             replicas: 1,
             ship_records: true,
+            jobs: jobs::Config::default(),
         }
+    }
+}
+
+/// The settings of `[worker]`: what `switchboard worker` offers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkerConfig {
+    /// The group that it belongs to: its tools are shown as `group__tool`, and calls are shared among its workers.
+    pub group: Option<String>,
+    /// How many calls it runs at once; one more is refused, and another worker is asked.
+    pub concurrency: usize,
+    /// Which of its tools it offers, as globs; by default those that its own config defines and those of its servers.
+    pub tools: Vec<String>,
+}
+
+impl Default for WorkerConfig {
+    fn default() -> Self {
+        Self { group: None, concurrency: 64, tools: Vec::new() }
     }
 }

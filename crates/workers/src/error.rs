@@ -13,6 +13,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A setting of a worker cannot be used.
+    #[error("`worker.{key}`: {reason}")]
+    Worker {
+        /// Which.
+        key: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The servers cannot be reached, or do not let us in.
     #[error("NATS at {address} could not be reached")]
     Unreachable {

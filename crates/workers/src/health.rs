@@ -3,16 +3,25 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_nats::Event;
+use tokio::sync::watch;
 use tracing::{info, warn};
 
-/// What was last wrong with the connection. Cheap to clone.
+/// What was last wrong with the connection, and how often it was made. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Health(Arc<Mutex<Option<String>>>);
+pub(crate) struct Health {
+    problem: Arc<Mutex<Option<String>>>,
+    connected: watch::Sender<u64>,
+}
 
 impl Health {
     /// What is wrong; none while all is well, or nothing was tried yet.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts how often a connection was made.
+    pub(crate) fn connected(&self) -> watch::Receiver<u64> {
+        self.connected.subscribe()
     }
 
     /// Hears of an event. Servers that are away are tried every few seconds, and each problem is logged once.
@@ -23,9 +32,10 @@ impl Health {
             Event::ClientError(error) => Some(plain(&error.to_string())),
             // A permission that is missing, too: the connection goes on without it.
             Event::ServerError(error) => return warn!("NATS at {address} says: {error}"),
+            Event::SlowConsumer(_) => return warn!("NATS says more than we can follow"),
             _ => return,
         };
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         match &problem {
             None if last.is_some() => info!("NATS at {address} is back"),
             Some(problem) if last.as_ref() != Some(problem) => {
@@ -35,6 +45,9 @@ impl Health {
                 );
             }
             _ => {}
+        }
+        if problem.is_none() {
+            self.connected.send_modify(|count| *count += 1);
         }
         *last = problem;
     }

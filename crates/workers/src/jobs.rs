@@ -7,6 +7,7 @@
 mod config;
 mod job;
 mod keys;
+mod placed;
 mod state;
 mod stream;
 mod enqueue;
@@ -17,13 +18,16 @@ mod beat;
 mod verdict;
 mod dead;
 mod figures;
+mod changes;
 
 use std::sync::Arc;
 
+pub use changes::{Change, Changes};
 pub use config::Config;
 pub use dead::DeadLetter;
 pub use figures::Figures;
 pub use job::Job;
+pub use placed::Placed;
 pub use queue::Queue;
 pub use runner::Runner;
 

@@ -1,99 +1,47 @@
-//! What is too large for a message: it lies in the object store, and the message says where.
+//! What is too large for a message: laid into the object store, named in the message, taken away by who reads it.
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::AsyncReadExt;
+use ulid::Ulid;
 
-use crate::{Cluster, Error, wire};
+use crate::{Cluster, Error};
 
-/// What a message may have beside its content: headers, and what surrounds the content.
-const ROOM: usize = 32 << 10;
-/// The largest message of a server that has not yet said how large it may be.
-const USUAL_LIMIT: usize = 1 << 20;
+/// What a message needs beside what it carries.
+const MARGIN: usize = 16 * 1024;
 
-/// A value where it is, or the name under which it lies in the object store.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Placed<T> {
-    /// The value.
-    Here(T),
-    /// Where it lies.
-    Large(String),
-}
-
-impl<T: Serialize + DeserializeOwned> Placed<T> {
-    /// The value, laid into the object store as `name` where it is too large for a message.
-    ///
-    /// # Errors
-    /// It is too large, and the object store does not take it.
-    pub async fn put(cluster: &Cluster, name: &str, value: T) -> Result<Self, Error> {
-        let bytes = wire::write(&value)?;
-        if fits(cluster, bytes.len()) {
-            return Ok(Self::Here(value));
-        }
-        put(cluster, name, &bytes).await?;
-        Ok(Self::Large(name.to_owned()))
+impl Cluster {
+    /// Whether so many bytes are too many for a message.
+    pub(crate) fn is_large(&self, bytes: usize) -> bool {
+        bytes.saturating_add(MARGIN) > self.client().max_payload()
     }
 
-    /// The value, fetched where it lies elsewhere; `what` names it in the error.
-    ///
-    /// # Errors
-    /// It cannot be fetched, or is something else.
-    pub async fn get(self, cluster: &Cluster, what: &'static str) -> Result<T, Error> {
-        match self {
-            Self::Here(value) => Ok(value),
-            Self::Large(name) => wire::read(what, &get(cluster, &name).await?),
-        }
+    /// Lays bytes down, and says where.
+    pub(crate) async fn lay_down(&self, bytes: &Bytes) -> Result<String, Error> {
+        let name = Ulid::generate().to_string();
+        let refused = Error::refused("keep what is too large for a message");
+        let mut reader = &bytes[..];
+        let put = self.large().await?.put(name.as_str(), &mut reader).await;
+        put.map(|_| name).map_err(|error| refused(error.into()))
     }
 
-    /// Forgets what lies in the object store.
-    ///
-    /// # Errors
-    /// The object store cannot be reached.
-    pub async fn forget(&self, cluster: &Cluster) -> Result<(), Error> {
-        match self {
-            Self::Here(_) => Ok(()),
-            Self::Large(name) => delete(cluster, name).await,
+    /// What was laid down there.
+    pub(crate) async fn pick_up(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let what = "give back what was too large for a message";
+        let store = self.large().await?;
+        let found = store.get(name).await;
+        let mut object = found.map_err(|error| Error::refused(what)(error.into()))?;
+        let mut bytes = Vec::with_capacity(object.info().size);
+        let read = object.read_to_end(&mut bytes).await;
+        read.map_err(|error| Error::refused(what)(error.into()))?;
+        Ok(bytes)
+    }
+
+    /// Takes away what was laid down there; what stays because that fails goes by itself after a week.
+    pub(crate) async fn take_away(&self, name: &str) {
+        if let Ok(store) = self.large().await
+            && let Err(error) = store.delete(name).await
+        {
+            tracing::debug!("`{name}` stays in the object store: {error}");
         }
     }
-}
-
-/// Whether a message with so many bytes is not too large for the servers.
-pub fn fits(cluster: &Cluster, bytes: usize) -> bool {
-    let limit = match cluster.client().server_info().max_payload {
-        0 => USUAL_LIMIT,
-        limit => limit,
-    };
-    bytes <= limit.saturating_sub(ROOM).max(limit / 2)
-}
-
-/// Lays something into the object store.
-///
-/// # Errors
-/// The servers cannot be reached, or do not take it.
-pub async fn put(cluster: &Cluster, name: &str, mut bytes: &[u8]) -> Result<(), Error> {
-    let stored = cluster.large().await?.put(name, &mut bytes).await;
-    stored.map(drop).map_err(|error| Error::refused(format!("store `{name}`"))(error.into()))
-}
-
-/// Fetches it.
-///
-/// # Errors
-/// It is not there, or the servers cannot be reached.
-pub async fn get(cluster: &Cluster, name: &str) -> Result<Bytes, Error> {
-    let refused = |error| Error::refused(format!("fetch `{name}`"))(error);
-    let mut object =
-        cluster.large().await?.get(name).await.map_err(|error| refused(error.into()))?;
-    let mut bytes = Vec::with_capacity(object.info().size);
-    object.read_to_end(&mut bytes).await.map_err(|error| refused(error.into()))?;
-    Ok(bytes.into())
-}
-
-/// Forgets it.
-///
-/// # Errors
-/// The servers cannot be reached.
-pub async fn delete(cluster: &Cluster, name: &str) -> Result<(), Error> {
-    let deleted = cluster.large().await?.delete(name).await;
-    deleted.map_err(|error| Error::refused(format!("forget `{name}`"))(error.into()))
 }

@@ -46,6 +46,11 @@ impl Names {
         format!("{}.worker.{}", self.prefix, token(worker))
     }
 
+    /// Where calls are sent that one worker is asked to run, after another has refused them.
+    pub fn calls_to(&self, worker: &str) -> String {
+        format!("{}.worker.{}.call", self.prefix, token(worker))
+    }
+
     /// Where all workers of a group are told that a call is cancelled, as long as nobody knows who has it.
     pub fn group(&self, group: &str) -> String {
         format!("{}.group.{}", self.prefix, token(group))
@@ -59,6 +64,11 @@ impl Names {
     /// The durable calls of all tools of a group.
     pub fn jobs_of(&self, group: &str) -> String {
         format!("{}.job.{}.>", self.prefix, token(group))
+    }
+
+    /// The key of what a worker says of itself, in the buckets of workers and of tools.
+    pub fn member(&self, group: &str, worker: &str) -> String {
+        format!("{}.{}", token(group), token(worker))
     }
 
     /// Any other subject of ours: `PREFIX.WORD.…`, each part made fit for a subject.

@@ -1,7 +1,8 @@
 //! What gateways and workers say to each other: JSON, in NATS messages.
 //!
 //! A call is one [`Request`] to the subject of its tool. On the subject of its answer come, in this order: `Accepted` (or
-//! `Refused`, and nothing else), any number of `Progress` and `Alive`, and one `Result`.
+//! `Refused`, and nothing else), any number of `Progress` and `Alive`, and one `Result` (or `Large`).
+//! Who hears of a call that it does not wait for answers with an empty message where it can: the worker then gives it up.
 
 mod outcome;
 
@@ -10,6 +11,7 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use switchboard_toolcall::{BoxError, CallContext, CallId, ProgressUpdate, TraceContext};
+use tokio::time::Instant;
 
 pub use outcome::{Failure, Outcome, Output};
 
@@ -24,6 +26,9 @@ pub struct Request {
     pub tool: String,
     /// The arguments.
     pub args: Map<String, Value>,
+    /// Where the arguments lie that are too large for a message; `args` is then empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large_args: Option<String>,
     /// How long it may take from now on: clocks of machines differ, so no moment is named.
     pub time_left_ms: u64,
     /// Whether somebody wants to hear how far it is.
@@ -49,20 +54,28 @@ pub struct Request {
 impl Request {
     /// What a tool that was called so asks of a worker.
     pub fn new(call: CallId, tool: &str, args: Map<String, Value>, cx: &CallContext) -> Self {
-        let left = cx.deadline.map(|at| at.saturating_duration_since(tokio::time::Instant::now()));
-        let left = left.unwrap_or(Duration::MAX).as_millis();
-        Self {
+        let mut request = Self {
             call,
             tool: tool.to_owned(),
             args,
-            time_left_ms: u64::try_from(left).unwrap_or(u64::MAX),
+            large_args: None,
+            time_left_ms: u64::MAX,
             wants_progress: cx.progress.is_watched(),
             caller: cx.caller.as_deref().map(str::to_owned),
             claims: cx.claims.as_deref().cloned(),
             conversation: cx.conversation.as_deref().map(str::to_owned),
             idempotency_key: cx.idempotency_key.as_deref().map(str::to_owned),
             traceparent: cx.trace.as_ref().map(|trace| trace.traceparent()),
-        }
+        };
+        request.time_left(cx);
+        request
+    }
+
+    /// Notes how long it may take from now on.
+    pub fn time_left(&mut self, cx: &CallContext) {
+        let left = cx.deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let left = left.unwrap_or(Duration::MAX).as_millis();
+        self.time_left_ms = u64::try_from(left).unwrap_or(u64::MAX);
     }
 
     /// What surrounds the call at the worker.
@@ -76,6 +89,8 @@ impl Request {
             conversation: self.conversation.as_deref().map(Arc::from),
             idempotency_key: self.idempotency_key.as_deref().map(Arc::from),
             trace: trace.map(Arc::new),
+            // Whoever asked cuts it as its own settings say.
+            whole: true,
             ..CallContext::default()
         }
     }
@@ -98,6 +113,8 @@ pub enum Reply {
     Alive,
     /// What came of it.
     Result(Outcome),
+    /// What came of it, too large for a message: an [`Outcome`], and where it lies.
+    Large(String),
 }
 
 /// Why a worker does not run a call.
@@ -143,6 +160,14 @@ impl From<Step> for ProgressUpdate {
 pub enum Notice {
     /// Nobody waits for this call any more.
     Cancel(CallId),
+}
+
+/// Stands in a bucket for what is too large for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Elsewhere {
+    /// Where it lies.
+    pub large: String,
 }
 
 /// A message as the bytes that are sent.

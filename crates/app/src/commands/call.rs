@@ -85,12 +85,17 @@ impl Calling<'_> {
             match self.needs {
                 Needs::All => self.connections.settled(false).await,
                 Needs::One(_) if schema => _ = self.house.executor.tools().find(name).await,
-                Needs::One(_) | Needs::Nothing | Needs::AsSet => {}
+                Needs::Groups => self.connections.groups_settled().await.map_err(|error| {
+                    let text = format!("Tool '{name}' is unavailable: {error}");
+                    ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
+                })?,
+                Needs::One(_) | Needs::Nothing | Needs::AsSet | Needs::Servers => {}
             }
+            Ok(())
         };
         tokio::select! {
             biased;
-            () = work => Ok(()),
+            outcome = work => outcome,
             () = cancel.cancelled() => {
                 Err(ToolError::new(ErrorKind::Cancelled, format!("Tool '{name}' was cancelled")))
             }

@@ -83,7 +83,7 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
     found.checks.extend(problems.into_iter().map(broken));
     if let Some(house) = house {
         // With settings that make no sense, nothing is started.
-        let has_others = loaded.enabled_servers().next().is_some()
+        let has_others = loaded.has_others()
             || !loaded.settings.models.is_empty()
             || voice::is_set(&loaded)
             || cluster::is_set(&loaded);

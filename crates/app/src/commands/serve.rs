@@ -150,8 +150,17 @@ async fn over_http(
         let executor = house.executor.clone();
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
-        let parts =
-            Parts { executor, mcp: mcp_too, feed, store, access, approvals, models, config };
+        let parts = Parts {
+            executor,
+            mcp: mcp_too,
+            feed,
+            store,
+            access,
+            approvals,
+            queue: None,
+            models,
+            config,
+        };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
             failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,

@@ -29,7 +29,7 @@ pub(super) fn run(tools: &Tools, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let rules = house::rules(&loaded).map_err(anyhow::Error::msg)?;
-    if loaded.enabled_servers().next().is_none() {
+    if !loaded.has_others() {
         return show(tools, cli, &house, &rules);
     }
     with_servers(&house, &loaded, Needs::All, async |connections| {

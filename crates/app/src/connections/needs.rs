@@ -13,8 +13,12 @@ pub(crate) enum Needs<'a> {
     One(&'a str),
     /// All, for any of them may have it.
     All,
+    /// No server, but the groups of workers: one of them may have it.
+    Groups,
     /// Each as its settings say: at once, or with the first call to it.
     AsSet,
+    /// As [`AsSet`](Self::AsSet), without the groups of workers.
+    Servers,
 }
 
 impl<'a> Needs<'a> {
@@ -30,7 +34,7 @@ impl<'a> Needs<'a> {
     pub(crate) fn of_name(name: &str, separator: &str, loaded: &'a Loaded) -> Self {
         let mut servers = loaded.enabled_servers();
         let Some((prefix, _)) = name.split_once(separator) else {
-            return if servers.next().is_some() { Self::All } else { Self::Nothing };
+            return if loaded.has_others() { Self::All } else { Self::Nothing };
         };
         let is_meant = |server: &str, own: Option<&str>| server == prefix || own == Some(prefix);
         let meant = loaded.enabled_servers();
@@ -38,7 +42,12 @@ impl<'a> Needs<'a> {
         match meant.map(|(server, _)| server.as_str()).collect::<Vec<_>>()[..] {
             [server] => Self::One(server),
             // Servers that show their tools bare may have a separator in them.
-            [] if !servers.any(|(_, config)| config.prefix.as_deref() == Some("")) => Self::Nothing,
+            [] if !servers.any(|(_, config)| config.prefix.as_deref() == Some("")) => {
+                match loaded.settings.cluster.nats.is_some() {
+                    true => Self::Groups,
+                    false => Self::Nothing,
+                }
+            }
             _ => Self::All,
         }
     }
@@ -46,9 +55,14 @@ impl<'a> Needs<'a> {
     /// Whether the server is to be started.
     pub(super) fn includes(self, server: &str) -> bool {
         match self {
-            Self::Nothing => false,
+            Self::Nothing | Self::Groups => false,
             Self::One(needed) => needed == server,
-            Self::All | Self::AsSet => true,
+            Self::All | Self::AsSet | Self::Servers => true,
         }
+    }
+
+    /// Whether the groups of workers are looked for.
+    pub(super) fn includes_groups(self) -> bool {
+        matches!(self, Self::All | Self::AsSet | Self::Groups)
     }
 }

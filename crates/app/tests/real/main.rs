@@ -10,6 +10,7 @@ mod serving;
 mod clients;
 mod console;
 mod prometheus;
+mod workers;
 mod small_model;
 mod traces;
 mod household;

@@ -8,34 +8,47 @@ use axum::{
     Extension, Json,
     body::Bytes,
     extract::{
-        Path, State,
-        rejection::{BytesRejection, PathRejection},
+        Path, Query, State,
+        rejection::{BytesRejection, PathRejection, QueryRejection},
     },
     response::{IntoResponse, Response},
 };
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::{
     CallContext, ErrorKind, HumanDuration, Reused, ToolCall, ToolError, ToolResult,
 };
+use utoipa::IntoParams;
 
 use crate::{
     Caller,
     gateway::Parts,
     refusal::{Refusal, status},
-    rest::openapi::words::Endings,
+    rest::{openapi::words::Endings, queued},
     sse::{answer, named},
 };
 use progress::{Running, watched};
 
-/// Calls a tool with the arguments of the body. A client that closes its connection cancels the call.
+/// Whether the answer is waited for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Waiting {
+    /// `0` lays the call into the queue and answers 202 with its id, for tools of workers that may run twice, or with an
+    /// `Idempotency-Key`.
+    #[param(minimum = 0, maximum = 1, nullable = false)]
+    wait: Option<u8>,
+}
+
+/// Calls a tool with the arguments of the body. A client that closes its connection cancels the call, unless it is queued.
 ///
 /// With `Accept: text/event-stream` the answer is events: `progress`, any number of them, and `result`, the envelope.
 #[utoipa::path(
     post, path = "/api/tools/{name}/call", operation_id = "call_tool", tag = "tools",
     params(
         ("name" = String, Path, description = "`tool` or `server__tool`"),
+        Waiting,
         ("Idempotency-Key" = inline(Option<String>), Header,
             description = "The caller's word for this very act: asked again, it is not done again",
             min_length = 1, max_length = 255, pattern = "^[!-~]+$", nullable = false),
@@ -53,13 +66,18 @@ pub(crate) async fn call(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
+    waiting: Result<Query<Waiting>, QueryRejection>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
     let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+    let waits = waits(waiting)?;
     let mut cx = context(&caller, &headers)?;
     let args = arguments(&body?)?;
     let call = ToolCall::new(name, args);
+    if !waits && caller.may_see(&call.name, parts.executor.tools()) {
+        return Ok(queued::submit(&parts, call, &cx).await);
+    }
     if wants_events(&headers) {
         let (progress, reports) = watched();
         cx.progress = progress;
@@ -86,6 +104,15 @@ async fn run(parts: &Parts, caller: &Caller, call: ToolCall, cx: &CallContext) -
             let error = ToolError::new(ErrorKind::NotFound, text);
             executor.refuse(call, error, cx).await
         }
+    }
+}
+
+fn waits(waiting: Result<Query<Waiting>, QueryRejection>) -> Result<bool, Refusal> {
+    let Query(waiting) = waiting.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
+    match waiting.wait {
+        None | Some(1) => Ok(true),
+        Some(0) => Ok(false),
+        Some(other) => Err(Refusal::BadRequest(format!("wait is {other}; it may be 0 or 1"))),
     }
 }
 

@@ -24,7 +24,10 @@ use crate::{
     feed::timestamp,
     gateway::Parts,
     refusal::Refusal,
-    rest::openapi::words::{Failed, Refused, kind_or_none, outcomes},
+    rest::{
+        openapi::words::{Failed, Refused, kind_or_none, outcomes},
+        queued::{self, Found, Queued},
+    },
 };
 use filter::Asked;
 
@@ -111,7 +114,7 @@ pub(crate) async fn list(
     Ok(Json(records.into_iter().map(Call::from).collect()))
 }
 
-/// All about one of them.
+/// All about one of them. One that was queued says how it is, and has its envelope as `result` once it has ended.
 #[utoipa::path(
     get, path = "/api/calls/{id}", operation_id = "show_call", tag = "watch",
     params(("id" = String, Path, description = "The id of the call")),
@@ -119,7 +122,7 @@ pub(crate) async fn list(
         (status = 200, description = "The call, its result and how long each stage took", body = Value),
         (status = 400, description = "The id is no text", body = Failed),
         (status = 404, description = "There is no such call", body = Failed),
-        (status = 503, description = "The records cannot be read", body = Failed),
+        (status = 503, description = "The records, or the queue, cannot be read", body = Failed),
         Refused,
     )
 )]
@@ -131,25 +134,43 @@ pub(crate) async fn show(
     let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
     let unknown = || Refusal::NotFound(format!("Call '{id}' not found"));
     let call = CallId::parse(&id).ok_or_else(unknown)?;
+    let away = match queued::find(&parts, &caller, call).await {
+        Ok(Found::Own(call)) => {
+            let shown = serde_json::to_value(Queued::from(*call));
+            return Ok(Json(shown.unwrap_or_default()));
+        }
+        Ok(Found::Foreign) => return Err(unknown()),
+        Ok(Found::Unknown) => None,
+        Err(away) => Some(away),
+    };
+    match recorded(&parts, call).await? {
+        // A queue that is away keeps nobody from looking at calls that never were in it.
+        Some((_, shown)) if away.is_some() && shown.pointer("/result/queued").is_some() => {
+            Err(away.unwrap_or_else(unknown))
+        }
+        Some((tool, shown)) if caller.may_see(&tool, parts.executor.tools()) => Ok(Json(shown)),
+        _ => Err(away.unwrap_or_else(unknown)),
+    }
+}
+
+/// What the records have of a call, and the tool's name.
+async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(String, Value)>, Refusal> {
     let (tool, shown) = match &parts.store {
         Some(store) => {
             let store = store.clone();
             let found = spawn_blocking(move || store.ask(|reader| found(reader, call))).await;
             let found = found.map_err(|error| Refusal::Unavailable(error.to_string()))?;
-            let detail = found.map_err(refused)?.ok_or_else(unknown)?;
+            let Some(detail) = found.map_err(refused)? else { return Ok(None) };
             (detail.record.tool.clone(), serde_json::to_value(&detail))
         }
         None => {
             let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
             let record = records.into_iter().find(|record| record.id == call);
-            let record = record.ok_or_else(unknown)?;
+            let Some(record) = record else { return Ok(None) };
             (record.tool.clone(), serde_json::to_value(&record))
         }
     };
-    match caller.may_see(&tool, parts.executor.tools()) {
-        true => Ok(Json(shown.unwrap_or_default())),
-        false => Err(unknown()),
-    }
+    Ok(Some((tool, shown.unwrap_or_default())))
 }
 
 /// All about a call, with the numbers of its lines.

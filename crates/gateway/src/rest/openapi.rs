@@ -38,6 +38,7 @@ use words::Refused;
         rest::call::call,
         rest::calls::list,
         rest::calls::show,
+        rest::queued::cancel,
         rest::approvals::list,
         rest::approvals::decide,
         rest::approvals::rules,

@@ -1,6 +1,7 @@
 //! The MCP servers behind us: how they are, what they write, and what people do with them.
 
 mod act;
+mod group;
 mod stderr;
 
 use std::sync::Arc;
@@ -26,6 +27,8 @@ use crate::{
     rest::openapi::words::{Failed, Refused},
 };
 
+use group::ShownWorker;
+
 pub(crate) use act::{__path_reconnect, __path_start, __path_stop, reconnect, start, stop};
 pub(crate) use stderr::{__path_follow, follow};
 
@@ -35,7 +38,7 @@ pub(crate) struct ShownServer {
     name: String,
     /// `ready`, `connecting`, `idle`, `given_up` or `stopped`.
     state: &'static str,
-    /// `stdio`, `http` or `sse`.
+    /// `stdio`, `http` or `sse`; `workers`, where it is a group of workers.
     kind: &'static str,
     /// `legacy` or `modern`, where it is connected.
     era: Option<&'static str>,
@@ -43,8 +46,8 @@ pub(crate) struct ShownServer {
     protocol: Option<String>,
     /// What it calls itself.
     server: Option<Named>,
-    /// Since when its state is what it is.
-    since: String,
+    /// Since when its state is what it is; none for a group of workers.
+    since: Option<String>,
     /// How often it was started or connected to.
     starts: u64,
     /// The same without the first time.
@@ -60,6 +63,9 @@ pub(crate) struct ShownServer {
     clients: usize,
     /// The last lines of its stderr; none for who may not see them, and where it has none.
     stderr: Option<Vec<String>>,
+    /// The workers that are there, where it is a group of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workers: Option<Vec<ShownWorker>>,
 }
 
 /// What a server calls itself.
@@ -98,7 +104,7 @@ impl ShownServer {
             protocol: era.map(|era| era.version().to_owned()),
             server: info
                 .map(|info| Named { name: text(&info["name"]), version: text(&info["version"]) }),
-            since: timestamp(server.since()),
+            since: Some(timestamp(server.since())),
             starts: server.starts(),
             restarts: server.starts().saturating_sub(1),
             error: setback.as_ref().map(|setback| redact::text(&setback.reason).into_owned()),
@@ -110,11 +116,12 @@ impl ShownServer {
                 let lines = server.stderr().lines();
                 lines.iter().map(|line| redact::text(&line.text).into_owned()).collect()
             }),
+            workers: None,
         }
     }
 }
 
-/// The MCP servers of which the caller may see a tool, in the config's order.
+/// The MCP servers of which the caller may see a tool, in the config's order; then the groups of workers.
 #[utoipa::path(
     get, path = "/api/servers", operation_id = "list_servers", tag = "servers",
     responses((status = 200, description = "The servers", body = Vec<ShownServer>), Refused)
@@ -124,8 +131,9 @@ pub(crate) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Json<Vec<ShownServer>> {
     let servers = parts.mcp.upstreams().map(|servers| servers.all()).unwrap_or_default();
-    let visible = servers.iter().filter(|server| is_visible(server, &parts, &caller));
-    Json(visible.map(|server| ShownServer::new(server, &parts, &caller)).collect())
+    let visible = servers.iter().filter(|server| is_visible(server.name(), &parts, &caller));
+    let servers = visible.map(|server| ShownServer::new(server, &parts, &caller));
+    Json(servers.chain(group::all(&parts, &caller)).collect())
 }
 
 /// One of the servers.
@@ -144,6 +152,11 @@ pub(crate) async fn show(
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Json<ShownServer>, Refusal> {
+    if let Ok(Path(name)) = &name
+        && let Some(group) = group::all(&parts, &caller).find(|group| group.name == *name)
+    {
+        return Ok(Json(group));
+    }
     let server = find(&parts, &caller, name)?;
     Ok(Json(ShownServer::new(&server, &parts, &caller)))
 }
@@ -156,7 +169,7 @@ fn find(
 ) -> Result<Arc<Server>, Refusal> {
     let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
     let server = parts.mcp.upstreams().and_then(|servers| servers.get(&name));
-    let server = server.filter(|server| is_visible(server, parts, caller));
+    let server = server.filter(|server| is_visible(server.name(), parts, caller));
     server.ok_or_else(|| Refusal::NotFound(format!("Server '{name}' not found")))
 }
 
@@ -177,9 +190,8 @@ fn find_for_admin(
     }
 }
 
-fn is_visible(server: &Server, parts: &Parts, caller: &Caller) -> bool {
+fn is_visible(server: &Arc<str>, parts: &Parts, caller: &Caller) -> bool {
     let tools = parts.executor.tools();
-    let mut own =
-        tools.all().into_iter().filter(|tool| tool.spec().server() == Some(server.name()));
+    let mut own = tools.all().into_iter().filter(|tool| tool.spec().server() == Some(server));
     caller.tools.is_none() || own.any(|tool| caller.sees(&tool))
 }

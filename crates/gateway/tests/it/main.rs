@@ -17,6 +17,7 @@ mod limits;
 mod log;
 mod pages;
 mod openapi;
+mod queued;
 mod rest;
 mod servers;
 mod session;
@@ -24,6 +25,7 @@ mod tls;
 
 use std::{net::SocketAddr, sync::Arc};
 
+use queued::Shelf;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_agent::Globs;
@@ -36,8 +38,8 @@ use switchboard_gateway::{
 use switchboard_mcp::client::Servers;
 use switchboard_mcp::server as mcp;
 use switchboard_runtime::{
-    ArtifactStore, MemoryArtifacts, MemoryRecorder, PolicyConfig, Recorder, RulePolicy,
-    ToolExecutor,
+    ArtifactStore, DurableCalls, MemoryArtifacts, MemoryRecorder, PolicyConfig, Recorder,
+    RulePolicy, ToolExecutor,
 };
 use switchboard_testkit::{Fake, Parrot, Witness};
 use tempfile::TempDir;
@@ -80,11 +82,19 @@ impl House {
 
     /// A gateway with a server behind it.
     async fn with_server(config: Config, server: &str) -> Self {
-        Self::put_together(config, switchboard_agent::Config::default(), true, Some(server)).await
+        let agent = switchboard_agent::Config::default();
+        Self::put_together(config, agent, true, Some(server), false).await.0
     }
 
     async fn built(config: Config, agent: switchboard_agent::Config, records: bool) -> Self {
-        Self::put_together(config, agent, records, None).await
+        Self::put_together(config, agent, records, None, false).await.0
+    }
+
+    /// A gateway with a queue.
+    async fn queueing() -> (Self, Arc<Shelf>) {
+        let agent = switchboard_agent::Config::default();
+        let (house, shelf) = Self::put_together(Config::default(), agent, true, None, true).await;
+        (house, shelf.unwrap())
     }
 
     async fn put_together(
@@ -92,7 +102,8 @@ impl House {
         agent: switchboard_agent::Config,
         records: bool,
         server: Option<&str>,
-    ) -> Self {
+        queues: bool,
+    ) -> (Self, Option<Arc<Shelf>>) {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -131,6 +142,8 @@ impl House {
         let parrot = Parrot::default();
         let models = models(&parrot, agent);
         let approvals = Some(desk.clone());
+        let shelf = queues.then(|| Arc::new(Shelf::new(executor.clone())));
+        let queue = shelf.clone().map(|shelf| shelf as Arc<dyn DurableCalls>);
         let parts = Parts {
             executor: executor.clone(),
             mcp,
@@ -138,6 +151,7 @@ impl House {
             store,
             access,
             approvals,
+            queue,
             models,
             config,
         };
@@ -147,7 +161,7 @@ impl House {
         let client = Client::builder().no_proxy().build().unwrap();
         let running = Some(running);
         let _folder = folder;
-        Self {
+        let house = Self {
             address,
             client,
             executor,
@@ -159,7 +173,8 @@ impl House {
             running,
             servers,
             _folder,
-        }
+        };
+        (house, shelf)
     }
 
     fn url(&self, path: &str) -> String {

@@ -41,8 +41,17 @@ impl House {
         let mut models = Models::default();
         models.add("parrot", None, Box::new(|| Ok(Arc::new(Parrot::default()))));
         let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
-        let parts =
-            Parts { executor, mcp, feed, store: None, access, approvals: None, models, config };
+        let parts = Parts {
+            executor,
+            mcp,
+            feed,
+            store: None,
+            access,
+            approvals: None,
+            queue: None,
+            models,
+            config,
+        };
         let stop = CancellationToken::new();
         tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
         let url = format!("http://{address}");

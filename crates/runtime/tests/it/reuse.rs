@@ -233,16 +233,15 @@ async fn what_an_earlier_process_did_is_told() {
     assert_eq!(check(Ok(Claimed::First), r#"ok: {"run":1}"#).await, 1);
 }
 
-// A place in the queue is nobody else's, even where answers are kept and reads are shared.
+// A place in the queue is nobody else's answer, and the queue knows its own keys.
 #[tokio::test(start_paused = true)]
-async fn queued_calls_are_not_shared() {
+async fn what_is_to_be_queued_is_neither_shared_nor_given_again() {
     let (executor, runs) = house("share_reads = true", |tool| {
         tool.read_only().with(|spec| spec.settings.cache = Some(Duration::from_secs(60)))
     });
-    let queued = CallContext { durable: true, ..CallContext::for_caller("ada") };
-    let same = json!({"a": 1});
-    let (first, second) =
-        tokio::join!(act(&executor, same.clone(), &queued), act(&executor, same, &queued));
-    assert_ne!(first.text(), second.text());
-    assert_eq!(runs.load(Ordering::SeqCst), 2);
+    let cx = CallContext { durable: true, ..keyed("k") };
+    let unkeyed = CallContext { durable: true, ..CallContext::default() };
+    tokio::join!(act(&executor, json!({}), &cx), act(&executor, json!({}), &unkeyed));
+    act(&executor, json!({}), &cx).await;
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
 }

@@ -11,15 +11,14 @@ use tokio::{sync::watch, time::sleep};
 use tracing::{error, info, warn};
 
 use super::{
-    Job, Runner,
+    Job, Placed, Runner,
     beat::{Beat, Mine},
     enqueue::within,
-    state::{self, Ended, Entry, Kept, now_ms},
+    state::{self, Ended, Entry, Kept},
     verdict::Verdict,
 };
 use crate::{
     Error,
-    large::Placed,
     wire::{self, Failure, Outcome},
 };
 use step::Step;
@@ -78,12 +77,12 @@ impl Delivery<'_> {
     async fn handle(&self) -> Result<(), Error> {
         let mut entry = self.entry().await?;
         loop {
-            let has_tool = self.runner.executor().tools().lookup(&self.job.request.tool).is_ok();
+            let has_tool = self.runner.has(&self.job.request.tool);
             let most = self.runner.jobs().config().attempts;
             let step =
                 Step::of(&entry.kept, &self.job, self.number, self.delivered, has_tool, most);
             let changed = match step {
-                Step::Leave => return self.done().await,
+                Step::Leave => return self.done(entry.kept.state).await,
                 Step::Later(pause) => return self.again(pause).await,
                 Step::Watch => match self.watch(&entry).await? {
                     Some(found) => Some(found),
@@ -133,7 +132,7 @@ impl Delivery<'_> {
         kept.worker = Some(self.runner.worker().to_owned());
         kept.beats = 0;
         kept.progress = None;
-        kept.changed_ms = now_ms();
+        kept.changes();
         self.update(kept, entry.revision).await
     }
 
@@ -146,7 +145,7 @@ impl Delivery<'_> {
     ) -> Result<Option<Entry>, Error> {
         let mut kept = entry.kept.clone();
         kept.state = state;
-        kept.changed_ms = now_ms();
+        kept.changes();
         let outcome = Placed::Here(Outcome::Failure(failure));
         kept.ended = Some(Ended { outcome, micros: 0, record: None });
         self.update(kept, entry.revision).await
@@ -236,7 +235,7 @@ impl Delivery<'_> {
             kept.state = QueueState::Queued;
             kept.progress = None;
             kept.last_error = Some(failure.clone());
-            kept.changed_ms = now_ms();
+            kept.changes();
         });
         match noted.await? {
             true => self.again(pause).await,
@@ -253,8 +252,7 @@ impl Delivery<'_> {
         result: &ToolResult,
     ) -> Result<(), Error> {
         let cluster = self.runner.jobs().cluster();
-        let name = format!("result-{}-{}", self.job.id(), result.call_id);
-        let outcome = mine.insist_on(|| Placed::put(cluster, &name, outcome.clone())).await?;
+        let outcome = mine.insist_on(|| Placed::put(cluster, outcome.clone())).await?;
         let ended = Ended {
             outcome,
             micros: u64::try_from(result.elapsed.as_micros()).unwrap_or(u64::MAX),
@@ -262,12 +260,15 @@ impl Delivery<'_> {
         };
         let noted = mine.insist(|kept| {
             kept.state = state;
-            kept.changed_ms = now_ms();
+            kept.changes();
             kept.ended = Some(ended.clone());
         });
         match noted.await? {
-            true => self.done().await,
-            false => ended.outcome.forget(cluster).await,
+            true => self.done(state).await,
+            false => {
+                ended.outcome.forget(cluster).await;
+                Ok(())
+            }
         }
     }
 
@@ -279,13 +280,17 @@ impl Delivery<'_> {
         self.runner.jobs().bury(&self.job, self.placed.clone(), kept.attempts, failure).await
     }
 
-    /// Lets the queue forget the call.
-    async fn done(&self) -> Result<(), Error> {
+    /// Lets the queue forget the call, which has ended so.
+    async fn done(&self, state: QueueState) -> Result<(), Error> {
         // What is not confirmed is delivered again, and found to be over.
         if let Err(error) = self.message.double_ack().await {
             warn!(call = %self.job.id(), %error, "the queue did not confirm that a call is over");
         }
-        self.placed.forget(self.runner.jobs().cluster()).await
+        // A dead letter still refers to it.
+        if state != QueueState::Dead {
+            self.placed.forget(self.runner.jobs().cluster()).await;
+        }
+        Ok(())
     }
 
     /// Lets the queue deliver the call again, after a while.

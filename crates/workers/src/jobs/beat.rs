@@ -20,7 +20,7 @@ use tracing::{debug, warn};
 
 use super::{
     enqueue::within,
-    state::{self, Entry, Kept, now_ms},
+    state::{self, Entry, Kept},
 };
 use crate::{Cluster, Error, wire::Step};
 
@@ -73,7 +73,7 @@ impl Mine {
                 sleep(PAUSE / 10).await;
                 continue;
             }
-            let is_written = found.kept == wanted;
+            let is_written = found.kept.says_the_same(&wanted);
             let is_mine = !found.kept.state.is_over()
                 && found.kept.worker == entry.kept.worker
                 && found.kept.attempts == entry.kept.attempts;
@@ -165,9 +165,10 @@ async fn note(
         let step = progress.borrow_and_update().clone();
         let noted = mine.change(|kept| {
             kept.beats += 1;
-            if kept.progress != step {
+            kept.only_beats = kept.progress == step;
+            if !kept.only_beats {
                 kept.progress.clone_from(&step);
-                kept.changed_ms = now_ms();
+                kept.changes();
             }
         });
         match noted.await {

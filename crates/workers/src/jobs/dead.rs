@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::CallId;
 
-use super::{Job, Jobs, state::now_ms};
-use crate::{Error, large::Placed, wire, wire::Failure};
+use super::{Job, Jobs, Placed, state::now_ms};
+use crate::{Error, wire, wire::Failure};
 
 /// A call that was given up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

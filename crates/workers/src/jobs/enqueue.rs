@@ -12,17 +12,19 @@ use async_nats::{
 use serde_json::{Value, json};
 use switchboard_runtime::{durable, fingerprint};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput, ToolSpec};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{
-    Job, Jobs,
+    Job, Jobs, Placed,
     keys::{self, Found},
     state::{self, Kept},
 };
-use crate::{Error, large::Placed, wire};
+use crate::{Error, wire};
 
 /// How long the servers may take to say that they have something.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection may take to be there.
+const CONNECTING: Duration = Duration::from_secs(2);
 /// How often they are asked; what they have already they do not take twice.
 const TRIES: usize = 3;
 
@@ -41,7 +43,7 @@ impl Jobs {
         let key = cx.idempotency_key.as_deref();
         let unfit = |reason| ToolError::new(ErrorKind::InvalidParameters, reason);
         durable::takes(spec, key.is_some()).map_err(unfit)?;
-        self.reachable(spec)?;
+        self.reachable(spec).await?;
         let mut id = cx.call_id.unwrap_or_else(CallId::generate);
         if let Some(key) = key {
             let fingerprint = fingerprint(&spec.name, &args);
@@ -71,7 +73,7 @@ impl Jobs {
     /// how it is.
     async fn lay_in(&self, job: Job) -> Result<(), Error> {
         let (id, subject) = (job.id(), self.cluster().names().jobs(&job.group, &job.request.tool));
-        let placed = within(Placed::put(self.cluster(), &Job::place(id), job.clone())).await?;
+        let placed = within(Placed::put(self.cluster(), job.clone())).await?;
         let payload = wire::write(&placed)?;
         let number = self.publish(&subject, &id.to_string(), payload).await?;
         let kept = Kept::new(&job, number);
@@ -131,12 +133,17 @@ impl Jobs {
         matches!(within(state::get(self.cluster(), id)).await, Ok(Some(_)))
     }
 
-    /// What is not sent cannot arrive later: without a connection nothing is begun.
-    fn reachable(&self, spec: &ToolSpec) -> Result<(), ToolError> {
-        match self.cluster().client().connection_state() {
-            State::Connected => Ok(()),
-            _ => Err(ToolError::unreachable(&spec.name, self.place())),
-        }
+    /// What is not sent cannot arrive later: without a connection nothing is begun. One that is only just being made, or
+    /// made anew, is waited for.
+    async fn reachable(&self, spec: &ToolSpec) -> Result<(), ToolError> {
+        let client = self.cluster().client();
+        let connected = async {
+            while client.connection_state() != State::Connected {
+                sleep(CONNECTING / 100).await;
+            }
+        };
+        let missed = |_| ToolError::unreachable(&spec.name, self.place());
+        timeout(CONNECTING, connected).await.map_err(missed)
     }
 
     fn unreachable(&self, spec: &ToolSpec, error: Error) -> ToolError {

@@ -62,9 +62,4 @@ impl Job {
         cx.timeout = cx.timeout.filter(|timeout| *timeout != Duration::from_millis(u64::MAX));
         cx
     }
-
-    /// Under which name it lies in the object store, where it is too large.
-    pub(crate) fn place(call: CallId) -> String {
-        format!("job-{call}")
-    }
 }

@@ -11,15 +11,14 @@ use switchboard_toolcall::{
 use tracing::debug;
 
 use super::{
-    Jobs,
+    Jobs, Placed,
     attempt::cancelled,
     enqueue::within,
     figures::Figures,
-    state::{self, Ended, Entry, Kept, moment, now_ms},
+    state::{self, Ended, Entry, Kept, moment},
 };
 use crate::{
     Error,
-    large::Placed,
     wire::{self, Notice, Outcome},
 };
 
@@ -110,7 +109,7 @@ impl Queue {
                 }
                 _ => kept.wants_cancel = true,
             }
-            kept.changed_ms = now_ms();
+            kept.changes();
             if within(state::update(cluster, kept.clone(), revision)).await?.is_some() {
                 self.tell(&kept).await;
                 return Ok(true);

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use async_nats::jetstream::{Message, consumer::PullConsumer};
+use async_nats::jetstream::{AckKind, Message, consumer::PullConsumer};
 use futures_util::StreamExt;
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{BoxError, CallId, CancellationToken};
@@ -18,7 +18,10 @@ use tokio::{
 use tracing::{debug, warn};
 
 use super::{Jobs, attempt};
-use crate::wire::{self, Notice};
+use crate::{
+    wire::{self, Notice},
+    worker::Choice,
+};
 
 /// How long one question for a call waits at the servers.
 const PULL: Duration = Duration::from_secs(10);
@@ -36,26 +39,31 @@ struct Inner {
     group: String,
     worker: String,
     executor: ToolExecutor,
+    /// Which of its tools may be run so.
+    choice: Choice,
     slots: Arc<Semaphore>,
     running: Running,
     leaving: CancellationToken,
 }
 
 impl Runner {
-    /// Runs calls of `group` through `executor`, as many at once as there are `slots`.
+    /// Runs calls of `group` through `executor`: of tools that `choice` names, as many at once as `slots` are free. Others
+    /// may take slots as well; while it only waits for calls, the runner takes none.
     pub fn new(
         jobs: Jobs,
         group: impl Into<String>,
         worker: impl Into<String>,
         executor: ToolExecutor,
-        slots: usize,
+        choice: Choice,
+        slots: Arc<Semaphore>,
     ) -> Self {
         Self(Arc::new(Inner {
             jobs,
             group: group.into(),
             worker: worker.into(),
             executor,
-            slots: Arc::new(Semaphore::new(slots.min(Semaphore::MAX_PERMITS))),
+            choice,
+            slots,
             running: Running::default(),
             leaving: CancellationToken::new(),
         }))
@@ -86,19 +94,24 @@ impl Runner {
     async fn take(&self, calls: &mut JoinSet<()>) {
         let mut consumer = None;
         // The semaphore is never closed.
-        while let Ok(slot) = self.0.slots.clone().acquire_owned().await {
-            let message = loop {
-                match self.pull(&mut consumer).await {
-                    Ok(Some(message)) => break message,
-                    Ok(None) => {}
-                    Err(error) => {
-                        debug!(group = self.group(), %error, "no queued calls could be asked for");
-                        consumer = None;
-                        sleep(PAUSE).await;
-                    }
+        while let Ok(free) = self.0.slots.acquire().await {
+            drop(free);
+            let message = match self.pull(&mut consumer).await {
+                Ok(Some(message)) => message,
+                Ok(None) => continue,
+                Err(error) => {
+                    debug!(group = self.group(), %error, "no queued calls could be asked for");
+                    consumer = None;
+                    sleep(PAUSE).await;
+                    continue;
                 }
             };
             while calls.try_join_next().is_some() {}
+            let Ok(slot) = self.0.slots.clone().try_acquire_owned() else {
+                // Somebody else took the last one meanwhile, so another worker is to have the call.
+                _ = message.ack_with(AckKind::Nak(None)).await;
+                continue;
+            };
             let runner = self.clone();
             calls.spawn(async move {
                 attempt::handle(&runner, message).await;
@@ -152,6 +165,11 @@ impl Runner {
 
     pub(crate) fn worker(&self) -> &str {
         &self.0.worker
+    }
+
+    /// Whether this worker has a tool to run.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.0.executor.tools().lookup(tool).is_ok_and(|tool| (self.0.choice)(&tool))
     }
 
     pub(crate) fn executor(&self) -> &ToolExecutor {

@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use switchboard_runtime::QueueState;
 use switchboard_toolcall::CallId;
 
-use super::Job;
+use super::{Job, Placed};
 use crate::{
     Bucket, Cluster, Error,
-    large::Placed,
     wire::{self, Failure, Outcome, Step},
 };
 
@@ -40,6 +39,9 @@ pub(crate) struct Kept {
     /// How often that worker has said since that it is still at it.
     #[serde(default)]
     pub(crate) beats: u64,
+    /// Whether only that is new.
+    #[serde(default)]
+    pub(crate) only_beats: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) progress: Option<Step>,
     /// Whether somebody asked that it be given up.
@@ -80,11 +82,30 @@ impl Kept {
             message: Some(message),
             worker: None,
             beats: 0,
+            only_beats: false,
             progress: None,
             wants_cancel: false,
             last_error: None,
             ended: None,
         }
+    }
+
+    /// Whether something changed beside a worker's sign of life.
+    pub(crate) fn is_news(&self) -> bool {
+        !self.only_beats
+    }
+
+    /// Whether this says the same, whenever it was written.
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        let other = Self { changed_ms: self.changed_ms, ..other.clone() };
+        *self == other
+    }
+
+    /// Notes that something changed now.
+    pub(crate) fn changes(&mut self) {
+        self.only_beats = false;
+        // Who watches tells changes apart by their moment.
+        self.changed_ms = now_ms().max(self.changed_ms + 1);
     }
 }
 

@@ -1,6 +1,17 @@
 //! With a real NATS.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
+
 mod connecting;
+mod place;
+mod calls;
+mod refusals;
+mod losses;
+mod members;
+mod leaving;
+mod large;
+mod broker;
+mod jobs;
 
 use std::path::PathBuf;
 

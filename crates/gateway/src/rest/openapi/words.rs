@@ -1,6 +1,7 @@
 //! The words that several routes share: the envelope, refusals, kinds of failures.
 
 use serde_json::{Value, json};
+use switchboard_runtime::QueueState;
 use switchboard_toolcall::ErrorKind;
 use utoipa::{
     IntoResponses, ToSchema,
@@ -97,6 +98,19 @@ pub(crate) fn outcomes() -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(outcomes)).build()
 }
 
+/// How a queued call is.
+pub(crate) fn states() -> Object {
+    let states = [
+        QueueState::Queued,
+        QueueState::Running,
+        QueueState::Done,
+        QueueState::Dead,
+        QueueState::Cancelled,
+    ];
+    let codes = states.map(QueueState::code);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes)).build()
+}
+
 /// The kind of failure of a call that failed.
 pub(crate) fn kind_or_none() -> Object {
     let kinds = ErrorKind::ALL.iter().map(|kind| json!(kind.code())).chain([Value::Null]);
@@ -128,7 +142,10 @@ pub(crate) enum Endings {
     /// The tool answered
     #[response(status = 200)]
     Answered(Success),
-    /// The request is wrong: a header, or a body that is no JSON object
+    /// `wait=0`: the call is in the queue; `Location` says where to ask after it
+    #[response(status = 202)]
+    Queued(crate::rest::queued::Accepted),
+    /// The request is wrong: a header, the query, or a body that is no JSON object
     #[response(status = 400)]
     Wrong(Failed),
     /// There is no token, or nobody knows it
@@ -143,7 +160,7 @@ pub(crate) enum Endings {
     /// The request is too large
     #[response(status = 413)]
     TooLarge(Failed),
-    /// The arguments do not match the tool's schema
+    /// The arguments do not match the tool's schema, or the call cannot be queued
     #[response(status = 422)]
     Invalid(Failed),
     /// The token's share is used up; `Retry-After` says until when

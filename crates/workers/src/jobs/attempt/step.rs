@@ -80,11 +80,10 @@ pub(crate) fn unknown(kept: &Kept) -> Failure {
 /// The end of a call that nobody wants any more.
 pub(crate) fn cancelled(kept: &Kept) -> Failure {
     let effects = match kept.attempts {
-        0 => "before it ran",
+        0 => " before it ran",
         _ => "; side effects may have happened",
     };
-    let text = format!("Tool '{}' was cancelled {effects}", kept.name);
-    failure(ErrorKind::Cancelled, text.replace(" ;", ";"))
+    failure(ErrorKind::Cancelled, format!("Tool '{}' was cancelled{effects}", kept.name))
 }
 
 fn lost(kept: &Kept) -> Failure {
@@ -102,4 +101,72 @@ fn nobody_has_it(kept: &Kept) -> Failure {
 
 fn failure(kind: ErrorKind, text: String) -> Failure {
     Failure { kind, text, hint: None, output: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+    use switchboard_toolcall::{CallContext, CallId};
+
+    use super::*;
+    use crate::wire::Request;
+
+    fn job(may_repeat: bool) -> Job {
+        let cx = CallContext::default();
+        let request = Request::new(CallId::generate(), "resize", Map::new(), &cx);
+        Job { name: "gpu__resize".to_owned(), group: "gpu".to_owned(), may_repeat, request }
+    }
+
+    /// What is to be done with a call that was changed so; it is message 7, and three attempts are the limit.
+    fn step(may_repeat: bool, delivered: i64, has_tool: bool, change: impl Fn(&mut Kept)) -> Step {
+        let job = job(may_repeat);
+        let mut kept = Kept::new(&job, 7);
+        change(&mut kept);
+        Step::of(&kept, &job, 7, delivered, has_tool, 3)
+    }
+
+    fn begun(times: u32) -> impl Fn(&mut Kept) {
+        move |kept| (kept.state, kept.attempts) = (QueueState::Running, times)
+    }
+
+    #[test]
+    fn a_call_is_begun_unless_something_speaks_against_it() {
+        for may_repeat in [true, false] {
+            assert_eq!(step(may_repeat, 1, true, |_| {}), Step::Begin);
+            assert_eq!(step(may_repeat, 1, true, |kept| kept.attempts = 2), Step::Begin);
+            assert_eq!(step(may_repeat, 1, true, |kept| kept.message = None), Step::Begin);
+            assert_eq!(step(may_repeat, 9, true, |kept| kept.message = Some(8)), Step::Leave);
+            assert_eq!(step(may_repeat, 1, true, |kept| kept.wants_cancel = true), Step::Cancel);
+            for state in [QueueState::Done, QueueState::Dead, QueueState::Cancelled] {
+                assert_eq!(step(may_repeat, 1, true, |kept| kept.state = state), Step::Leave);
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_begun_is_begun_again_only_where_that_does_no_harm() {
+        assert_eq!(step(true, 2, true, begun(1)), Step::Begin);
+        for times in [1, 3] {
+            assert_eq!(step(false, 2, true, begun(times)), Step::Watch);
+        }
+    }
+
+    #[test]
+    fn the_last_attempt_is_the_last() {
+        let Step::Bury(lost) = step(true, 4, true, begun(3)) else { panic!("it was tried enough") };
+        assert_eq!(lost.kind, ErrorKind::Unavailable);
+        let why = failure(ErrorKind::Timeout, "too slow".to_owned());
+        let failed = step(true, 4, true, |kept| {
+            kept.attempts = 3;
+            kept.last_error = Some(why.clone());
+        });
+        assert_eq!(failed, Step::Bury(why.clone()));
+    }
+
+    #[test]
+    fn without_the_tool_it_is_left_to_others_for_a_while() {
+        assert_eq!(step(true, 1, false, |_| {}), Step::Later(Duration::from_secs(1)));
+        assert_eq!(step(true, 99, false, |_| {}), Step::Later(Duration::from_secs(30)));
+        assert!(matches!(step(true, 100, false, |_| {}), Step::Bury(_)));
+    }
 }

@@ -1,0 +1,129 @@
+//! `switchboard worker`: the tools of this machine for gateways elsewhere.
+
+use std::{collections::HashSet, process::ExitCode, sync::Arc};
+
+use anyhow::{Context, anyhow, bail};
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde_json::json;
+use switchboard_mcp::client::NoAnswers;
+use switchboard_runtime::{RegisteredTool, services};
+use switchboard_workers::{Worker as Offering, worker::Choice};
+
+use crate::{
+    approvals,
+    cli::{Cli, Worker},
+    cluster,
+    commands::serve::told_to_stop,
+    connections::{Connections, Needs, on_threads, while_connected},
+    house::{Around, House},
+    records::Records,
+    rehearsal,
+    settings::Loaded,
+    terminal,
+};
+
+pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let mut loaded = rehearsal::load(cli)?;
+    let settings = &mut loaded.settings;
+    (settings.cluster, settings.worker) =
+        worker.over(settings.cluster.clone(), settings.worker.clone());
+    on_threads(loaded.settings.serve.threads, async {
+        let around = Around {
+            records: Records::of(&loaded),
+            answers: Arc::new(NoAnswers),
+            approver: approvals::elsewhere(approvals::desk(&loaded)),
+            is_open: false,
+        };
+        let house = House::build_in(&loaded, around)?;
+        let choice = choice(&loaded, &house)?;
+        let has_some = house.executor.tools().all().iter().any(|tool| choice(tool));
+        if !has_some && loaded.enabled_servers().next().is_none() {
+            bail!(
+                "there is nothing to offer: define [[tools]] or [servers.*] in the config, or choose built-in tools with --tools"
+            );
+        }
+        let offering = offering(&loaded, &house, choice).await?;
+        let stop = told_to_stop()?;
+        while_connected(&house, &loaded, Needs::Servers, async |connections| {
+            // Servers that are slow or dead keep nobody: their tools are offered when they are there.
+            tell(worker, &offering, &loaded, connections)?;
+            offering.run(stop).await?;
+            Ok(ExitCode::SUCCESS)
+        })
+        .await
+    })
+}
+
+async fn offering(loaded: &Loaded, house: &House, choice: Choice) -> anyhow::Result<Offering> {
+    let worker = &loaded.settings.worker;
+    let Some(group) = &worker.group else {
+        bail!("which group? Say --group NAME, or set `group` in [worker]");
+    };
+    let wrong = |error: switchboard_workers::Error| anyhow!("{error}");
+    switchboard_workers::worker::check_group(group).map_err(wrong)?;
+    let Some(cluster) = cluster::connect(loaded).await? else {
+        bail!("where is NATS? Say --nats nats://HOST:4222, or set `nats` in [cluster]");
+    };
+    let executor = house.executor.clone();
+    Offering::new(cluster, group, worker.concurrency, executor, choice).map_err(wrong)
+}
+
+/// Which tools are offered: what the config defines, or what was chosen. The runtime's own look at this process, and are
+/// nobody else's.
+fn choice(loaded: &Loaded, house: &House) -> anyhow::Result<Choice> {
+    let own: HashSet<String> =
+        services::all(&house.executor).iter().map(|tool| tool.spec().name.clone()).collect();
+    let defined: HashSet<String> =
+        loaded.settings.tools.iter().map(|tool| tool.name.clone()).collect();
+    let chosen = globs(&loaded.settings.worker.tools)?;
+    Ok(Arc::new(move |tool: &RegisteredTool| {
+        let name = &**tool.name();
+        match &chosen {
+            Some(chosen) => {
+                chosen.is_match(name) && (defined.contains(name) || !own.contains(name))
+            }
+            None => tool.spec().server().is_some() || defined.contains(name),
+        }
+    }))
+}
+
+fn globs(tools: &[String]) -> anyhow::Result<Option<GlobSet>> {
+    if tools.is_empty() {
+        return Ok(None);
+    }
+    let mut globs = GlobSetBuilder::new();
+    for tool in tools {
+        let unusable = || format!("`worker.tools`: {tool:?} is no glob");
+        globs.add(Glob::new(tool).with_context(unusable)?);
+    }
+    Ok(Some(globs.build().context("`worker.tools`")?))
+}
+
+/// Says what is offered, and where.
+fn tell(
+    worker: &Worker,
+    offering: &Offering,
+    loaded: &Loaded,
+    connections: &Connections,
+) -> anyhow::Result<()> {
+    let group = loaded.settings.worker.group.as_deref().unwrap_or_default();
+    let offer = offering.offer();
+    let tools: Vec<_> = offer.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let nats = offering.cluster().address();
+    if worker.json {
+        let line = json!({"worker": offering.id(), "group": group, "nats": nats, "tools": tools});
+        terminal::print(&line.to_string())?;
+        return Ok(());
+    }
+    let more = match connections.all().len() {
+        0 => String::new(),
+        1 => ", and those of 1 server when it is connected".to_owned(),
+        many => format!(", and those of {many} servers when they are connected"),
+    };
+    let tools = if tools.is_empty() { "no tools yet".to_owned() } else { tools.join(", ") };
+    terminal::tell(&format!(
+        "worker {} of group '{group}' at {nats}\noffers {tools}{more}",
+        offering.id()
+    ));
+    Ok(())
+}

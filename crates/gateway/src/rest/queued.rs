@@ -1,0 +1,200 @@
+//! Calls that outlive who asks: laid into the queue, looked at, given up (`crates/workers` has the queue).
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json,
+    extract::{Path, State, rejection::PathRejection},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use switchboard_runtime::{DurableCalls, QueueState, QueuedCall};
+use switchboard_toolcall::{
+    CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolError, ToolResult,
+};
+use utoipa::ToSchema;
+
+use crate::{
+    Caller,
+    feed::timestamp,
+    gateway::Parts,
+    refusal::{Refusal, status},
+    rest::openapi::words::{Failed, Refused, kind_or_none, outcomes, states},
+};
+
+/// A call that is in the queue now.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Accepted {
+    /// Where to ask after it: `GET /api/calls/{call_id}`.
+    call_id: String,
+    #[schema(schema_with = states)]
+    state: &'static str,
+    tool_name: String,
+}
+
+/// A queued call, or what became of it, as it is shown.
+#[derive(Serialize, ToSchema)]
+pub struct Queued {
+    id: String,
+    tool: String,
+    /// The token that it was called with.
+    caller: Option<String>,
+    #[schema(schema_with = states)]
+    state: &'static str,
+    /// How often it was begun.
+    attempts: u32,
+    /// `ok`, `running` or the kind of failure.
+    #[schema(schema_with = outcomes)]
+    outcome: &'static str,
+    #[schema(schema_with = kind_or_none)]
+    error_kind: Option<&'static str>,
+    /// When it was queued.
+    started: String,
+    /// When something of this changed last.
+    changed: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    progress: Option<Progress>,
+    /// The envelope, once the call has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, required = false, nullable = false)]
+    result: Option<ToolResult>,
+}
+
+/// How far a call is.
+#[derive(Serialize, ToSchema)]
+pub struct Progress {
+    progress: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    total: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    message: Option<String>,
+}
+
+impl From<QueuedCall> for Queued {
+    fn from(call: QueuedCall) -> Self {
+        let result = call.result.as_ref();
+        let step =
+            |ProgressUpdate { progress, total, message }| Progress { progress, total, message };
+        Self {
+            id: call.id.to_string(),
+            tool: call.tool.to_string(),
+            caller: call.caller.as_deref().map(str::to_owned),
+            state: call.state.code(),
+            attempts: call.attempts,
+            outcome: result.map_or("running", ToolResult::outcome_code),
+            error_kind: result.and_then(ToolResult::error_kind).map(ErrorKind::code),
+            started: timestamp(call.queued),
+            changed: timestamp(call.changed),
+            progress: call.progress.map(step),
+            result: call.result,
+        }
+    }
+}
+
+/// Lays a call into the queue and answers 202 with its id, or with the envelope of a call that was not queued.
+pub(super) async fn submit(parts: &Parts, call: ToolCall, cx: &CallContext) -> Response {
+    let name = call.name.clone();
+    let Some(queue) = &parts.queue else {
+        let result = refuse(parts, call, cx).await;
+        return (status(result.error_kind()), Json(&result)).into_response();
+    };
+    match queue.submit(call, cx).await {
+        Ok(id) => accepted(&**queue, id, name).await,
+        Err(result) => (status(result.error_kind()), Json(&*result)).into_response(),
+    }
+}
+
+async fn accepted(queue: &dyn DurableCalls, id: CallId, name: String) -> Response {
+    // With an idempotency key it may be an earlier call, which may have ended.
+    let state = match queue.look(id).await {
+        Ok(Some(call)) => call.state,
+        _ => QueueState::Queued,
+    };
+    let body = Accepted { call_id: id.to_string(), state: state.code(), tool_name: name };
+    let mut response = (StatusCode::ACCEPTED, Json(body)).into_response();
+    if let Ok(place) = HeaderValue::from_str(&format!("/api/calls/{id}")) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
+}
+
+/// Says why a call cannot be queued where there is no queue.
+async fn refuse(parts: &Parts, call: ToolCall, cx: &CallContext) -> ToolResult {
+    let error = match parts.executor.tools().lookup(&call.name) {
+        Err(error) => error,
+        Ok(tool) => {
+            let name = tool.name();
+            let text = format!(
+                "Tool '{name}' cannot be queued: there is no cluster to queue it in; call it and wait for its answer"
+            );
+            ToolError::new(ErrorKind::InvalidParameters, text)
+                .with_hint("`[cluster] nats = \"nats://…\"` in the config names one.")
+        }
+    };
+    parts.executor.refuse(call, error, cx).await
+}
+
+/// The queued call with this id, where there is one and the caller may know of it: who submitted it, and who administers.
+///
+/// # Errors
+/// The queue cannot be asked.
+pub(super) async fn find(parts: &Parts, caller: &Caller, id: CallId) -> Result<Found, Refusal> {
+    let Some(queue) = &parts.queue else { return Ok(Found::Unknown) };
+    let away = |error: switchboard_toolcall::BoxError| {
+        Refusal::Unavailable(format!("the queue cannot be asked: {error}"))
+    };
+    let Some(call) = queue.look(id).await.map_err(away)? else { return Ok(Found::Unknown) };
+    let is_own = caller.may_administer() || call.caller == caller.name;
+    Ok(match is_own && caller.may_see(&call.tool, parts.executor.tools()) {
+        true => Found::Own(Box::new(call)),
+        false => Found::Foreign,
+    })
+}
+
+/// What is found under an id.
+pub(super) enum Found {
+    /// A call that the caller may know of.
+    Own(Box<QueuedCall>),
+    /// Somebody else's.
+    Foreign,
+    /// Nothing: it was never queued.
+    Unknown,
+}
+
+/// Gives up a queued call: at once where nobody runs it yet, else as soon as its worker hears of it.
+#[utoipa::path(
+    delete, path = "/api/calls/{id}", operation_id = "cancel_call", tag = "tools",
+    params(("id" = String, Path, description = "The id of the queued call")),
+    responses(
+        (status = 200, description = "The call as it is now: `cancelled`, or still about to be", body = Queued),
+        (status = 400, description = "The id is no text", body = Failed),
+        (status = 404, description = "There is no such call in the queue", body = Failed),
+        (status = 409, description = "The call has ended", body = Failed),
+        (status = 503, description = "The queue cannot be asked", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn cancel(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Queued>, Refusal> {
+    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+    let unknown = || Refusal::NotFound(format!("Call '{id}' not found in the queue"));
+    let call = CallId::parse(&id).ok_or_else(unknown)?;
+    let (Found::Own(found), Some(queue)) = (find(&parts, &caller, call).await?, &parts.queue)
+    else {
+        return Err(unknown());
+    };
+    let away = |error| Refusal::Unavailable(format!("the queue cannot be asked: {error}"));
+    if !queue.cancel(call).await.map_err(away)? {
+        let text = format!("Call '{id}' of '{}' has ended already", found.tool);
+        return Err(Refusal::Conflict(text));
+    }
+    let now = queue.look(call).await.map_err(away)?.ok_or_else(unknown)?;
+    Ok(Json(now.into()))
+}

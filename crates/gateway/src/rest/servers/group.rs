@@ -1,0 +1,67 @@
+//! Groups of workers, which are shown as servers.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_runtime::{KnownServer, redact};
+use utoipa::ToSchema;
+
+use super::{ShownServer, is_visible};
+use crate::{Caller, gateway::Parts};
+
+/// A worker of a group.
+#[derive(Serialize, Deserialize, ToSchema)]
+pub(crate) struct ShownWorker {
+    id: String,
+    /// How many calls it runs now.
+    running: u64,
+    /// How many it runs at once.
+    capacity: u64,
+    /// Its version of Switchboard.
+    version: String,
+    /// When it was started, in seconds since 1970.
+    started: u64,
+}
+
+/// The groups of which the caller may see a tool.
+pub(super) fn all<'a>(
+    parts: &'a Parts,
+    caller: &'a Caller,
+) -> impl Iterator<Item = ShownServer> + 'a {
+    let servers = parts.executor.tools().servers().into_iter();
+    let visible = servers.filter(|server| is_visible(&server.name, parts, caller));
+    visible.filter_map(|server| shown(&server, parts, caller))
+}
+
+/// The group, as its link describes it; none, where it is an MCP server.
+fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownServer> {
+    let status = server.link.as_ref()?.status();
+    if status["type"] != "workers" {
+        return None;
+    }
+    let tools = parts.executor.tools().all();
+    let own = tools.iter().filter(|tool| tool.spec().server() == Some(&server.name));
+    let error = status["error"].as_str().map(|error| redact::text(error).into_owned());
+    Some(ShownServer {
+        name: server.name.to_string(),
+        state: if error.is_none() { "ready" } else { "given_up" },
+        kind: "workers",
+        era: None,
+        protocol: None,
+        server: None,
+        since: None,
+        starts: 0,
+        restarts: 0,
+        error,
+        error_at: None,
+        tools: own.filter(|tool| caller.sees(tool)).count(),
+        set_aside: Vec::new(),
+        clients: 0,
+        stderr: None,
+        workers: Some(workers(&status["workers"])),
+    })
+}
+
+fn workers(status: &Value) -> Vec<ShownWorker> {
+    let workers = status.as_array().map(Vec::as_slice).unwrap_or_default();
+    workers.iter().filter_map(|worker| ShownWorker::deserialize(worker).ok()).collect()
+}

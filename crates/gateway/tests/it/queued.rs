@@ -1,0 +1,226 @@
+//! Calls that outlive who asks, over REST. The queue here is a shelf that the test empties by hand; the real one is
+//! tested where it is.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Value, json};
+use switchboard_runtime::{
+    DurableCalls, QueueState, QueuedCall, RanElsewhere, ToolExecutor, durable,
+};
+use switchboard_testkit::Fake;
+use switchboard_toolcall::{
+    BoxError, BoxFuture, CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolError,
+    ToolOutput, ToolResult, ToolSpec,
+};
+
+use crate::{House, answer};
+
+/// A queue from which nothing is taken unless the test does.
+pub(crate) struct Shelf {
+    executor: ToolExecutor,
+    calls: Mutex<BTreeMap<CallId, Shelved>>,
+    is_away: Mutex<bool>,
+}
+
+#[derive(Clone)]
+struct Shelved {
+    tool: Arc<str>,
+    caller: Option<Arc<str>>,
+    state: QueueState,
+}
+
+impl Shelf {
+    pub(crate) fn new(executor: ToolExecutor) -> Self {
+        let slow = Fake::answers("slow", json!("done")).with(|spec| {
+            spec.annotations.idempotent = Some(true);
+            spec.settings.durable = true;
+        });
+        let once = Fake::answers("once", json!("done")).with(|spec| spec.settings.durable = true);
+        for tool in [slow, once] {
+            executor.tools().add(tool).unwrap();
+        }
+        Self { executor, calls: Mutex::default(), is_away: Mutex::default() }
+    }
+
+    fn set(&self, id: &Value, state: QueueState) {
+        let id = CallId::parse(id.as_str().unwrap()).unwrap();
+        self.calls.lock().unwrap().get_mut(&id).unwrap().state = state;
+    }
+
+    fn asked(&self) -> Result<(), BoxError> {
+        match *self.is_away.lock().unwrap() {
+            true => Err("nobody is there".into()),
+            false => Ok(()),
+        }
+    }
+
+    async fn shown(&self, id: CallId) -> Result<Option<QueuedCall>, BoxError> {
+        self.asked()?;
+        let Some(call) = self.calls.lock().unwrap().get(&id).cloned() else { return Ok(None) };
+        let ran = RanElsewhere {
+            id,
+            tool: call.tool.clone(),
+            server: None,
+            elapsed: Duration::from_millis(5),
+            outcome: match call.state {
+                QueueState::Done => Ok(ToolOutput::Value(json!({"answer": 42}))),
+                _ => Err(ToolError::new(ErrorKind::Cancelled, "it was cancelled")),
+            },
+        };
+        let result = self.executor.shape(ran).await;
+        let progress = ProgressUpdate { progress: 1.0, total: Some(2.0), message: None };
+        Ok(Some(QueuedCall {
+            id,
+            tool: call.tool,
+            caller: call.caller,
+            state: call.state,
+            attempts: u32::from(call.state != QueueState::Queued),
+            queued: SystemTime::UNIX_EPOCH,
+            changed: SystemTime::UNIX_EPOCH,
+            progress: (call.state == QueueState::Running).then_some(progress),
+            result: call.state.is_over().then_some(result),
+        }))
+    }
+}
+
+impl DurableCalls for Shelf {
+    fn takes(&self, tool: &ToolSpec, has_key: bool) -> Result<(), String> {
+        durable::takes(tool, has_key)
+    }
+
+    fn submit<'a>(
+        &'a self,
+        call: ToolCall,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, Box<ToolResult>>> {
+        Box::pin(async move {
+            let (tools, has_key) = (self.executor.tools(), cx.idempotency_key.is_some());
+            let tool = tools.lookup(&call.name).ok();
+            let reason = tool.as_ref().and_then(|tool| self.takes(tool.spec(), has_key).err());
+            if let Some(reason) = reason {
+                let error = ToolError::new(ErrorKind::InvalidParameters, reason);
+                return Err(Box::new(self.executor.refuse(call, error, cx).await));
+            }
+            let name: Arc<str> = call.name.as_str().into();
+            let result = self.executor.execute(call, cx).await;
+            if !result.is_success() {
+                return Err(Box::new(result));
+            }
+            let (caller, state) = (cx.caller.clone(), QueueState::Queued);
+            let shelved = Shelved { tool: name, caller, state };
+            self.calls.lock().unwrap().insert(result.call_id, shelved);
+            Ok(result.call_id)
+        })
+    }
+
+    fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
+        Box::pin(self.shown(id))
+    }
+
+    fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>> {
+        let cancelled = self.asked().map(|()| {
+            let mut calls = self.calls.lock().unwrap();
+            let call = calls.get_mut(&id).filter(|call| !call.state.is_over());
+            call.map(|call| call.state = QueueState::Cancelled).is_some()
+        });
+        Box::pin(std::future::ready(cancelled))
+    }
+}
+
+// GW-1
+#[tokio::test]
+async fn a_call_is_queued_looked_at_and_ends() {
+    let (house, shelf) = House::queueing().await;
+    let response = house.call("slow", &json!({})).query(&[("wait", "0")]).send().await.unwrap();
+    let place = response.headers()["location"].to_str().unwrap().to_owned();
+    let (status, accepted) = crate::read(response).await;
+    assert_eq!((status, &accepted["state"]), (202, &json!("queued")));
+    assert_eq!(place, format!("/api/calls/{}", accepted["call_id"].as_str().unwrap()));
+
+    let (status, call) = answer(house.get(&place)).await;
+    assert_eq!(
+        (status, &call["state"], &call["outcome"]),
+        (200, &json!("queued"), &json!("running"))
+    );
+    assert_eq!((&call["tool"], &call["attempts"]), (&json!("slow"), &json!(0)));
+    assert!(call.get("result").is_none() && call.get("progress").is_none());
+
+    shelf.set(&accepted["call_id"], QueueState::Running);
+    let (_, call) = answer(house.get(&place)).await;
+    assert_eq!(call["progress"], json!({"progress": 1.0, "total": 2.0}));
+
+    shelf.set(&accepted["call_id"], QueueState::Done);
+    let (_, call) = answer(house.get(&place)).await;
+    assert_eq!((&call["state"], &call["outcome"]), (&json!("done"), &json!("ok")));
+    let envelope = &call["result"];
+    assert_eq!((&envelope["success"], &envelope["result"]), (&json!(true), &json!({"answer": 42})));
+    assert_eq!(envelope["call_id"], accepted["call_id"]);
+    assert_eq!(answer(house.client.delete(house.url(&place))).await.0, 409);
+}
+
+#[tokio::test]
+async fn what_cannot_be_queued_is_refused_with_the_way_out() {
+    let (house, _shelf) = House::queueing().await;
+    let alone = House::start().await;
+    let cases = [
+        (&house, "echo", 422, "Tool 'echo' cannot be queued: only tools of workers can"),
+        (&house, "once", 422, "Tool 'once' cannot be queued as it is: it might run twice"),
+        (&house, "nobody", 404, "Tool 'nobody' not found"),
+        (&alone, "echo", 422, "Tool 'echo' cannot be queued: there is no cluster to queue it in"),
+        (&alone, "nobody", 404, "Tool 'nobody' not found"),
+    ];
+    for (house, tool, expected, text) in cases {
+        let request = house.call(tool, &json!({})).query(&[("wait", "0")]);
+        let (status, envelope) = answer(request).await;
+        assert_eq!(status, expected, "{envelope}");
+        assert!(envelope["error"].as_str().unwrap().starts_with(text), "{envelope}");
+        assert!(envelope["call_id"].is_string(), "it is written down: {envelope}");
+    }
+    let keyed = house.call("once", &json!({})).query(&[("wait", "0")]);
+    assert_eq!(answer(keyed.header("Idempotency-Key", "k")).await.0, 202);
+    for wait in ["2", "no", ""] {
+        let request = house.call("slow", &json!({})).query(&[("wait", wait)]);
+        assert_eq!(answer(request).await.0, 400, "{wait:?}");
+    }
+    let waiting = house.call("slow", &json!({})).query(&[("wait", "1")]);
+    assert_eq!(answer(waiting).await.0, 200);
+}
+
+// GW-2
+#[tokio::test]
+async fn a_queued_call_is_its_callers_alone() {
+    let (house, shelf) = House::queueing().await;
+    let (ada, bob) = (house.token("ada", &["slow"]), house.token("bob", &["slow"]));
+    let blind = house.token("blind", &["echo"]);
+    let submit = house.call("slow", &json!({})).query(&[("wait", "0")]);
+    let (_, accepted) = answer(submit.bearer_auth(&ada)).await;
+    let place = format!("/api/calls/{}", accepted["call_id"].as_str().unwrap());
+    assert_eq!(answer(house.get(&place).bearer_auth(&ada)).await.1["caller"], "ada");
+    assert_eq!(answer(house.get(&place)).await.0, 200, "the machine's owner sees all");
+    for other in [&bob, &blind] {
+        assert_eq!(answer(house.get(&place).bearer_auth(other)).await.0, 404);
+        let cancel = house.client.delete(house.url(&place));
+        assert_eq!(answer(cancel.bearer_auth(other)).await.0, 404);
+    }
+    let hidden = house.call("slow", &json!({})).query(&[("wait", "0")]);
+    assert_eq!(answer(hidden.bearer_auth(&blind)).await.0, 404);
+    let cancel = house.client.delete(house.url(&place));
+    let (status, cancelled) = answer(cancel.bearer_auth(&ada)).await;
+    assert_eq!((status, &cancelled["state"]), (200, &json!("cancelled")));
+    for unknown in ["nonsense", "01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
+        let cancel = house.client.delete(house.url(&format!("/api/calls/{unknown}")));
+        assert_eq!(answer(cancel).await.0, 404);
+    }
+
+    // A queue that is away is said to be, and keeps nobody from other calls.
+    let (_, ordinary) = answer(house.call("echo", &json!({}))).await;
+    *shelf.is_away.lock().unwrap() = true;
+    let ordinary = format!("/api/calls/{}", ordinary["call_id"].as_str().unwrap());
+    assert_eq!(answer(house.get(&ordinary)).await.0, 200);
+    assert_eq!(answer(house.client.delete(house.url(&place))).await.0, 503);
+    assert_eq!(answer(house.get("/api/calls/01ARZ3NDEKTSV4RRFFQ69G5FAV")).await.0, 503);
+}

@@ -1,0 +1,173 @@
+//! Watches which workers are there, and goes on when NATS was away.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use async_nats::jetstream::kv::{Entry, Operation, Store};
+use futures_util::StreamExt;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use super::Shared;
+use crate::{
+    Error,
+    names::Bucket,
+    offer::{Offer, Presence},
+    wire,
+};
+
+/// How often workers are counted.
+const COUNTED: Duration = Duration::from_secs(1);
+
+/// How long a watch may be silent until it is begun anew: workers that are there say so all the time.
+const QUIET: Duration = Duration::from_secs(20);
+
+/// How long to wait before NATS is asked again.
+const AGAIN: Duration = Duration::from_millis(300);
+
+/// How long what is kept may take to come, the first time.
+const FIRST: Duration = Duration::from_secs(5);
+
+/// Watches until dropped.
+pub(super) async fn run(shared: Arc<Shared>) {
+    loop {
+        if shared.line.cluster.is_connected()
+            && let Err(error) = look(&shared).await
+        {
+            tracing::debug!("who is there cannot be seen: {error}");
+        }
+        count(&shared);
+        sleep(AGAIN).await;
+    }
+}
+
+/// Looks who is there and follows who comes and goes, until that has to be begun anew.
+async fn look(shared: &Shared) -> Result<(), Error> {
+    let cluster = &shared.line.cluster;
+    let mut connected = cluster.connected();
+    connected.borrow_and_update();
+    // It is kept in memory alone, so that servers that were started anew have lost it.
+    cluster.renew(Bucket::Workers).await?;
+    let store = cluster.bucket(Bucket::Workers).await?;
+    let refused = || Error::refused("say which workers are there");
+    let watched = store.watch_with_history(">").await;
+    let mut watched = watched.map_err(|error| refused()(error.into()))?;
+    let is_empty = kept(store).await? == 0;
+    let mut first = (!is_empty).then(BTreeSet::new);
+    if is_empty {
+        shared.looked.send_replace(true);
+    }
+    let began = Instant::now();
+    let mut heard = began;
+    let mut counted = interval(COUNTED);
+    counted.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let entry = tokio::select! {
+            entry = watched.next() => entry,
+            _ = counted.tick() => {
+                count(shared);
+                if heard.elapsed() > QUIET || (first.is_some() && began.elapsed() > FIRST) {
+                    return Ok(());
+                }
+                continue;
+            }
+            _ = connected.changed() => return Ok(()),
+        };
+        let Some(entry) = entry else { return Ok(()) };
+        let entry = entry.map_err(|error| refused()(error.into()))?;
+        heard = Instant::now();
+        let changed = note(shared, &entry).await?;
+        match &mut first {
+            // Groups are shown in the order of their names, whoever came first.
+            Some(groups) => {
+                groups.extend(changed);
+                if entry.seen_current {
+                    for group in first.take().into_iter().flatten() {
+                        shared.show(&shared.group(&group));
+                    }
+                    shared.looked.send_replace(true);
+                }
+            }
+            None => changed.into_iter().for_each(|group| shared.show(&shared.group(&group))),
+        }
+    }
+}
+
+async fn kept(store: &Store) -> Result<u64, Error> {
+    let refused = Error::refused("say how many workers there are");
+    store.status().await.map(|status| status.values()).map_err(|error| refused(error.into()))
+}
+
+/// Notes what is said of a worker, and says which group may offer something else now.
+async fn note(shared: &Shared, entry: &Entry) -> Result<Option<String>, Error> {
+    if entry.operation != Operation::Put {
+        let groups: Vec<_> = shared.groups().values().cloned().collect();
+        let names = shared.line.cluster.names();
+        for group in groups {
+            let worker = entry.key.rsplit('.').next().unwrap_or_default();
+            if entry.key == names.member(group.name(), worker) && group.leaves(worker) {
+                tracing::info!("worker {worker} of group '{}' has left", group.name());
+                return Ok(Some(group.name().to_string()));
+            }
+        }
+        return Ok(None);
+    }
+    let presence: Presence = match wire::read("what a worker says of itself", &entry.value) {
+        Ok(presence) => presence,
+        Err(error) => {
+            tracing::debug!("`{}`: {error}", entry.key);
+            return Ok(None);
+        }
+    };
+    let group = shared.group(&presence.group);
+    match group.notes(&presence) {
+        // Somebody may have put other servers in place meanwhile, so it is looked at each time.
+        Some(_) => Ok(Some(presence.group)),
+        None if presence.leaving => Ok(None),
+        None => {
+            let Some(offer) = offer_of(shared, &entry.key, &presence.tools).await? else {
+                return Ok(None);
+            };
+            let name = presence.group.clone();
+            tracing::info!("worker {} of group '{name}' is there", presence.worker);
+            group.joins(presence, offer);
+            Ok(Some(name))
+        }
+    }
+}
+
+/// The offer with this hash: known already, or as the worker has put it down.
+async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<Offer>>, Error> {
+    let known =
+        shared.groups().values().flat_map(|group| group.offers()).find(|offer| offer.hash == hash);
+    if known.is_some() {
+        return Ok(known);
+    }
+    let refused = Error::refused("say what a worker offers");
+    let cluster = &shared.line.cluster;
+    let bytes = cluster.bucket(Bucket::Tools).await?.get(key).await;
+    let Some(bytes) = bytes.map_err(|error| refused(error.into()))? else { return Ok(None) };
+    let offer: Result<Offer, _> = match wire::read::<wire::Elsewhere>("an offer", &bytes) {
+        Ok(elsewhere) => wire::read("an offer", &cluster.pick_up(&elsewhere.large).await?),
+        Err(_) => wire::read("an offer", &bytes),
+    };
+    match offer {
+        // What a server of several has may be older than what the worker says of itself.
+        Ok(offer) => Ok((offer.hash == hash).then(|| Arc::new(offer))),
+        Err(error) => {
+            tracing::warn!("what worker `{key}` offers cannot be read: {error}");
+            Ok(None)
+        }
+    }
+}
+
+/// Lets go of workers that are gone; while NATS cannot be reached, nobody is.
+fn count(shared: &Shared) {
+    let is_connected = shared.line.cluster.is_connected();
+    let groups: Vec<_> = shared.groups().values().cloned().collect();
+    for group in groups {
+        if !is_connected {
+            group.excuse();
+        } else if group.lapse() {
+            shared.show(&group);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What a worker says of itself: that it is there, and what it offers.
+
+use std::{collections::BTreeMap, fmt::Write, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use switchboard_runtime::{RegisteredTool, rename};
+use switchboard_toolcall::{Annotations, Normalize, Origin, Strictness, ToolSettings, ToolSpec};
+
+use crate::Error;
+
+/// How often a worker says that it is there.
+pub const RENEWED: Duration = Duration::from_millis(2500);
+
+/// How long a worker counts as there that says nothing.
+pub const LAPSES: Duration = Duration::from_secs(8);
+
+/// That a worker is there, and how it is: renewed all the time, so it is small.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Presence {
+    /// The group that it belongs to.
+    pub group: String,
+    /// Its id, which sorts by when it was started.
+    pub worker: String,
+    /// Which tools it offers: the hash of its [`Offer`].
+    pub tools: String,
+    /// How many calls it runs at once.
+    pub capacity: usize,
+    /// How many it runs now.
+    pub running: usize,
+    /// Whether it takes no more calls.
+    #[serde(default)]
+    pub leaving: bool,
+    /// Its version of Switchboard.
+    pub version: String,
+    /// When it was started, in seconds since 1970.
+    pub started: u64,
+}
+
+/// What a worker offers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Stands for these very tools.
+    pub hash: String,
+    /// The tools, in order.
+    pub tools: Vec<OfferedTool>,
+}
+
+impl Offer {
+    /// An offer of these tools.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn new(tools: Vec<OfferedTool>) -> Result<Self, Error> {
+        let digest = Sha256::digest(crate::wire::write(&tools)?);
+        let hash = digest.iter().take(16).fold(String::new(), |mut hash, byte| {
+            // Writing to a string does not fail.
+            _ = write!(hash, "{byte:02x}");
+            hash
+        });
+        Ok(Self { hash, tools })
+    }
+}
+
+/// A tool as a worker has it: what whoever calls it from elsewhere has to know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedTool {
+    /// Its name at the worker.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+    /// The JSON Schema of its structured result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// What it may do to the world.
+    #[serde(default)]
+    pub annotations: Annotations,
+    /// Its own time limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether each report of progress gives it its time anew.
+    #[serde(default)]
+    pub progress_extends_timeout: bool,
+    /// How many characters of its result are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<usize>,
+    /// How long an answer may be given again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_ms: Option<u64>,
+    /// What is checked of its arguments.
+    #[serde(default)]
+    pub check: Checked,
+    /// How the names of its arguments are fixed.
+    #[serde(default = "never")]
+    pub normalize: Normalize,
+    /// Names of arguments that are mapped.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rename: BTreeMap<String, String>,
+    /// What else its server says of it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
+}
+
+/// What is checked of a tool's arguments before they are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checked {
+    /// As whoever calls is set.
+    #[default]
+    Usual,
+    /// Nothing: the tool judges.
+    Nothing,
+    /// The schema, extra parameters aside.
+    Lenient,
+    /// The schema to the letter.
+    Strict,
+}
+
+fn never() -> Normalize {
+    Normalize::Never
+}
+
+impl From<&RegisteredTool> for OfferedTool {
+    fn from(tool: &RegisteredTool) -> Self {
+        let spec = tool.spec();
+        let settings = &spec.settings;
+        let (normalize, rename) = names_of(spec);
+        Self {
+            name: tool.name().to_string(),
+            description: spec.description.clone(),
+            parameters: spec.parameters.clone(),
+            output_schema: spec.output_schema.clone(),
+            annotations: spec.annotations,
+            timeout_ms: settings.timeout.map(milliseconds),
+            progress_extends_timeout: settings.progress_extends_timeout,
+            max_output: settings.max_output,
+            cache_ms: settings.cache.map(milliseconds),
+            check: match settings.strictness {
+                Strictness::Inherit => Checked::Usual,
+                Strictness::Off => Checked::Nothing,
+                Strictness::Lenient => Checked::Lenient,
+                Strictness::Strict => Checked::Strict,
+            },
+            normalize,
+            rename,
+            extra: spec.extra.clone(),
+        }
+    }
+}
+
+/// How argument names are fixed before the schema is asked: only those of MCP servers are, and the maps that go by a
+/// tool's name at its server are told here, for elsewhere it has another name.
+fn names_of(spec: &ToolSpec) -> (Normalize, BTreeMap<String, String>) {
+    let Origin::Server { tool, .. } = &spec.origin else {
+        return (Normalize::Never, BTreeMap::new());
+    };
+    let mapped = rename::mapped_names(spec, tool);
+    let renamed =
+        mapped.filter_map(|name| Some((name.to_owned(), rename::new_name(spec, tool, name)?)));
+    (spec.settings.normalize, renamed.collect())
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl OfferedTool {
+    /// The tool as one of its group's, whose full name is `name`.
+    pub fn spec(&self, group: &Arc<str>, name: String) -> ToolSpec {
+        ToolSpec {
+            name,
+            description: self.description.clone(),
+            parameters: self.parameters.clone(),
+            output_schema: self.output_schema.clone(),
+            annotations: self.annotations,
+            origin: Origin::Server { server: group.clone(), tool: self.name.as_str().into() },
+            settings: ToolSettings {
+                timeout: self.timeout_ms.map(Duration::from_millis),
+                progress_extends_timeout: self.progress_extends_timeout,
+                max_output: self.max_output,
+                // How many run at once is each worker's own business.
+                max_concurrent: None,
+                cache: self.cache_ms.map(Duration::from_millis),
+                durable: true,
+                strictness: match self.check {
+                    Checked::Usual => Strictness::Inherit,
+                    Checked::Nothing => Strictness::Off,
+                    Checked::Lenient => Strictness::Lenient,
+                    Checked::Strict => Strictness::Strict,
+                },
+                normalize: self.normalize,
+                rename: self.rename.clone(),
+            },
+            extra: self.extra.clone(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What workers answer, brought to the calls that wait for it: one subscription for all.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_nats::{Message, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::task::AbortOnDropHandle;
+use ulid::Ulid;
+
+use crate::{Cluster, Error};
+
+/// Where answers come in.
+pub(crate) struct Replies {
+    shared: Arc<Shared>,
+    inbox: String,
+    _task: AbortOnDropHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    waiting: Mutex<HashMap<String, mpsc::UnboundedSender<Message>>>,
+    /// Rung when nobody waits any more.
+    idle: Notify,
+}
+
+impl Replies {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// The connection is closed.
+    pub(crate) async fn start(cluster: &Cluster) -> Result<Self, Error> {
+        let inbox = cluster.client().new_inbox();
+        let refused = Error::refused("listen for answers");
+        let messages = cluster.client().subscribe(format!("{inbox}.*")).await;
+        let messages = messages.map_err(|error| refused(error.into()))?;
+        let shared = Arc::<Shared>::default();
+        let task = tokio::spawn(deliver(messages, shared.clone(), cluster.clone()));
+        Ok(Self { shared, inbox, _task: AbortOnDropHandle::new(task) })
+    }
+
+    /// Waits for answers at an address of their own.
+    pub(crate) fn wait(&self) -> Waiting {
+        let token = Ulid::generate().to_string();
+        let (sender, answers) = mpsc::unbounded_channel();
+        self.shared.lock().insert(token.clone(), sender);
+        let address = format!("{}.{token}", self.inbox);
+        Waiting { address, token, answers, shared: self.shared.clone() }
+    }
+
+    /// Waits until no call waits for an answer.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let rung = self.shared.idle.notified();
+            if self.shared.lock().is_empty() {
+                return;
+            }
+            rung.await;
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::UnboundedSender<Message>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn deliver(mut messages: Subscriber, shared: Arc<Shared>, cluster: Cluster) {
+    while let Some(message) = messages.next().await {
+        let token = message.subject.rsplit('.').next().unwrap_or_default();
+        let waiting = shared.lock().get(token).cloned();
+        let reply = message.reply.clone();
+        let delivered = waiting.is_some_and(|waiting| waiting.send(message).is_ok());
+        if let (false, Some(reply)) = (delivered, reply) {
+            // A worker that did not hear of it is told that nobody waits for this call any more.
+            _ = cluster.client().publish(reply, Bytes::new()).await;
+        }
+    }
+}
+
+/// Somebody who waits for answers; they are nobody's when it is dropped.
+pub(crate) struct Waiting {
+    /// Where answers have to be sent.
+    pub(crate) address: String,
+    /// The answers, as they come in.
+    pub(crate) answers: mpsc::UnboundedReceiver<Message>,
+    token: String,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut waiting = self.shared.lock();
+        waiting.remove(&self.token);
+        if waiting.is_empty() {
+            self.shared.idle.notify_waiters();
+        }
+    }
+}

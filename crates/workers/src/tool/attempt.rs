@@ -1,0 +1,170 @@
+//! One attempt at a call: asked, followed, and told to stop where nobody waits for it any more.
+
+use std::{fmt, time::Duration};
+
+use async_nats::StatusCode;
+use bytes::Bytes;
+use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, timeout_at},
+};
+
+use super::WorkerTool;
+use crate::{
+    Cluster, Error,
+    replies::Waiting,
+    wire::{self, Notice, Outcome, Refusal, Reply},
+};
+
+/// How long a worker may be silent until it counts as lost; it says that it is alive each second.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How an attempt ended.
+pub(super) enum Ending {
+    /// With what came of the call.
+    Answered(Result<ToolOutput, ToolError>),
+    /// It was refused: it did not run.
+    Refused(Refusal),
+    /// Nobody was there: it did not run.
+    Nobody,
+    /// Nobody knows.
+    Lost(Lost),
+}
+
+/// Why nobody knows what became of a call.
+pub(super) enum Lost {
+    /// Nobody said that it has the call.
+    Untaken { group: String },
+    /// Whoever had it went silent.
+    Silent { group: String, worker: String },
+    /// What came of it cannot be had.
+    Unread { group: String, error: Error },
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Untaken { group } => {
+                write!(f, "no worker of group '{group}' answered within {SILENCE:?}")
+            }
+            Self::Silent { group, worker } => {
+                write!(f, "worker {worker} of group '{group}' stopped answering")
+            }
+            Self::Unread { group, error } => {
+                write!(f, "what a worker of group '{group}' answered cannot be had: {error}")
+            }
+        }
+    }
+}
+
+impl WorkerTool {
+    /// Sends the call there, and follows it to its end.
+    pub(super) async fn attempt(
+        &self,
+        subject: String,
+        call: CallId,
+        payload: Bytes,
+        cx: &CallContext,
+    ) -> Ending {
+        let cluster = self.group.cluster();
+        let mut waiting = self.group.replies().wait();
+        let mut notice = Cancel::unless_over(cluster, self.group.name(), call);
+        let address = waiting.address.clone();
+        let sent = cluster.client().publish_with_reply(subject, address, payload).await;
+        if let Err(error) = sent {
+            notice.over();
+            let text = format!("Tool '{}' could not be sent to a worker", self.spec.name);
+            let error = ToolError::new(ErrorKind::Unavailable, text).caused_by(error);
+            return Ending::Answered(Err(error));
+        }
+        let ending = self.follow(&mut waiting, &mut notice, cx).await;
+        if !matches!(ending, Ending::Lost(_)) {
+            notice.over();
+        }
+        ending
+    }
+
+    async fn follow(&self, waiting: &mut Waiting, notice: &mut Cancel, cx: &CallContext) -> Ending {
+        loop {
+            let heard = timeout_at(Instant::now() + SILENCE, waiting.answers.recv()).await;
+            let Ok(Some(message)) = heard else {
+                return Ending::Lost(self.silent(notice.worker.take()));
+            };
+            if message.status == Some(StatusCode::NO_RESPONDERS) {
+                return Ending::Nobody;
+            }
+            match wire::read("an answer", &message.payload) {
+                Ok(Reply::Accepted { worker }) => notice.worker = Some(worker),
+                Ok(Reply::Refused(refusal)) => return Ending::Refused(refusal),
+                Ok(Reply::Progress(step)) => cx.progress.report(step.into()),
+                Ok(Reply::Alive) => {}
+                Ok(Reply::Result(outcome)) => return Ending::Answered(outcome.into_result()),
+                Ok(Reply::Large(place)) => return self.pick_up(&place).await,
+                Err(error) => return Ending::Lost(self.unread(error)),
+            }
+        }
+    }
+
+    async fn pick_up(&self, place: &str) -> Ending {
+        let cluster = self.group.cluster();
+        let bytes = cluster.pick_up(place).await;
+        let (owned, away) = (cluster.clone(), place.to_owned());
+        // Nobody has to wait for that.
+        tokio::spawn(async move { owned.take_away(&away).await });
+        match bytes.and_then(|bytes| wire::read::<Outcome>("a result", &bytes)) {
+            Ok(outcome) => Ending::Answered(outcome.into_result()),
+            Err(error) => Ending::Lost(self.unread(error)),
+        }
+    }
+
+    fn silent(&self, worker: Option<String>) -> Lost {
+        let group = self.group.name().to_string();
+        match worker {
+            Some(worker) => Lost::Silent { group, worker },
+            None => Lost::Untaken { group },
+        }
+    }
+
+    fn unread(&self, error: Error) -> Lost {
+        Lost::Unread { group: self.group.name().to_string(), error }
+    }
+}
+
+/// Tells whoever has the call that nobody waits for it, when dropped before it is over.
+struct Cancel {
+    cluster: Cluster,
+    group: String,
+    call: CallId,
+    /// Who has it, as soon as that is known.
+    worker: Option<String>,
+    is_over: bool,
+}
+
+impl Cancel {
+    fn unless_over(cluster: &Cluster, group: &str, call: CallId) -> Self {
+        let (cluster, group) = (cluster.clone(), group.to_owned());
+        Self { cluster, group, call, worker: None, is_over: false }
+    }
+
+    fn over(&mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        let (false, Ok(runtime)) = (self.is_over, Handle::try_current()) else { return };
+        let names = self.cluster.names();
+        let subject = match &self.worker {
+            Some(worker) => names.worker(worker),
+            None => names.group(&self.group),
+        };
+        let (client, call) = (self.cluster.client().clone(), self.call);
+        runtime.spawn(async move {
+            if let Ok(notice) = wire::write(&Notice::Cancel(call)) {
+                _ = client.publish(subject, notice).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! One call at a worker: taken or refused, run through its own executor, answered.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use async_nats::{Message, Subject};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use switchboard_toolcall::{ErrorKind, Progress, ToolCall, ToolError};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc},
+    time::{Instant, MissedTickBehavior, interval_at},
+};
+
+use super::{Shared, running::Begun};
+use crate::{
+    Error,
+    wire::{self, Outcome, Refusal, Reply, Request, Step},
+};
+
+/// How often a worker says that it is still at it.
+pub(super) const ALIVE: Duration = Duration::from_secs(1);
+
+/// How much longer than whoever asks a worker waits for its tool, so that the end of the call is told once, there.
+const LONGER: Duration = Duration::from_millis(500);
+
+impl Shared {
+    /// Takes a call, or says why not.
+    pub(super) async fn take(self: &Arc<Self>, message: Message) {
+        // Without an address for answers nobody would hear what came of it.
+        let Some(reply) = message.reply else { return };
+        let request: Request = match wire::read("a call", &message.payload) {
+            Ok(request) => request,
+            Err(error) => {
+                let error = ToolError::new(ErrorKind::Internal, error.to_string());
+                return self.say(&reply, &Reply::Result(Outcome::Failure((&error).into()))).await;
+            }
+        };
+        match self.slot_for(&request) {
+            Ok(permit) => {
+                // It counts as running before anybody can ask whether something does.
+                let begun = self.running.begin(request.call);
+                let shared = self.clone();
+                tokio::spawn(async move { shared.run(request, reply, begun, permit).await });
+            }
+            Err(refusal) => self.say(&reply, &Reply::Refused(refusal)).await,
+        }
+    }
+
+    fn slot_for(&self, request: &Request) -> Result<OwnedSemaphorePermit, Refusal> {
+        if self.is_leaving() {
+            return Err(Refusal::Leaving);
+        }
+        if !self.offer().tools.iter().any(|tool| tool.name == request.tool) {
+            return Err(Refusal::Unknown);
+        }
+        self.slots.clone().try_acquire_owned().map_err(|_| Refusal::Busy)
+    }
+
+    async fn run(
+        &self,
+        request: Request,
+        reply: Subject,
+        begun: Begun,
+        permit: OwnedSemaphorePermit,
+    ) {
+        self.say(&reply, &Reply::Accepted { worker: self.id.clone() }).await;
+        let (steps, mut reported) = mpsc::unbounded_channel();
+        let alive_to = format!("{}.{}", self.inbox, request.call);
+        let mut work = pin!(self.answer(request, &begun, steps));
+        let mut alive = interval_at(Instant::now() + ALIVE, ALIVE);
+        alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(step) = reported.recv() => self.say(&reply, &Reply::Progress(step)).await,
+                answer = &mut work => break answer,
+                _ = alive.tick() => self.say_alive(&reply, &alive_to).await,
+            }
+        };
+        while let Ok(step) = reported.try_recv() {
+            self.say(&reply, &Reply::Progress(step)).await;
+        }
+        self.send(&reply, answer).await;
+        // Whoever waits for us to be idle waits for the answer too, and so for `begun`.
+        drop(permit);
+    }
+
+    /// Runs the call as any other of this executor, and returns the message that says what came of it.
+    async fn answer(
+        &self,
+        request: Request,
+        begun: &Begun,
+        steps: mpsc::UnboundedSender<Step>,
+    ) -> Bytes {
+        let mut cx = request.context();
+        cx.cancel = begun.cancel.clone();
+        cx.timeout = cx.timeout.map(|left| left.saturating_add(LONGER));
+        if request.wants_progress {
+            cx.progress = Progress::to(move |update| {
+                // Nobody reads on when the call is over.
+                _ = steps.send(update.into());
+            });
+        }
+        let call = ToolCall::new(&request.tool, Map::new());
+        let result = match self.arguments(request).await {
+            Ok(args) => self.executor.execute(ToolCall { args, ..call }, &cx).await,
+            Err(error) => {
+                let text = format!("the arguments could not be fetched: {error}");
+                let error = ToolError::new(ErrorKind::Unavailable, text).caused_by(error);
+                self.executor.refuse(call, error, &cx).await
+            }
+        };
+        self.written(&Outcome::from(&result)).await
+    }
+
+    async fn arguments(&self, request: Request) -> Result<Map<String, Value>, Error> {
+        match request.large_args {
+            None => Ok(request.args),
+            Some(place) => wire::read("arguments", &self.cluster.pick_up(&place).await?),
+        }
+    }
+
+    /// What came of a call as a message; what is too large for one is laid down elsewhere.
+    async fn written(&self, outcome: &Outcome) -> Bytes {
+        let whole = async {
+            let bytes = wire::write(outcome)?;
+            if self.cluster.is_large(bytes.len()) {
+                return wire::write(&Reply::Large(self.cluster.lay_down(&bytes).await?));
+            }
+            wire::write(&Reply::Result(outcome.clone()))
+        };
+        match whole.await {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let text =
+                    format!("the tool has run, but its result could not be passed on: {error}");
+                let error = ToolError::new(ErrorKind::Internal, text);
+                let reply = Reply::Result(Outcome::Failure((&error).into()));
+                wire::write(&reply).unwrap_or_default()
+            }
+        }
+    }
+
+    async fn say(&self, to: &Subject, reply: &Reply) {
+        match wire::write(reply) {
+            Ok(bytes) => self.send(to, bytes).await,
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+
+    async fn send(&self, to: &Subject, bytes: Bytes) {
+        if let Err(error) = self.cluster.client().publish(to.clone(), bytes).await {
+            tracing::debug!("an answer could not be sent: {error}");
+        }
+    }
+
+    /// Says that we are still at it, in a way that tells us if nobody hears it.
+    async fn say_alive(&self, to: &Subject, answer_to: &str) {
+        if let Ok(bytes) = wire::write(&Reply::Alive) {
+            let client = self.cluster.client();
+            _ = client.publish_with_reply(to.clone(), answer_to.to_owned(), bytes).await;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Hears what a worker is asked: calls of its tools, and that calls are cancelled.
+
+use std::{collections::HashMap, sync::Arc};
+
+use async_nats::{Message, Subscriber};
+use futures_util::StreamExt;
+use switchboard_toolcall::CallId;
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
+
+use super::Shared;
+use crate::{
+    Error,
+    wire::{self, Notice},
+};
+
+/// What a worker listens to.
+pub(super) struct Listening {
+    /// The tools that it takes calls of.
+    tools: HashMap<String, CancellationToken>,
+    /// Fires when no more calls are to be taken.
+    drain: CancellationToken,
+    /// Those who take calls.
+    takers: TaskTracker,
+    _notices: Vec<AbortOnDropHandle<()>>,
+}
+
+impl Listening {
+    /// Begins to hear what concerns the worker itself.
+    pub(super) async fn start(shared: &Arc<Shared>) -> Result<Self, Error> {
+        let names = shared.cluster.names();
+        let (own, all) = (names.worker(&shared.id), names.group(&shared.group));
+        let mut notices = Vec::new();
+        for subject in [own, all] {
+            let messages = subscribe(shared, subject, None).await?;
+            notices.push(spawn(hear_notices(messages, shared.clone())));
+        }
+        let messages = subscribe(shared, format!("{}.*", shared.inbox), None).await?;
+        notices.push(spawn(hear_absence(messages, shared.clone())));
+        let drain = CancellationToken::new();
+        let direct = subscribe(shared, names.calls_to(&shared.id), None).await?;
+        let takers = TaskTracker::new();
+        takers.spawn(hear_calls(direct, shared.clone(), drain.clone()));
+        Ok(Self { tools: HashMap::new(), drain, takers, _notices: notices })
+    }
+
+    /// Takes calls of the tools that are offered now, and of no others.
+    pub(super) async fn adjust(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
+        let offer = shared.offer();
+        let names = shared.cluster.names();
+        self.tools.retain(|name, ended| {
+            let stays = offer.tools.iter().any(|tool| tool.name == *name);
+            if !stays {
+                ended.cancel();
+            }
+            stays
+        });
+        for tool in &offer.tools {
+            if self.tools.contains_key(&tool.name) {
+                continue;
+            }
+            let subject = names.calls(&shared.group, &tool.name);
+            let calls = subscribe(shared, subject, Some(&shared.group)).await?;
+            let ended = self.drain.child_token();
+            self.takers.spawn(hear_calls(calls, shared.clone(), ended.clone()));
+            self.tools.insert(tool.name.clone(), ended);
+        }
+        Ok(())
+    }
+
+    /// Takes no more calls, and waits until what was on its way has been answered.
+    pub(super) async fn drain(&self) {
+        self.drain.cancel();
+        self.takers.close();
+        self.takers.wait().await;
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.drain.cancel();
+    }
+}
+
+fn spawn(work: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(work))
+}
+
+async fn subscribe(
+    shared: &Shared,
+    subject: String,
+    queue: Option<&str>,
+) -> Result<Subscriber, Error> {
+    let refused = Error::refused(format!("let us listen to `{subject}`"));
+    let client = shared.cluster.client();
+    let messages = match queue {
+        Some(queue) => client.queue_subscribe(subject, queue.to_owned()).await,
+        None => client.subscribe(subject).await,
+    };
+    messages.map_err(|error| refused(error.into()))
+}
+
+async fn hear_calls(mut calls: Subscriber, shared: Arc<Shared>, ended: CancellationToken) {
+    loop {
+        tokio::select! {
+            message = calls.next() => match message {
+                Some(message) => shared.take(message).await,
+                None => return,
+            },
+            () = ended.cancelled() => break,
+        }
+    }
+    // What the servers have sent already still comes, and is answered.
+    if calls.drain().await.is_ok() {
+        while let Some(message) = calls.next().await {
+            shared.take(message).await;
+        }
+    }
+}
+
+async fn hear_notices(mut messages: Subscriber, shared: Arc<Shared>) {
+    while let Some(message) = messages.next().await {
+        match wire::read("a notice", &message.payload) {
+            Ok(Notice::Cancel(call)) => shared.running.cancel(call),
+            Err(error) => tracing::debug!("{error}"),
+        }
+    }
+}
+
+/// Hears that nobody waits for a call: from NATS, that nobody listens there, or from whoever listens there.
+async fn hear_absence(mut messages: Subscriber, shared: Arc<Shared>) {
+    while let Some(message) = messages.next().await {
+        let Some(call) = call_of(&message) else { continue };
+        match message.status {
+            Some(_) => shared.running.strike(call),
+            None => shared.running.cancel(call),
+        }
+    }
+}
+
+fn call_of(message: &Message) -> Option<CallId> {
+    CallId::parse(message.subject.rsplit('.').next()?)
+}

@@ -1,0 +1,113 @@
+//! Which calls a worker runs, and how they are ended from outside.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use switchboard_toolcall::{CallId, CancellationToken};
+use tokio::{sync::Notify, time::Instant};
+
+/// How many cancelled calls are remembered that we have not heard of: the notice may overtake the call.
+const REMEMBERED: usize = 1024;
+
+/// Two strikes within this time are one absence: whoever asks may just be connecting anew.
+const ABSENCE: Duration = Duration::from_secs(4);
+
+/// The calls that run now.
+#[derive(Default)]
+pub(super) struct Running {
+    calls: Mutex<Calls>,
+    /// Rung when none is left.
+    idle: Notify,
+}
+
+#[derive(Default)]
+struct Calls {
+    running: HashMap<CallId, Call>,
+    cancelled_early: VecDeque<CallId>,
+}
+
+struct Call {
+    cancel: CancellationToken,
+    struck: Option<Instant>,
+}
+
+impl Running {
+    /// Notes that a call begins; its token may have fired already.
+    pub(super) fn begin(self: &Arc<Self>, call: CallId) -> Begun {
+        let cancel = CancellationToken::new();
+        let mut calls = self.lock();
+        if let Some(place) = calls.cancelled_early.iter().position(|early| *early == call) {
+            calls.cancelled_early.remove(place);
+            cancel.cancel();
+        }
+        calls.running.insert(call, Call { cancel: cancel.clone(), struck: None });
+        drop(calls);
+        Begun { running: self.clone(), call, cancel }
+    }
+
+    /// Cancels this very call, where it is ours.
+    pub(super) fn cancel(&self, call: CallId) {
+        let mut calls = self.lock();
+        match calls.running.get(&call) {
+            Some(call) => call.cancel.cancel(),
+            None => {
+                if calls.cancelled_early.len() == REMEMBERED {
+                    calls.cancelled_early.pop_front();
+                }
+                calls.cancelled_early.push_back(call);
+            }
+        }
+    }
+
+    /// Notes that nobody heard of this call; the second time in a row it is cancelled.
+    pub(super) fn strike(&self, call: CallId) {
+        let mut calls = self.lock();
+        let Some(call) = calls.running.get_mut(&call) else { return };
+        match call.struck.replace(Instant::now()) {
+            Some(before) if before.elapsed() < ABSENCE => call.cancel.cancel(),
+            _ => {}
+        }
+    }
+
+    /// Cancels all calls.
+    pub(super) fn cancel_all(&self) {
+        for call in self.lock().running.values() {
+            call.cancel.cancel();
+        }
+    }
+
+    /// Waits until none runs.
+    pub(super) async fn idle(&self) {
+        loop {
+            let rung = self.idle.notified();
+            if self.lock().running.is_empty() {
+                return;
+            }
+            rung.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that runs; it is over when this is dropped.
+pub(super) struct Begun {
+    running: Arc<Running>,
+    call: CallId,
+    pub(super) cancel: CancellationToken,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let mut calls = self.running.lock();
+        calls.running.remove(&self.call);
+        if calls.running.is_empty() {
+            self.running.idle.notify_waiters();
+        }
+    }
+}
