@@ -18,8 +18,8 @@ use switchboard_mcp::{
     client::{GivenUp, Server, ServerConfig, Servers, State, Surroundings, config::Start},
     guard::Guard,
 };
-use switchboard_runtime::{ServerSettings, ToolManager};
-use switchboard_workers::Groups;
+use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
+use switchboard_workers::{Groups, Queue};
 use tokio::{runtime, signal, sync::watch};
 
 use crate::{
@@ -163,6 +163,12 @@ impl Connections {
     /// The fleet, where this process is part of one.
     pub(crate) fn shipped(&self) -> Option<&Shipped> {
         self.shipped.as_ref()
+    }
+
+    /// Where calls wait that outlive who asks, where there is a cluster.
+    pub(crate) fn queue(&self, executor: &ToolExecutor) -> Option<Queue> {
+        let jobs = self.groups.as_ref()?.jobs().clone();
+        Some(Queue::new(jobs, executor.clone()))
     }
 
     /// What is known of a server that was given up.

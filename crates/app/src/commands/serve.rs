@@ -12,6 +12,7 @@ use switchboard_audit::Store;
 use switchboard_fleet::{Fleet, figures::Watching};
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts, access::Tokens};
 use switchboard_mcp::server::{self, Bridge, Caller};
+use switchboard_runtime::DurableCalls;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -129,8 +130,12 @@ async fn over_http(
     };
     while_connected(house, loaded, Needs::AsSet, async |connections| {
         let servers = Some(connections.servers().clone());
+        let queue = connections.queue(&house.executor);
+        let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
         let shared = match &joined {
-            Some(Joined { fleet, .. }) => fleet.mcp().await,
+            Some(Joined { fleet, .. }) => {
+                server::Fleet { calls: queue.clone(), ..fleet.mcp().await }
+            }
             None => server::Fleet::default(),
         };
         let (executor, settings) = (house.executor.clone(), server::Config::default());
@@ -150,17 +155,8 @@ async fn over_http(
         let executor = house.executor.clone();
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
-        let parts = Parts {
-            executor,
-            mcp: mcp_too,
-            feed,
-            store,
-            access,
-            approvals,
-            queue: None,
-            models,
-            config,
-        };
+        let parts =
+            Parts { executor, mcp: mcp_too, feed, store, access, approvals, queue, models, config };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
             failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,

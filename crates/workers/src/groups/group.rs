@@ -112,6 +112,11 @@ impl Group {
         self.lock().remove(worker).is_some()
     }
 
+    /// Whether somebody has not been heard of for too long.
+    pub(super) fn has_lapsed(&self) -> bool {
+        self.lock().values().any(|member| member.seen.elapsed() >= LAPSES)
+    }
+
     /// Lets go of workers that have not been heard of for too long, and says whether there were any.
     pub(super) fn lapse(&self) -> bool {
         let mut members = self.lock();

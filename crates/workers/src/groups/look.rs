@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_nats::jetstream::kv::{Entry, Operation, Store};
 use futures_util::StreamExt;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use super::Shared;
 use crate::{
@@ -20,6 +20,9 @@ const COUNTED: Duration = Duration::from_secs(1);
 /// How long a watch may be silent until it is begun anew: workers that are there say so all the time.
 const QUIET: Duration = Duration::from_secs(20);
 
+/// How long the servers may take to answer before they count as unable to.
+const ANSWERED: Duration = Duration::from_secs(2);
+
 /// How long to wait before NATS is asked again.
 const AGAIN: Duration = Duration::from_millis(300);
 
@@ -34,7 +37,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
         {
             tracing::debug!("who is there cannot be seen: {error}");
         }
-        count(&shared);
+        // Who cannot be seen is not gone for that; a call to somebody who is finds nobody at once.
+        excuse(&shared);
         sleep(AGAIN).await;
     }
 }
@@ -63,7 +67,7 @@ async fn look(shared: &Shared) -> Result<(), Error> {
         let entry = tokio::select! {
             entry = watched.next() => entry,
             _ = counted.tick() => {
-                count(shared);
+                count(shared, store).await?;
                 if heard.elapsed() > QUIET || (first.is_some() && began.elapsed() > FIRST) {
                     return Ok(());
                 }
@@ -159,15 +163,23 @@ async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<O
     }
 }
 
-/// Lets go of workers that are gone; while NATS cannot be reached, nobody is.
-fn count(shared: &Shared) {
-    let is_connected = shared.line.cluster.is_connected();
+/// Lets go of workers that are gone: those who have not been heard of while the servers could tell.
+async fn count(shared: &Shared, store: &Store) -> Result<(), Error> {
     let groups: Vec<_> = shared.groups().values().cloned().collect();
+    if !groups.iter().any(|group| group.has_lapsed()) {
+        return Ok(());
+    }
+    // Servers that are about to agree on who leads tell nothing, and take nothing from workers either.
+    let unable = Error::refused("say which workers are there in time");
+    timeout(ANSWERED, kept(store)).await.map_err(|elapsed| unable(elapsed.into()))??;
     for group in groups {
-        if !is_connected {
-            group.excuse();
-        } else if group.lapse() {
+        if group.lapse() {
             shared.show(&group);
         }
     }
+    Ok(())
+}
+
+fn excuse(shared: &Shared) {
+    shared.groups().values().for_each(|group| group.excuse());
 }

@@ -12,7 +12,8 @@ use async_nats::{
 use serde_json::{Value, json};
 use switchboard_runtime::{durable, fingerprint};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput, ToolSpec};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::debug;
 
 use super::{
     Job, Jobs, Placed,
@@ -25,8 +26,11 @@ use crate::{Error, wire};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a connection may take to be there.
 const CONNECTING: Duration = Duration::from_secs(2);
-/// How often they are asked; what they have already they do not take twice.
-const TRIES: usize = 3;
+/// For how long they are asked again: as long as they take to agree on who leads, when one of them is lost. What they have
+/// already they do not take twice.
+const INSISTING: Duration = Duration::from_secs(10);
+/// How long to wait before they are asked again.
+const PAUSE: Duration = Duration::from_millis(200);
 
 impl Jobs {
     /// Lays a call of a worker's tool into the queue and answers `{"queued": id}`: the id of the call, or that of an
@@ -48,8 +52,8 @@ impl Jobs {
         if let Some(key) = key {
             let fingerprint = fingerprint(&spec.name, &args);
             let caller = cx.caller.as_deref();
-            let claim = keys::claim(self.cluster(), caller, key, id, fingerprint);
-            match within(claim).await.map_err(|error| self.unreachable(spec, error))? {
+            let claim = || within(keys::claim(self.cluster(), caller, key, id, fingerprint));
+            match insist(claim).await.map_err(|error| self.unreachable(spec, error))? {
                 Found::First => {}
                 Found::Earlier(earlier) if self.is_known(earlier).await => {
                     return Ok(queued(earlier));
@@ -77,14 +81,7 @@ impl Jobs {
         let payload = wire::write(&placed)?;
         let number = self.publish(&subject, &id.to_string(), payload).await?;
         let kept = Kept::new(&job, number);
-        let mut noted = within(state::create(self.cluster(), kept.clone())).await;
-        for _ in 1..TRIES {
-            if noted.is_ok() {
-                break;
-            }
-            noted = within(state::create(self.cluster(), kept.clone())).await;
-        }
-        noted.map(drop)
+        insist(|| within(state::create(self.cluster(), kept.clone()))).await.map(drop)
     }
 
     /// Publishes until the stream says that it has the message, under the number that it gave it. What it has already
@@ -95,23 +92,16 @@ impl Jobs {
         id: &str,
         payload: bytes::Bytes,
     ) -> Result<u64, Error> {
-        let mut tried = 0;
-        loop {
-            tried += 1;
-            let error = match within(self.publish_once(subject, id, payload.clone())).await {
-                Ok(Ok(number)) => return Ok(number),
-                Ok(Err(error)) => {
-                    if error.kind() == PublishErrorKind::StreamNotFound {
-                        within(self.reopen()).await?;
-                    }
-                    Error::refused("take the call")(error.into())
+        insist(async || match within(self.publish_once(subject, id, payload.clone())).await? {
+            Ok(number) => Ok(number),
+            Err(error) => {
+                if error.kind() == PublishErrorKind::StreamNotFound {
+                    within(self.reopen()).await?;
                 }
-                Err(error) => error,
-            };
-            if tried == TRIES {
-                return Err(error);
+                Err(Error::refused("take the call")(error.into()))
             }
-        }
+        })
+        .await
     }
 
     async fn publish_once(
@@ -151,12 +141,14 @@ impl Jobs {
     }
 
     fn unconfirmed(&self, spec: &ToolSpec, id: CallId, error: Error) -> ToolError {
-        let text = format!(
-            "Tool '{}' is unavailable: {} did not confirm that the call is queued; it may run all the same, as {id}",
-            spec.name,
-            self.place()
-        );
-        ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
+        let (name, place) = (&spec.name, self.place());
+        let text =
+            format!("Tool '{name}' may run: {place} did not confirm that it is queued as {id}");
+        let kind = match spec.is_read_only() {
+            true => ErrorKind::Unavailable,
+            false => ErrorKind::OutcomeUnknown,
+        };
+        ToolError::new(kind, text).caused_by(error)
     }
 
     fn place(&self) -> String {
@@ -169,6 +161,20 @@ pub(crate) async fn within<T>(work: impl Future<Output = Result<T, Error>>) -> R
     match timeout(PATIENCE, work).await {
         Ok(done) => done,
         Err(elapsed) => Err(Error::refused("answer in time")(elapsed.into())),
+    }
+}
+
+/// Asks the servers again and again, but not for ever.
+async fn insist<T, W: Future<Output = Result<T, Error>>>(work: impl Fn() -> W) -> Result<T, Error> {
+    let begun = Instant::now();
+    loop {
+        match work().await {
+            Err(error) if begun.elapsed() < INSISTING => {
+                debug!("the queue is asked again: {error}");
+                sleep(PAUSE).await;
+            }
+            done => return done,
+        }
     }
 }
 
