@@ -4,6 +4,7 @@
 
 use std::{
     io::{self, Write},
+    mem,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
@@ -12,7 +13,7 @@ use std::{
 use tokio::time::Instant;
 
 /// How long a line may wait for others.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(10);
 /// How much waits at the most.
 const MOST: usize = 32 << 10;
 
@@ -24,14 +25,21 @@ pub(super) struct Outlet<W> {
 }
 
 struct Shared<W> {
-    inner: Mutex<Inner<W>>,
+    /// Whoever writes holds this first, so that lines leave in the order in which they came.
+    out: Mutex<Out<W>>,
+    waiting: Mutex<Waiting>,
     /// Rung when lines begin to wait.
     bell: Condvar,
 }
 
-struct Inner<W> {
+struct Out<W> {
     writer: W,
-    /// What waits.
+    /// What is being written.
+    text: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Waiting {
     lines: Vec<u8>,
     /// When something was last written.
     written: Option<Instant>,
@@ -40,8 +48,8 @@ struct Inner<W> {
 impl<W: Write + Send + 'static> Outlet<W> {
     /// Writes every line at once.
     pub(super) fn open(writer: W) -> Self {
-        let inner = Inner { writer, lines: Vec::new(), written: None };
-        let shared = Shared { inner: Mutex::new(inner), bell: Condvar::new() };
+        let out = Mutex::new(Out { writer, text: Vec::new() });
+        let shared = Shared { out, waiting: Mutex::default(), bell: Condvar::new() };
         Self { shared: Arc::new(shared), keeps: false }
     }
 
@@ -57,16 +65,16 @@ impl<W: Write + Send + 'static> Outlet<W> {
 
     /// Writes a line, which ends with its newline, or keeps it for a moment.
     pub(super) fn line(&self, line: &[u8], is_urgent: bool) -> io::Result<()> {
-        let mut inner = self.shared.lock();
-        let waits = !inner.lines.is_empty();
-        inner.lines.extend_from_slice(line);
-        let now = Instant::now();
-        let is_rare = inner.written.is_none_or(|written| now - written >= PAUSE);
-        if !self.keeps || is_urgent || inner.lines.len() >= MOST || (is_rare && !waits) {
-            return inner.write(now);
+        let mut waiting = lock(&self.shared.waiting);
+        let is_first = waiting.lines.is_empty();
+        waiting.lines.extend_from_slice(line);
+        let is_rare = || waiting.written.is_none_or(|written| written.elapsed() >= PAUSE);
+        if !self.keeps || is_urgent || waiting.lines.len() >= MOST || (is_first && is_rare()) {
+            drop(waiting);
+            return self.flush();
         }
-        drop(inner);
-        if !waits {
+        drop(waiting);
+        if is_first {
             self.shared.bell.notify_one();
         }
         Ok(())
@@ -74,37 +82,37 @@ impl<W: Write + Send + 'static> Outlet<W> {
 
     /// Writes what waits.
     pub(super) fn flush(&self) -> io::Result<()> {
-        self.shared.lock().write(Instant::now())
+        self.shared.write()
     }
 }
 
 impl<W: Write> Shared<W> {
-    fn lock(&self) -> MutexGuard<'_, Inner<W>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> io::Result<()> {
+        let Out { writer, text } = &mut *lock(&self.out);
+        let mut waiting = lock(&self.waiting);
+        waiting.written = Some(Instant::now());
+        mem::swap(&mut waiting.lines, text);
+        // Others can go on while this is written.
+        drop(waiting);
+        let written = writer.write_all(text).and_then(|()| writer.flush());
+        text.clear();
+        written
     }
 
     /// Writes what waits when it is time, until the process ends.
     fn look_after(&self) {
-        let mut inner = self.lock();
         loop {
-            let waits = |inner: &mut Inner<W>| inner.lines.is_empty();
-            inner = self.bell.wait_while(inner, waits).unwrap_or_else(PoisonError::into_inner);
-            drop(inner);
+            let is_empty = |waiting: &mut Waiting| waiting.lines.is_empty();
+            drop(self.bell.wait_while(lock(&self.waiting), is_empty));
             thread::sleep(PAUSE);
-            inner = self.lock();
             // Where stderr is closed nobody is left to tell.
-            _ = inner.write(Instant::now());
+            _ = self.write();
         }
     }
 }
 
-impl<W: Write> Inner<W> {
-    fn write(&mut self, now: Instant) -> io::Result<()> {
-        self.written = Some(now);
-        let written = self.writer.write_all(&self.lines).and_then(|()| self.writer.flush());
-        self.lines.clear();
-        written
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -133,6 +141,11 @@ mod tests {
         (open(Writes(sender)), writes)
     }
 
+    /// As if something had just been written, and for a while.
+    fn busy(outlet: &Outlet<Writes>) {
+        lock(&outlet.shared.waiting).written = Some(Instant::now() + Duration::from_secs(3600));
+    }
+
     /// All that comes until the text ends with `last`.
     fn until(writes: &Receiver<String>, last: &str) -> String {
         let mut text = String::new();
@@ -158,19 +171,19 @@ mod tests {
         let (outlet, writes) = outlet(Outlet::open);
         // Somebody looks after them, but too slowly to be seen here.
         let outlet = Outlet { keeps: true, ..outlet };
-        outlet.shared.lock().written = Some(Instant::now() + Duration::from_secs(3600));
+        busy(&outlet);
         for line in ["a\n", "b\n"] {
             outlet.line(line.as_bytes(), false).unwrap();
         }
         assert!(writes.try_recv().is_err());
         outlet.line(b"urgent\n", true).unwrap();
         assert_eq!(writes.try_recv().unwrap(), "a\nb\nurgent\n");
-        outlet.shared.lock().written = Some(Instant::now() + Duration::from_secs(3600));
+        busy(&outlet);
         outlet.line(b"last\n", false).unwrap();
         outlet.flush().unwrap();
         assert_eq!(writes.try_recv().unwrap(), "last\n");
         // Much is not kept, however soon it comes.
-        outlet.shared.lock().written = Some(Instant::now() + Duration::from_secs(3600));
+        busy(&outlet);
         outlet.line(&[b'x'; MOST], false).unwrap();
         assert_eq!(writes.try_recv().unwrap().len(), MOST);
     }
