@@ -156,8 +156,10 @@ impl Worker {
         }
         shared.leaving.store(true, Ordering::Release);
         shared.bell.notify_one();
-        // Where NATS is away, nothing comes any more either.
-        _ = timeout(ENDED, listening.drain()).await;
+        listening.drain();
+        if shared.cluster.is_connected() {
+            _ = timeout(ENDED, listening.drained()).await;
+        }
         if timeout(DRAINED, shared.running.idle()).await.is_err() {
             shared.running.cancel_all();
             // Whoever does not end even then is answered for by whoever asked.
@@ -171,7 +173,10 @@ impl Worker {
             // What was answered last is on its way before we end.
             _ = shared.cluster.client().flush().await;
         };
-        _ = timeout(GOODBYE, goodbye).await;
+        // Where NATS is away, nobody hears it.
+        if shared.cluster.is_connected() {
+            _ = timeout(GOODBYE, goodbye).await;
+        }
         Ok(())
     }
 }

@@ -14,11 +14,14 @@ use super::WorkerTool;
 use crate::{
     Cluster, Error,
     replies::Waiting,
-    wire::{self, Notice, Outcome, Refusal, Reply},
+    wire::{self, Notice, Outcome, Refusal, Reply, Request},
 };
 
 /// How long a worker may be silent until it counts as lost; it says that it is alive each second.
 const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long a worker may take to say that it has a call that waits to begin: it can be asked for again.
+const TAKEN: Duration = Duration::from_secs(2);
 
 /// How an attempt ended.
 pub(super) enum Ending {
@@ -28,6 +31,8 @@ pub(super) enum Ending {
     Refused(Refusal),
     /// Nobody was there: it did not run.
     Nobody,
+    /// Nobody has said to have it, so that nobody was told to begin: it did not run, and never will.
+    Untaken,
     /// Nobody knows.
     Lost(Lost),
 }
@@ -63,13 +68,13 @@ impl WorkerTool {
     pub(super) async fn attempt(
         &self,
         subject: String,
-        call: CallId,
+        request: &Request,
         payload: Bytes,
         cx: &CallContext,
     ) -> Ending {
         let cluster = self.group.cluster();
         let mut waiting = self.group.replies().wait();
-        let mut notice = Cancel::unless_over(cluster, self.group.name(), call);
+        let mut notice = Cancel::unless_over(cluster, self.group.name(), request.call);
         let address = waiting.address.clone();
         let sent = cluster.client().publish_with_reply(subject, address, payload).await;
         if let Err(error) = sent {
@@ -78,24 +83,42 @@ impl WorkerTool {
             let error = ToolError::new(ErrorKind::Unavailable, text).caused_by(error);
             return Ending::Answered(Err(error));
         }
-        let ending = self.follow(&mut waiting, &mut notice, cx).await;
-        if !matches!(ending, Ending::Lost(_)) {
+        let ending = self.follow(&mut waiting, &mut notice, request.waits, cx).await;
+        if !matches!(ending, Ending::Lost(_) | Ending::Untaken) {
             notice.over();
         }
         ending
     }
 
-    async fn follow(&self, waiting: &mut Waiting, notice: &mut Cancel, cx: &CallContext) -> Ending {
+    async fn follow(
+        &self,
+        waiting: &mut Waiting,
+        notice: &mut Cancel,
+        waits: bool,
+        cx: &CallContext,
+    ) -> Ending {
         loop {
-            let heard = timeout_at(Instant::now() + SILENCE, waiting.answers.recv()).await;
+            let is_certain = waits && notice.worker.is_none();
+            let patience = if is_certain { TAKEN } else { SILENCE };
+            let heard = timeout_at(Instant::now() + patience, waiting.answers.recv()).await;
             let Ok(Some(message)) = heard else {
-                return Ending::Lost(self.silent(notice.worker.take()));
+                return match is_certain {
+                    true => Ending::Untaken,
+                    false => Ending::Lost(self.silent(notice.worker.clone())),
+                };
             };
             if message.status == Some(StatusCode::NO_RESPONDERS) {
                 return Ending::Nobody;
             }
             match wire::read("an answer", &message.payload) {
-                Ok(Reply::Accepted { worker }) => notice.worker = Some(worker),
+                Ok(Reply::Accepted { worker }) => {
+                    notice.worker = Some(worker);
+                    if let (true, Some(to)) = (waits, message.reply) {
+                        let go = Bytes::from_static(wire::GO);
+                        // Whoever does not hear it refuses the call after a while.
+                        _ = self.group.cluster().client().publish(to, go).await;
+                    }
+                }
                 Ok(Reply::Refused(refusal)) => return Ending::Refused(refusal),
                 Ok(Reply::Progress(step)) => cx.progress.report(step.into()),
                 Ok(Reply::Alive) => {}

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use switchboard_toolcall::{ErrorKind, Progress, ToolCall, ToolError};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
-    time::{Instant, MissedTickBehavior, interval_at},
+    time::{Instant, MissedTickBehavior, interval_at, sleep},
 };
 
 use super::{Shared, running::Begun};
@@ -19,6 +19,9 @@ use crate::{
 
 /// How often a worker says that it is still at it.
 pub(super) const ALIVE: Duration = Duration::from_secs(1);
+
+/// How long a worker waits until it is told to begin.
+const TOLD: Duration = Duration::from_secs(5);
 
 /// How much longer than whoever asks a worker waits for its tool, so that the end of the call is told once, there.
 const LONGER: Duration = Duration::from_millis(500);
@@ -63,9 +66,12 @@ impl Shared {
         begun: Begun,
         permit: OwnedSemaphorePermit,
     ) {
-        self.say(&reply, &Reply::Accepted { worker: self.id.clone() }).await;
+        let callers = format!("{}.{}", self.inbox, request.call);
+        self.ask(&reply, &callers, &Reply::Accepted { worker: self.id.clone() }).await;
+        if request.waits && !is_told(&begun).await {
+            return self.say(&reply, &Reply::Refused(Refusal::Untold)).await;
+        }
         let (steps, mut reported) = mpsc::unbounded_channel();
-        let alive_to = format!("{}.{}", self.inbox, request.call);
         let mut work = pin!(self.answer(request, &begun, steps));
         let mut alive = interval_at(Instant::now() + ALIVE, ALIVE);
         alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -74,7 +80,7 @@ impl Shared {
                 biased;
                 Some(step) = reported.recv() => self.say(&reply, &Reply::Progress(step)).await,
                 answer = &mut work => break answer,
-                _ = alive.tick() => self.say_alive(&reply, &alive_to).await,
+                _ = alive.tick() => self.ask(&reply, &callers, &Reply::Alive).await,
             }
         };
         while let Ok(step) = reported.try_recv() {
@@ -154,11 +160,21 @@ impl Shared {
         }
     }
 
-    /// Says that we are still at it, in a way that tells us if nobody hears it.
-    async fn say_alive(&self, to: &Subject, answer_to: &str) {
-        if let Ok(bytes) = wire::write(&Reply::Alive) {
+    /// Says something in a way that tells us if nobody hears it.
+    async fn ask(&self, to: &Subject, answer_to: &str, reply: &Reply) {
+        if let Ok(bytes) = wire::write(reply) {
             let client = self.cluster.client();
             _ = client.publish_with_reply(to.clone(), answer_to.to_owned(), bytes).await;
         }
+    }
+}
+
+/// Waits until a call may begin; not for ever.
+async fn is_told(begun: &Begun) -> bool {
+    tokio::select! {
+        biased;
+        () = begun.cancel.cancelled() => false,
+        () = begun.go.cancelled() => true,
+        () = sleep(TOLD) => false,
     }
 }

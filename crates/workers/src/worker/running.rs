@@ -31,6 +31,7 @@ struct Calls {
 
 struct Call {
     cancel: CancellationToken,
+    go: CancellationToken,
     struck: Option<Instant>,
 }
 
@@ -43,9 +44,10 @@ impl Running {
             calls.cancelled_early.remove(place);
             cancel.cancel();
         }
-        calls.running.insert(call, Call { cancel: cancel.clone(), struck: None });
+        let go = CancellationToken::new();
+        calls.running.insert(call, Call { cancel: cancel.clone(), go: go.clone(), struck: None });
         drop(calls);
-        Begun { running: self.clone(), call, cancel }
+        Begun { running: self.clone(), call, cancel, go }
     }
 
     /// Cancels this very call, where it is ours.
@@ -59,6 +61,13 @@ impl Running {
                 }
                 calls.cancelled_early.push_back(call);
             }
+        }
+    }
+
+    /// Lets a call begin that waits for that.
+    pub(super) fn go(&self, call: CallId) {
+        if let Some(call) = self.lock().running.get(&call) {
+            call.go.cancel();
         }
     }
 
@@ -100,6 +109,8 @@ pub(super) struct Begun {
     running: Arc<Running>,
     call: CallId,
     pub(super) cancel: CancellationToken,
+    /// Fires when it may begin.
+    pub(super) go: CancellationToken,
 }
 
 impl Drop for Begun {
@@ -109,5 +120,64 @@ impl Drop for Begun {
         if calls.running.is_empty() {
             self.running.idle.notify_waiters();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_may_overtake_its_call_and_hits_no_other() {
+        let running = Arc::<Running>::default();
+        let (early, other) = (CallId::generate(), CallId::generate());
+        running.cancel(early);
+        let (early, other) = (running.begin(early), running.begin(other));
+        assert!(early.cancel.is_cancelled());
+        assert!(!other.cancel.is_cancelled());
+        running.cancel(other.call);
+        assert!(other.cancel.is_cancelled());
+    }
+
+    #[test]
+    fn only_so_many_notices_are_remembered() {
+        let running = Arc::<Running>::default();
+        let forgotten = CallId::generate();
+        running.cancel(forgotten);
+        for _ in 0..REMEMBERED {
+            running.cancel(CallId::generate());
+        }
+        assert!(!running.begin(forgotten).cancel.is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_not_heard_twice_in_a_row_is_cancelled() {
+        let running = Arc::<Running>::default();
+        let call = running.begin(CallId::generate());
+        running.strike(call.call);
+        tokio::time::advance(ABSENCE * 2).await;
+        running.strike(call.call);
+        assert!(!call.cancel.is_cancelled());
+        tokio::time::advance(ABSENCE / 4).await;
+        running.strike(call.call);
+        assert!(call.cancel.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn idle_is_when_the_last_has_ended() {
+        let running = Arc::<Running>::default();
+        running.idle().await;
+        let (one, two) = (running.begin(CallId::generate()), running.begin(CallId::generate()));
+        running.cancel_all();
+        assert!(one.cancel.is_cancelled() && two.cancel.is_cancelled());
+        let waits = tokio::spawn({
+            let running = running.clone();
+            async move { running.idle().await }
+        });
+        drop(one);
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        drop(two);
+        waits.await.unwrap();
     }
 }

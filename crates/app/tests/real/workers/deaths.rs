@@ -72,7 +72,7 @@ fn nothing_runs_twice_whoever_dies() {
                     let mut told = Vec::new();
                     while deaths.load(Ordering::Relaxed) < DEATHS {
                         let id = format!("c{caller}-{}", told.len());
-                        let answer = gateway.call("do", &timed(&id, 0.05));
+                        let answer = gateway.call("do", &timed(&id, 0.4));
                         told.push((id, answer));
                     }
                     told
@@ -80,8 +80,9 @@ fn nothing_runs_twice_whoever_dies() {
             })
             .collect();
         for death in 1..=DEATHS {
-            gateway.knows(2);
-            dies.take().unwrap().kill();
+            let dying = dies.take().unwrap();
+            gateway.sees_busy(&dying.id);
+            dying.kill();
             dies = Some(place.worker(&format!("dies{death}"), &[]));
             deaths.store(death, Ordering::Relaxed);
         }
