@@ -6,6 +6,7 @@
 mod approvals;
 mod rates;
 mod sessions;
+mod siblings;
 mod tokens;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
