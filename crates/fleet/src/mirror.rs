@@ -99,6 +99,9 @@ impl Mirror {
     }
 
     /// Waits until something is known, or so long.
+    ///
+    /// # Errors
+    /// NATS has not been reached.
     pub async fn known(&self, within: Duration) -> Result<(), Error> {
         let mut changes = self.changes.subscribe();
         let known = timeout(within, changes.wait_for(|count| *count > 0)).await;

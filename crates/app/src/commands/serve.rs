@@ -1,6 +1,7 @@
 //! `switchboard serve`: the same safe tools for every client (SPEC GW-1).
 
 mod banner;
+mod joined;
 mod reload;
 
 use std::{net::SocketAddr, process::ExitCode, sync::Arc};
@@ -9,8 +10,8 @@ use anyhow::Context;
 use serde_json::json;
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
-use switchboard_fleet::{Fleet, figures::Watching};
-use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts, access::Tokens};
+use switchboard_fleet::figures::Watching;
+use switchboard_gateway::{Config, Feed, Gateway, Metrics, Parts};
 use switchboard_mcp::server::{self, Bridge, Caller};
 use switchboard_runtime::DurableCalls;
 use tokio::{
@@ -22,8 +23,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     approvals,
     cli::{Cli, Serve},
-    cluster,
-    commands::token,
     connections::{Connections, Needs, on_threads, while_connected},
     house::{Around, House},
     model,
@@ -32,6 +31,7 @@ use crate::{
     settings::Loaded,
     terminal,
 };
+use joined::Joined;
 
 pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = rehearsal::load(cli)?;
@@ -44,18 +44,21 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
         records.recorder = feed.clone();
         let store = records.store.clone();
-        let joined = if serve.stdio { None } else { Joined::new(&loaded).await? };
+        let joined = match serve.stdio {
+            true => None,
+            false => Some(Joined::new(&loaded).await?),
+        };
         let approvals = match &joined {
-            Some(Joined { fleet, .. }) => Some(Arc::new(fleet.desk())),
+            Some(joined) => joined.desk(&loaded),
             None => approvals::desk(&loaded),
         };
         let approver = approvals::elsewhere(approvals.clone());
         let around = Around { records, answers: Arc::new(Bridge), approver, is_open: true };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
-        match serve.stdio {
-            true => over_stdio(cli, &house, &loaded, stop).await,
-            false => {
+        match joined {
+            None => over_stdio(cli, &house, &loaded, stop).await,
+            Some(joined) => {
                 let watched = Watched { feed, store, approvals, joined };
                 over_http(serve, cli, &house, &loaded, watched, stop).await
             }
@@ -90,23 +93,7 @@ struct Watched {
     feed: Arc<Feed>,
     store: Option<Store>,
     approvals: Option<Arc<Desk>>,
-    joined: Option<Joined>,
-}
-
-/// The other gateways, and the tokens that all of them know.
-struct Joined {
-    fleet: Arc<Fleet>,
-    tokens: Arc<Tokens>,
-}
-
-impl Joined {
-    /// Joins the gateways of `[cluster]`, where there is one.
-    async fn new(loaded: &Loaded) -> anyhow::Result<Option<Self>> {
-        let Some(cluster) = cluster::connect(loaded).await? else { return Ok(None) };
-        let tokens = token::open_if_possible()?;
-        let fleet = Fleet::join(&cluster, tokens.clone()).await;
-        Ok(Some(Self { fleet, tokens }))
-    }
+    joined: Joined,
 }
 
 async fn over_http(
@@ -122,27 +109,12 @@ async fn over_http(
         config.listen.clone_from(listen);
     }
     let (listener, address) = listen(&config).await?;
-    let access = match &joined {
-        Some(Joined { fleet, tokens }) => {
-            Access::among(Some(fleet.clone()), &config, address, tokens.clone())?
-        }
-        None => Access::new(&config, address, token::open_if_possible()?)?,
-    };
+    let access = joined.access(&config, address)?;
     while_connected(house, loaded, Needs::AsSet, async |connections| {
-        let servers = Some(connections.servers().clone());
         let queue = connections.queue(&house.executor);
         let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
-        let shared = match &joined {
-            Some(Joined { fleet, .. }) => {
-                server::Fleet { calls: queue.clone(), ..fleet.mcp().await }
-            }
-            None => server::Fleet::default(),
-        };
-        let (executor, settings) = (house.executor.clone(), server::Config::default());
-        let mcp = server::Server::in_fleet(executor, servers, settings, shared);
-        if let Some(Joined { fleet, .. }) = &joined {
-            fleet.attend(&mcp).await?;
-        }
+        let servers = connections.servers().clone();
+        let mcp = joined.server(house.executor.clone(), servers, queue.clone()).await?;
         if serve.json {
             let url = format!("http://{address}");
             let line =
@@ -162,9 +134,7 @@ async fn over_http(
             failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,
         }
         mcp.close();
-        if let Some(Joined { fleet, .. }) = &joined {
-            fleet.leave().await;
-        }
+        joined.leave().await;
         Ok(ExitCode::SUCCESS)
     })
     .await

@@ -1,6 +1,6 @@
 //! Real MCP clients before the binary, over streamable HTTP and stdio, with a real server behind it.
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use serde_json::{Value, json};
 
@@ -21,17 +21,23 @@ fn over_both(python: &str, script: &str, mode: &[&str]) -> [Value; 2] {
     let folder = tempfile::tempdir().unwrap();
     let serving = Serving::start(folder.path(), &config());
     let url = format!("http://{}/mcp", serving.address);
-    let over_http = client(folder.path(), python, script, &[mode, &[&url]].concat());
+    let python = part(python);
+    let over_http = client(folder.path(), &python, script, &[mode, &[&url]].concat());
     // Both may run at once on one store.
     let command = [env!("CARGO_BIN_EXE_switchboard"), "serve", "--stdio"];
-    let over_stdio = client(folder.path(), python, script, &[mode, &command].concat());
+    let over_stdio = client(folder.path(), &python, script, &[mode, &command].concat());
     serving.stop();
     [over_http, over_stdio]
 }
 
 /// What a client prints last, as JSON.
-fn client(folder: &Path, python: &str, script: &str, words: &[&str]) -> Value {
-    let mut command = program(part(python), folder);
+pub(crate) fn client(
+    folder: &Path,
+    interpreter: impl AsRef<OsStr>,
+    script: &str,
+    words: &[&str],
+) -> Value {
+    let mut command = program(interpreter, folder);
     let output = command.arg(format!("{FOLDER}/{script}")).args(words).output().unwrap();
     let (said, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -40,7 +46,7 @@ fn client(folder: &Path, python: &str, script: &str, words: &[&str]) -> Value {
 }
 
 /// Looks at what a client saw of the built-ins and of the server behind.
-fn listed_and_called(seen: &Value) {
+pub(crate) fn listed_and_called(seen: &Value) {
     let tools: Vec<&str> =
         seen["tools"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     for tool in ["echo", "math_eval", "time__convert_time", "time__get_current_time"] {

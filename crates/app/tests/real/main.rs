@@ -9,6 +9,7 @@ mod rotel;
 mod serving;
 mod clients;
 mod console;
+mod gateways;
 mod prometheus;
 mod workers;
 mod small_model;

@@ -8,6 +8,7 @@ mod approvals;
 mod rates;
 mod records;
 mod sessions;
+mod siblings;
 mod tokens;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};

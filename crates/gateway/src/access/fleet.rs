@@ -49,3 +49,68 @@ pub enum Counted {
     /// The others cannot be asked.
     Unknown,
 }
+
+/// Gateways that know together what they are told, and count as they are told to.
+#[cfg(test)]
+pub(super) mod fake {
+    use std::{
+        collections::HashMap,
+        sync::{Mutex, MutexGuard},
+    };
+
+    use super::*;
+
+    pub(crate) struct Fake {
+        pub(crate) counted: Mutex<Counted>,
+        sessions: Mutex<HashMap<String, Value>>,
+        is_away: bool,
+    }
+
+    impl Fake {
+        pub(crate) fn new(is_away: bool) -> Self {
+            let counted = if is_away { Counted::Unknown } else { Counted::Within };
+            Self { counted: Mutex::new(counted), sessions: Mutex::default(), is_away }
+        }
+
+        fn sessions(&self) -> Result<MutexGuard<'_, HashMap<String, Value>>, BoxError> {
+            match self.is_away {
+                false => Ok(self.sessions.lock().unwrap()),
+                true => Err("away".into()),
+            }
+        }
+    }
+
+    impl Fleet for Fake {
+        fn name(&self) -> &str {
+            "fake"
+        }
+
+        fn count<'a>(&'a self, _: &'a str, _: Rate) -> BoxFuture<'a, Counted> {
+            Box::pin(async { *self.counted.lock().unwrap() })
+        }
+
+        fn keep_session<'a>(
+            &'a self,
+            key: &'a str,
+            session: Value,
+            _: Duration,
+        ) -> BoxFuture<'a, Result<(), BoxError>> {
+            let kept = self.sessions().map(|mut kept| _ = kept.insert(key.to_owned(), session));
+            Box::pin(std::future::ready(kept))
+        }
+
+        fn find_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Option<Value>> {
+            let found = self.sessions().ok().and_then(|kept| kept.get(key).cloned());
+            Box::pin(std::future::ready(found))
+        }
+
+        fn end_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BoxError>> {
+            let ended = self.sessions().map(|mut kept| _ = kept.remove(key));
+            Box::pin(std::future::ready(ended))
+        }
+
+        fn trouble(&self) -> Option<Value> {
+            self.is_away.then(|| serde_json::json!({"state": "away"}))
+        }
+    }
+}

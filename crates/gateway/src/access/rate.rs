@@ -206,6 +206,7 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::fleet::fake::Fake;
 
     #[test]
     fn rates_read_and_write() {
@@ -232,5 +233,25 @@ mod tests {
         assert!(quota.take("t").is_err());
         drop(held);
         assert!(quota.take("t").is_ok());
+    }
+
+    // GW-2
+    #[tokio::test(start_paused = true)]
+    async fn the_fleet_counts_and_while_it_cannot_we_do() {
+        let (quota, fleet) = (Quota::new(Some("2/m".parse().unwrap()), None), Fake::new(false));
+        let counts = async |counted| {
+            *fleet.counted.lock().unwrap() = counted;
+            quota.take_in(Some(&fleet), "t").await
+        };
+        for _ in 0..2 {
+            assert!(counts(Counted::Within).await.is_ok());
+        }
+        // What the fleet let in here is known when the fleet is not.
+        assert!(counts(Counted::Unknown).await.is_err());
+        assert!(counts(Counted::Within).await.is_ok(), "ours is not the count that counts");
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(counts(Counted::Unknown).await.is_ok());
+        let beyond = counts(Counted::Beyond(Duration::from_millis(4500))).await;
+        assert!(matches!(beyond, Err(Refusal::TooMany { retry_after: 5, .. })));
     }
 }

@@ -217,6 +217,7 @@ fn left(end: Option<&Value>) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::fleet::fake::Fake;
 
     fn sent_back(opened: &Opened) -> HeaderMap {
         let cookie = opened.cookie.as_ref().unwrap().to_str().unwrap();
@@ -266,5 +267,34 @@ mod tests {
         );
         let over = sent_back(&sessions.open(Whose::Jwt(over), false).await.unwrap());
         assert!(sessions.find(&over).await.is_none());
+    }
+
+    // GW-2
+    #[tokio::test]
+    async fn a_session_of_one_gateway_is_one_of_all() {
+        let fleet: Arc<dyn Fleet> = Arc::new(Fake::new(false));
+        let [one, two] = [1, 2].map(|port| Sessions::new(port, Some(fleet.clone())));
+        let headers = sent_back(&one.open(Whose::Token([7; 32]), false).await.unwrap());
+        assert!(matches!(two.find(&headers).await, Some(Whose::Token([7, ..]))));
+        let claims = json!({"sub": "ada", "exp": 1e11});
+        let caller = Caller::with_claims(None, None, Some(Arc::new(claims.clone())));
+        let signed = sent_back(&one.open(Whose::Jwt(caller), false).await.unwrap());
+        let Some(Whose::Claims(found)) = two.find(&signed).await else { panic!("claims") };
+        assert_eq!(Value::from(found), claims);
+        two.close(&headers, false).await.unwrap();
+        assert!(one.find(&headers).await.is_none());
+    }
+
+    // GW-2
+    #[tokio::test]
+    async fn who_signs_in_while_the_others_are_away_is_signed_in_here() {
+        let fleet: Arc<dyn Fleet> = Arc::new(Fake::new(true));
+        let [one, two] = [1, 2].map(|port| Sessions::new(port, Some(fleet.clone())));
+        let headers = sent_back(&one.open(Whose::Token([7; 32]), false).await.unwrap());
+        assert!(one.find(&headers).await.is_some() && two.find(&headers).await.is_none());
+        let refused = two.close(&headers, false).await.unwrap_err();
+        assert!(refused.to_string().contains("away"), "{refused}");
+        one.close(&headers, false).await.unwrap();
+        assert!(one.find(&headers).await.is_none());
     }
 }

@@ -88,6 +88,7 @@ fn later<'a>(started: &Settings, now: &Settings) -> impl Iterator<Item = &'a str
     let differ = [
         ("serve", at_start(&started.serve) != at_start(&now.serve)),
         ("audit", started.audit != now.audit),
+        ("cluster", started.cluster != now.cluster),
         ("telemetry", started.telemetry != now.telemetry),
         ("cluster", started.cluster != now.cluster),
     ];
