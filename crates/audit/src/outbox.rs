@@ -48,13 +48,16 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Takes the telling of the store in the folder upon this process; none where another one does it.
+    /// Takes the telling of the store in the folder upon this process; none where another one does it, or where nothing
+    /// was ever written down.
     ///
     /// # Errors
     /// The folder cannot be written to.
     pub fn open(path: impl Into<PathBuf>) -> Result<Option<Self>, Error> {
         let layout = Layout::new(path);
-        layout.create()?;
+        if !layout.exists() {
+            return Ok(None);
+        }
         let path = layout.told().with_extension("lock");
         let lock = private().create(true).truncate(false).write(true).open(&path);
         let lock = lock.map_err(Error::file("open", &path))?;

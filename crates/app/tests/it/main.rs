@@ -24,6 +24,7 @@ mod approve;
 mod zwave;
 mod voice;
 mod doctor;
+mod cluster;
 mod streams;
 mod usage;
 #[cfg(feature = "real-parts")]

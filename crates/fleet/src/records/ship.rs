@@ -181,7 +181,7 @@ impl Shipper {
         let mut outbox = loop {
             match self.open().await? {
                 Some(outbox) => break outbox,
-                // Another process ships for this store; it may end before us.
+                // Another process ships for this store, and may end before us; or there is none yet.
                 None if stop.is_cancelled() => return Ok(()),
                 None => self.look_again(stop).await,
             }
