@@ -104,10 +104,10 @@ fn server(cluster: &Cluster, loaded: &Loaded) -> Check {
         _ => "without credentials".to_owned(),
     };
     let prefix = cluster.names().prefix();
-    let message = format!(
-        "NATS {version} at {address} (server `{}`) lets us in {who}; prefix `{prefix}`",
-        info.server_name
-    );
+    // A name that nobody gave it says nothing.
+    let name = Some(&info.server_name).filter(|name| name.len() < info.server_id.len());
+    let name = name.map(|name| format!(" (server `{name}`)")).unwrap_or_default();
+    let message = format!("NATS {version} at {address}{name} lets us in {who}; prefix `{prefix}`");
     check("cluster", Status::Ok, message)
 }
 
