@@ -5,12 +5,13 @@
 //! see it a second time.
 
 mod cursor;
+mod lines;
 mod node;
 mod told;
 
 use std::{
     fs::{self, File, TryLockError},
-    io::{self, Read, Seek, SeekFrom},
+    io,
     path::PathBuf,
 };
 
@@ -19,7 +20,6 @@ use tracing::warn;
 
 use crate::{
     artifacts,
-    chain::Sealed,
     error::{Error, chain},
     index::segments,
     journal,
@@ -27,15 +27,12 @@ use crate::{
     line::{Kind, first_id},
     manifest::Manifest,
     reader::{Found, Reader, line_at},
-    segment::lines,
 };
 use cursor::Cursor;
+use lines::{Line, Lines};
 
 pub use node::Node;
 pub use told::{Stage, Told};
-
-/// How much of a segment is read at once.
-const CHUNK: u64 = 1 << 20;
 
 /// The lines of a store that are to be told.
 pub struct Outbox {
@@ -48,13 +45,16 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Takes the telling of the store in the folder upon this process; none where another one does it.
+    /// Takes the telling of the store in the folder upon this process; none where another one does it, or where nothing
+    /// was ever written down.
     ///
     /// # Errors
     /// The folder cannot be written to.
     pub fn open(path: impl Into<PathBuf>) -> Result<Option<Self>, Error> {
         let layout = Layout::new(path);
-        layout.create()?;
+        if !layout.exists() {
+            return Ok(None);
+        }
         let path = layout.told().with_extension("lock");
         let lock = private().create(true).truncate(false).write(true).open(&path);
         let lock = lock.map_err(Error::file("open", &path))?;
@@ -73,22 +73,50 @@ impl Outbox {
         &self.node
     }
 
-    /// What is to be told next, oldest first, at most `most` of it.
+    /// What is to be told next, oldest first whichever process wrote it, at most `most` of it.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn next(&mut self, most: usize) -> Result<Vec<Told>, Error> {
         let mut told = Vec::new();
-        let lengths = self.lengths()?;
-        self.read.segments.retain(|number, _| lengths.iter().any(|(other, _)| other == number));
-        for (number, length) in lengths {
-            while told.len() < most && self.read.of(number).offset < length {
-                if !self.read_on(number, most, &mut told)? {
-                    break;
-                }
+        let mut heads = self.heads()?;
+        while told.len() < most {
+            let first = heads.iter().enumerate().min_by_key(|(_, (line, _))| line.tick);
+            let Some((index, _)) = first else { break };
+            let (line, lines) = &mut heads[index];
+            told.extend(self.told(&line.text, line.place)?);
+            let number = line.place.0;
+            self.read.reach(number, line.end(), line.hash);
+            match lines.next().map_err(Error::file("read", &self.layout.segment(number)))? {
+                Some(next) => *line = next,
+                None => _ = heads.swap_remove(index),
             }
         }
         Ok(told)
+    }
+
+    /// The next line of each segment that has one, with those that follow it.
+    fn heads(&mut self) -> Result<Vec<(Line, Lines)>, Error> {
+        let lengths = self.lengths()?;
+        self.read.segments.retain(|number, _| lengths.iter().any(|(other, _)| other == number));
+        let mut heads = Vec::new();
+        for (number, length) in lengths {
+            let from = self.read.of(number);
+            if from.offset >= length {
+                continue;
+            }
+            let path = self.layout.segment(number);
+            let head = || {
+                let mut lines = Lines::open(&path, number, &from, length)?;
+                Ok::<_, io::Error>(lines.next()?.map(|line| (line, lines)))
+            };
+            match head() {
+                // Retention may have dropped it just now.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                head => heads.extend(head.map_err(Error::file("read", &path))?),
+            }
+        }
+        Ok(heads)
     }
 
     /// Notes that everything that was returned so far has been told.
@@ -137,53 +165,6 @@ impl Outbox {
         }
         lengths.reverse();
         Ok(lengths)
-    }
-
-    /// Reads a part of a segment; false where there is no whole line yet.
-    fn read_on(&mut self, number: u64, most: usize, told: &mut Vec<Told>) -> Result<bool, Error> {
-        let from = self.read.of(number);
-        let Some(text) = self.text(number, from.offset)? else { return Ok(false) };
-        let (mut previous, mut is_on) = (from.hash(), false);
-        for (at, line) in lines(&text) {
-            if told.len() >= most {
-                break;
-            }
-            let sealed = Sealed::parse(line);
-            let follows = sealed.filter(|sealed| previous.is_none_or(|hash| sealed.follows(&hash)));
-            previous = sealed.map(|sealed| sealed.hash);
-            // What does not follow was torn, and whoever repairs the segment cuts it off.
-            let Some(sealed) = follows else { continue };
-            let place = (number, from.offset + at, line.len() as u64);
-            told.extend(self.told(line, place)?);
-            self.read.reach(number, place.1 + place.2 + 1, sealed.hash);
-            is_on = true;
-        }
-        Ok(is_on)
-    }
-
-    /// The text of a segment from there on, with at least one whole line where there is one.
-    fn text(&self, number: u64, from: u64) -> Result<Option<Vec<u8>>, Error> {
-        let path = self.layout.segment(number);
-        let mut chunk = CHUNK;
-        loop {
-            let read = || {
-                let mut file = File::open(&path)?;
-                file.seek(SeekFrom::Start(from))?;
-                let mut text = Vec::new();
-                file.take(chunk).read_to_end(&mut text)?;
-                Ok::<_, io::Error>(text)
-            };
-            let text = match read() {
-                // Retention may have dropped it just now.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                read => read.map_err(Error::file("read", &path))?,
-            };
-            let is_all = (text.len() as u64) < chunk;
-            if is_all || text.contains(&b'\n') {
-                return Ok(Some(text));
-            }
-            chunk *= 2;
-        }
     }
 
     /// What a line says of a call, together with the call's beginning.

@@ -6,6 +6,7 @@
 
 mod follow;
 mod list;
+mod nodes;
 mod ship;
 mod window;
 

@@ -38,6 +38,15 @@ impl Nats {
         Self::run(parts.join("nats/venv/bin/nats-server"), words.collect(), port)
     }
 
+    /// Starts one server with a config of its own, which says that it listens on this port of this machine.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    pub fn configured(parts: &Path, file: &Path, port: u16) -> Self {
+        let file = file.to_str().expect("tests have plain paths").to_owned();
+        Self::run(parts.join("nats/venv/bin/nats-server"), vec!["-c".to_owned(), file], port)
+    }
+
     /// Three servers that know each other, each with a folder of its own below `folder`.
     ///
     /// # Panics

@@ -25,6 +25,7 @@ mod zwave;
 mod worker;
 mod voice;
 mod doctor;
+mod cluster;
 mod streams;
 mod usage;
 #[cfg(feature = "real-parts")]

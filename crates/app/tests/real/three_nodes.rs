@@ -30,7 +30,7 @@ impl Here {
     }
 
     /// The servers, each with the manual's config.
-    fn servers(&mut self) -> Vec<Nats> {
+    fn servers(&self) -> Vec<Nats> {
         let [config] = blocks("conf")[..] else { panic!("the manual has one config for NATS") };
         let routes = [free_port(), free_port(), free_port()];
         let parts = part("nats").parent().unwrap().to_owned();
@@ -40,6 +40,7 @@ impl Here {
             let own = self.folder.path().join(format!("nats-{number}"));
             let mut config = config
                 .replace("server_name: nats-1", &format!("server_name: nats-{number}"))
+                .replace("0.0.0.0:4222", &format!("127.0.0.1:{}", self.ports[index]))
                 .replace("0.0.0.0:6222", &format!("127.0.0.1:{route}"))
                 .replace("127.0.0.1:8222", &format!("127.0.0.1:{}", free_port()))
                 .replace("/var/lib/nats", own.to_str().unwrap())
@@ -53,9 +54,7 @@ impl Here {
             }
             let file = self.folder.path().join(format!("nats-{number}.conf"));
             fs::write(&file, config).unwrap();
-            let server = Nats::with(&parts, &own, &["-c", file.to_str().unwrap()]);
-            self.ports[index] = server.port();
-            servers.push(server);
+            servers.push(Nats::configured(&parts, &file, self.ports[index]));
         }
         servers
     }
@@ -99,7 +98,7 @@ fn certificates(folder: &Path) {
 // RC-2
 #[test]
 fn the_example_of_the_manual_runs() {
-    let mut here = Here::new();
+    let here = Here::new();
     let mut servers = here.servers();
     let configs = blocks("toml");
     assert_eq!(configs.len(), 2);

@@ -15,6 +15,7 @@ use switchboard_workers::{Cluster, Error};
 
 use super::{
     follow::Follow,
+    nodes::Nodes,
     open,
     window::{self, Seen},
 };
@@ -22,7 +23,9 @@ use super::{
 /// How many messages are read at once, at least and at most.
 const WINDOWS: (u64, u64) = (256, 1 << 16);
 /// How far the clocks of nodes and servers may be apart without a call being missed.
-const SKEW: Duration = Duration::from_secs(2);
+pub(super) const SKEW: Duration = Duration::from_secs(2);
+/// How far from their order a node may tell of calls that begin at once.
+const ORDER: Duration = Duration::from_millis(500);
 
 /// The records of all nodes. Cheap to make.
 pub struct Records {
@@ -47,7 +50,7 @@ impl Records {
     /// The calls that pass, newest first: as many as the filter's `limit` says, no older than its `since`.
     ///
     /// The stream is read from its end on, and no further than needed: whatever was told before a message began before
-    /// the servers took that message.
+    /// the servers took that message, and each node tells of its calls in the order in which they began.
     ///
     /// # Errors
     /// The servers cannot be reached, or do not allow it.
@@ -65,6 +68,7 @@ impl Records {
         let passes =
             |record: &&Record| filter.after.is_none_or(|after| record.id < after) && passes(record);
         let mut calls = Calls::default();
+        let mut nodes = Nodes::of(&self.cluster);
         let mut size = (most as u64).saturating_mul(2).clamp(WINDOWS.0, WINDOWS.1);
         while all > 0 && last >= first {
             let from = first.max((last + 1).saturating_sub(size));
@@ -78,17 +82,20 @@ impl Records {
                 true
             })
             .await?;
-            if let Some(oldest) = oldest {
-                let reached = oldest + SKEW;
-                let is_enough = || {
-                    let newer = calls.records().filter(|record| record.started >= reached);
-                    newer.filter(&passes).take(most).count() >= most
-                };
-                if filter.since.is_some_and(|since| reached < since) || is_enough() {
-                    break;
-                }
-            }
             last = from.saturating_sub(1);
+            let Some(oldest) = oldest else { continue };
+            // Nothing that is still to be read began later than this.
+            let latest = match nodes.latest(&stream, &calls, oldest).await? {
+                Some(latest) => (latest + ORDER).min(oldest + SKEW),
+                None => oldest + SKEW,
+            };
+            let is_enough = || {
+                let newer = calls.records().filter(|record| record.started >= latest);
+                newer.filter(&passes).take(most).count() >= most
+            };
+            if filter.since.is_some_and(|since| latest < since) || is_enough() {
+                break;
+            }
             size = (size * 2).min(WINDOWS.1);
         }
         let mut records: Vec<_> = calls.records().filter(&passes).cloned().collect();
@@ -102,7 +109,7 @@ impl Records {
     /// # Errors
     /// As [`list`](Self::list).
     pub async fn show(&self, beginning: &str, most: usize) -> Result<Vec<Detail>, Error> {
-        let Some((lowest, _)) = between(beginning) else { return Ok(Vec::new()) };
+        let Some(lowest) = earliest(beginning) else { return Ok(Vec::new()) };
         let Some(stream) = open(&self.cluster).await? else { return Ok(Vec::new()) };
         let state = &stream.cached_info().state;
         if state.messages == 0 || !has_any_since(&stream, lowest) {
@@ -139,21 +146,30 @@ impl Records {
 
 /// The calls that were seen, each at its latest stage.
 #[derive(Default)]
-struct Calls(HashMap<CallId, (Stage, Record)>);
+pub(super) struct Calls {
+    calls: HashMap<CallId, (Stage, Record)>,
+    /// When the oldest call of each node began that was seen to begin.
+    pub(super) begun: HashMap<String, SystemTime>,
+}
 
 impl Calls {
     fn take(&mut self, told: Option<Told>) {
         let Some(told) = told else { return };
-        if self.0.get(&told.id).is_some_and(|(stage, _)| *stage >= told.stage) {
+        if told.stage == Stage::Begun {
+            let began = began(told.id);
+            let oldest = self.begun.entry(told.node.id.clone()).or_insert(began);
+            *oldest = began.min(*oldest);
+        }
+        if self.calls.get(&told.id).is_some_and(|(stage, _)| *stage >= told.stage) {
             return;
         }
         if let Some(detail) = told.detail() {
-            self.0.insert(told.id, (told.stage, detail.record));
+            self.calls.insert(told.id, (told.stage, detail.record));
         }
     }
 
     fn records(&self) -> impl Iterator<Item = &Record> {
-        self.0.values().map(|(_, record)| record)
+        self.calls.values().map(|(_, record)| record)
     }
 }
 
@@ -166,20 +182,21 @@ fn keep<T>(found: &mut HashMap<CallId, T>, id: CallId, new: T, stage: impl Fn(&T
     }
 }
 
-/// When calls began whose ids begin so; none where no id does.
-fn between(beginning: &str) -> Option<(SystemTime, SystemTime)> {
+/// When calls began at the earliest whose ids begin so; none where no id does.
+fn earliest(beginning: &str) -> Option<SystemTime> {
     const DIGITS: usize = 26;
     let beginning = beginning.trim();
     if beginning.is_empty() || beginning.len() > DIGITS {
         return None;
     }
-    let time = |digit: &str| {
-        let id = format!("{beginning}{}", digit.repeat(DIGITS - beginning.len()));
-        let milliseconds = CallId::parse(&id)?.number() >> 80;
-        let since = Duration::from_millis(u64::try_from(milliseconds).ok()?);
-        UNIX_EPOCH.checked_add(since)
-    };
-    Some((time("0")?, time("Z").unwrap_or(SystemTime::now())))
+    let lowest = format!("{beginning}{}", "0".repeat(DIGITS - beginning.len()));
+    CallId::parse(&lowest).map(began)
+}
+
+/// When a call began: its id says so.
+pub(super) fn began(id: CallId) -> SystemTime {
+    let milliseconds = u64::try_from(id.number() >> 80).unwrap_or_default();
+    UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds)).unwrap_or(UNIX_EPOCH)
 }
 
 /// Whether anything was told since then: a consumer that begins behind the end would wait.

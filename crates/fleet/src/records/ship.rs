@@ -181,7 +181,7 @@ impl Shipper {
         let mut outbox = loop {
             match self.open().await? {
                 Some(outbox) => break outbox,
-                // Another process ships for this store; it may end before us.
+                // Another process ships for this store, and may end before us; or there is none yet.
                 None if stop.is_cancelled() => return Ok(()),
                 None => self.look_again(stop).await,
             }
@@ -238,14 +238,16 @@ impl Shipper {
     /// one begins where the last success was noted.
     async fn batch(&self, mut outbox: Outbox) -> Result<(Outbox, bool), BoxError> {
         let read = move || {
+            let before = outbox.behind()?;
             let told = outbox.next(BATCH)?;
-            Ok((outbox.behind()?, told, outbox))
+            Ok((before, outbox.behind()?, told, outbox))
         };
-        let (behind, told, outbox) = blocking(read).await?;
+        let (before, behind, told, outbox) = blocking(read).await?;
         if told.is_empty() {
             self.progress.0.behind.store(behind, Ordering::Relaxed);
             return Ok((outbox, false));
         }
+        self.progress.0.behind.store(before, Ordering::Relaxed);
         self.publish(&told).await?;
         let outbox = blocking(move || outbox.done().map(|()| outbox)).await?;
         self.progress.0.behind.store(behind, Ordering::Relaxed);

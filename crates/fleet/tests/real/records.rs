@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 use switchboard_audit::{Config as Audit, Filter, Reader, Record, Store};
-use switchboard_fleet::records::{Records, Shipping, ship_once};
+use switchboard_fleet::records::{Reading, Records, Shipping, ship_once};
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::Nats;
 use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, tool_fn};
@@ -177,8 +177,12 @@ async fn questions_are_answered_as_a_store_answers_them() {
     let node = Node::new();
     let mut ids = Vec::new();
     for n in 0..700 {
+        if n == 350 {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
         ids.push(node.call(n).await);
     }
+    tokio::time::sleep(Duration::from_secs(3)).await;
     ship_once(own.connect().await, node.path().to_owned(), MONTH).await.unwrap();
     let records = own.records().await;
     let expected = node.own();
@@ -187,6 +191,12 @@ async fn questions_are_answered_as_a_store_answers_them() {
         let found = shown(&all(&records, filter).await);
         assert_eq!(found, expected[..limit.min(700)], "{limit}");
     }
+    // They were shipped long after they began, as after a time without NATS; still only the end is read.
+    let (filter, mut reading) = (Filter { limit: Some(3), ..Filter::default() }, None);
+    records.list(&filter, |_| true, |now| reading = Some(now)).await.unwrap();
+    let Reading { read, all: messages } = reading.unwrap();
+    assert_eq!(messages, 1400);
+    assert!(read < 1400, "{read}");
     let since = all(&records, Filter { limit: Some(10), ..Filter::default() }).await[9].started;
     let filter = Filter { since: Some(since), ..Filter::default() };
     assert_eq!(shown(&all(&records, filter).await), expected[..10]);

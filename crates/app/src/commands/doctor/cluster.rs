@@ -8,7 +8,10 @@ use std::{
 use anyhow::anyhow;
 use futures_util::StreamExt;
 use switchboard_fleet::{figures, streams};
-use switchboard_workers::{Bucket, Cluster, Error};
+use switchboard_workers::{
+    Bucket, Cluster, Error,
+    jobs::{self, Jobs},
+};
 use tokio::time::{Instant, timeout};
 
 use super::{Check, Status};
@@ -57,6 +60,7 @@ pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Che
     }
     checks.extend(kept(cluster).await);
     checks.extend(workers(cluster).await);
+    checks.extend(dead_letters(cluster).await);
     checks.extend(clocks(cluster).await);
     checks
 }
@@ -100,10 +104,10 @@ fn server(cluster: &Cluster, loaded: &Loaded) -> Check {
         _ => "without credentials".to_owned(),
     };
     let prefix = cluster.names().prefix();
-    let message = format!(
-        "NATS {version} at {address} (server `{}`) lets us in {who}; prefix `{prefix}`",
-        info.server_name
-    );
+    // A name that nobody gave it says nothing.
+    let name = Some(&info.server_name).filter(|name| name.len() < info.server_id.len());
+    let name = name.map(|name| format!(" (server `{name}`)")).unwrap_or_default();
+    let message = format!("NATS {version} at {address}{name} lets us in {who}; prefix `{prefix}`");
     check("cluster", Status::Ok, message)
 }
 
@@ -221,6 +225,25 @@ async fn workers(cluster: &Cluster) -> Vec<Check> {
         check("cluster workers", if differ { Status::Info } else { Status::Ok }, message)
     };
     groups.into_iter().map(line).collect()
+}
+
+/// The calls that were given up, where there are any.
+async fn dead_letters(cluster: &Cluster) -> Option<Check> {
+    let jobs = Jobs::new(cluster.clone(), jobs::Config::default());
+    let queues = match timeout(PATIENCE, figures::queues(cluster, &jobs)).await.ok()? {
+        Ok(queues) => queues,
+        Err(error) => return Some(refused("cluster queues", error)),
+    };
+    let dead = queues.iter().filter(|queue| queue.dead > 0);
+    let dead: Vec<_> = dead.map(|queue| format!("{} of `{}`", queue.dead, queue.group)).collect();
+    (!dead.is_empty()).then(|| {
+        let stream = cluster.names().stream("dead");
+        let message = format!(
+            "dead letters wait, durable calls that were given up: {}; `nats stream view {stream}` shows them",
+            dead.join(", ")
+        );
+        check("cluster queues", Status::Info, message)
+    })
 }
 
 /// How far our clock and the servers' are apart, where that is worth a word.
