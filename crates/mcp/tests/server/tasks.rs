@@ -380,6 +380,23 @@ async fn a_queue_is_told_of_in_words() {
     }
 }
 
+// GW-1: one request follows no more tasks than can be asked after.
+#[tokio::test(start_paused = true)]
+async fn a_listener_follows_so_many() {
+    let house = saying(|| Ok(Some(call(QueueState::Cancelled, 1))));
+    let ids: Vec<_> = (0..300).map(|_| CallId::generate().to_string()).collect();
+    let listen = declaring(json!({"notifications": {"taskIds": ids}}));
+    let caller = Caller::default();
+    let mut stream = house.begin_alone("subscriptions/listen", listen, &caller).await;
+    let mut text = String::new();
+    while events(&text).is_empty() {
+        let frame = stream.body_mut().frame().await.unwrap().unwrap();
+        text.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
+    }
+    let agreed = &events(&text)[0].1["params"]["notifications"]["taskIds"];
+    assert_eq!(agreed, &json!(ids[..256]));
+}
+
 // GW-1: a queue that cannot be asked is no reason to say that there is no such task.
 #[tokio::test(start_paused = true)]
 async fn a_queue_that_is_away() {

@@ -20,6 +20,9 @@ use crate::{
     wire::RpcError,
 };
 
+/// How many tasks one request may follow.
+const MOST_TASKS: usize = 256;
+
 #[derive(Deserialize)]
 struct Params {
     notifications: Wanted,
@@ -109,7 +112,7 @@ impl Inner {
         Ok(Reply::Fields(Map::from_iter([("_meta".to_owned(), meta)])))
     }
 
-    /// Follows the tasks that are the caller's; the others are no longer wanted.
+    /// Follows the tasks that are the caller's, as many as may be; the others are no longer wanted.
     async fn follow_tasks(
         &self,
         wanted: &mut Wanted,
@@ -123,7 +126,7 @@ impl Inner {
             return Err(not_known());
         }
         let mut following = Following::new(tasks);
-        for id in asked {
+        for id in asked.into_iter().take(MOST_TASKS) {
             match tasks.find(&id, &exchange.caller).await {
                 Ok(call) => following.add(call),
                 Err(error) if error.code == RpcError::INTERNAL => return Err(error),
