@@ -2,7 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use axum::{Extension, Router, extract::Request, middleware, response::Response};
+use axum::{
+    Extension, Router,
+    extract::{DefaultBodyLimit, Request},
+    middleware,
+    response::Response,
+};
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
@@ -97,6 +102,8 @@ impl Gateway {
         let page = console::routes().merge(rest::session_routes()).route_layer(own);
         let open = rest::open_routes().merge(metadata::routes()).merge(page);
         let router = guarded.merge(open).fallback(rest::nothing_here);
+        // How large a body may be is said in `admission`, by the config.
+        let router = router.layer(DefaultBodyLimit::disable());
         router.layer(Extension(self.draining.clone())).with_state(self.parts.clone())
     }
 

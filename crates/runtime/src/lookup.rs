@@ -62,8 +62,14 @@ impl ToolManager {
         if let Some(tool) = self.known(name) {
             return Ok(tool);
         }
-        let link = name.split_once(&self.separator);
-        let link = link.and_then(|(prefix, _)| self.read().link(prefix).cloned());
+        let Some((prefix, _)) = name.split_once(&self.separator) else { return self.lookup(name) };
+        // Which servers there are may be known only in a moment, too.
+        if !self.read().knows_prefix(prefix, &self.separator)
+            && let Some(herald) = self.herald()
+        {
+            herald.ready().await?;
+        }
+        let link = self.read().link(prefix).cloned();
         if let Some(link) = link {
             link.ready().await?;
         }

@@ -1,6 +1,6 @@
 //! The one ordered collection of tools (SPEC TL).
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -21,6 +21,8 @@ pub struct ToolManager {
     strict: bool,
     registry: RwLock<Registry>,
     wrap: Option<Wrap>,
+    /// Knows which servers there are besides those of the config, in a moment.
+    herald: OnceLock<Arc<dyn Link>>,
     /// Counts the changes.
     version: watch::Sender<u64>,
 }
@@ -152,6 +154,7 @@ impl ToolManager {
             strict: config.strict,
             registry: RwLock::default(),
             wrap: None,
+            herald: OnceLock::new(),
             version: watch::Sender::new(0),
         }
     }
@@ -161,6 +164,17 @@ impl ToolManager {
     pub fn wrapped(mut self, wrap: Option<Wrap>) -> Self {
         self.wrap = wrap;
         self
+    }
+
+    /// Asks `herald` before it is said that a server is unknown: it is ready when it has made known those that it knows of.
+    /// There is one.
+    pub fn set_herald(&self, herald: Arc<dyn Link>) {
+        // Whoever was first knows of them.
+        let _ = self.herald.set(herald);
+    }
+
+    pub(crate) fn herald(&self) -> Option<&Arc<dyn Link>> {
+        self.herald.get()
     }
 
     /// A number that grows with each change of the collection.

@@ -11,7 +11,9 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
 use switchboard_runtime::{Link, ServerSettings, ToolManager};
+use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -20,6 +22,9 @@ pub use group::Group;
 
 /// How many calls of a group run at once: each worker bounds its own.
 const MANY: usize = 100_000;
+
+/// How long a call waits until it is known which workers are there.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 /// How long calls that were given up may take to tell their workers.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -61,6 +66,7 @@ impl Groups {
             refused: Mutex::default(),
             looked: watch::Sender::new(false),
         });
+        tools.set_herald(Arc::new(Herald(Arc::downgrade(&shared))));
         let task = AbortOnDropHandle::new(tokio::spawn(look::run(shared.clone())));
         Ok(Self { shared, _task: task })
     }
@@ -80,16 +86,7 @@ impl Groups {
     /// # Errors
     /// That could not be found out within `limit`.
     pub async fn settled(&self, limit: Duration) -> Result<(), Error> {
-        let mut looked = self.shared.looked.subscribe();
-        let known = timeout(limit, looked.wait_for(|looked| *looked)).await;
-        match known {
-            // The sender is ours, so it is there.
-            Ok(_) => Ok(()),
-            Err(reason) => Err(Error::Unreachable {
-                address: self.cluster().address().to_owned(),
-                reason: reason.into(),
-            }),
-        }
+        self.shared.settled(limit).await
     }
 
     /// The groups as servers, for who puts other servers in place.
@@ -115,7 +112,40 @@ impl Groups {
     }
 }
 
+/// Lets nobody say that a group is unknown before somebody has looked.
+struct Herald(Weak<Shared>);
+
+impl Link for Herald {
+    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async {
+            let Some(shared) = self.0.upgrade() else { return Ok(()) };
+            let unknown = |error: Error| {
+                let text = format!("Tools of workers are unavailable: {error}");
+                ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
+            };
+            shared.settled(FIRST_LOOK).await.map_err(unknown)
+        })
+    }
+
+    fn status(&self) -> Value {
+        Value::Null
+    }
+}
+
 impl Shared {
+    async fn settled(&self, limit: Duration) -> Result<(), Error> {
+        let mut looked = self.looked.subscribe();
+        let known = timeout(limit, looked.wait_for(|looked| *looked)).await;
+        match known {
+            // The sender is ours, so it is there.
+            Ok(_) => Ok(()),
+            Err(reason) => Err(Error::Unreachable {
+                address: self.line.cluster.address().to_owned(),
+                reason: reason.into(),
+            }),
+        }
+    }
+
     fn groups(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<Group>>> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }

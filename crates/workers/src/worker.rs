@@ -1,8 +1,9 @@
 //! The worker's side: tools of an executor, offered to a group, run for whoever asks.
 //!
 //! `announce.rs` says that we are there and what we offer, `listen.rs` hears what we are asked, `calls.rs` runs a call,
-//! `running.rs` knows which calls run and ends them.
+//! `running.rs` knows which calls run and ends them, `alive.rs` says that they do.
 
+mod alive;
 mod announce;
 mod listen;
 mod calls;
@@ -145,6 +146,7 @@ impl Worker {
         let queued = AbortOnDropHandle::new(tokio::spawn(async move {
             runner.run(told, DRAINED).await;
         }));
+        let _alive = AbortOnDropHandle::new(tokio::spawn(alive::run(shared.clone())));
         let mut version = shared.executor.tools().version();
         loop {
             shared.offer_anew()?;

@@ -62,7 +62,7 @@ pub struct Queued {
 
 /// How far a call is.
 #[derive(Serialize, ToSchema)]
-pub struct Progress {
+pub(crate) struct Progress {
     progress: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]

@@ -2,13 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use async_nats::StatusCode;
+use async_nats::{Message, StatusCode};
 use bytes::Bytes;
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput};
-use tokio::{
-    runtime::Handle,
-    time::{Instant, timeout_at},
-};
+use tokio::{runtime::Handle, time::timeout};
 
 use super::WorkerTool;
 use crate::{
@@ -22,6 +19,9 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 /// How long a worker may take to say that it has a call that waits to begin: it can be asked for again.
 const TAKEN: Duration = Duration::from_secs(2);
+
+/// How much of that time is for what was said while we stood still ourselves.
+const MEANWHILE: Duration = Duration::from_secs(1);
 
 /// How an attempt ended.
 pub(super) enum Ending {
@@ -100,8 +100,7 @@ impl WorkerTool {
         loop {
             let is_certain = waits && notice.worker.is_none();
             let patience = if is_certain { TAKEN } else { SILENCE };
-            let heard = timeout_at(Instant::now() + patience, waiting.answers.recv()).await;
-            let Ok(Some(message)) = heard else {
+            let Some(message) = hear(waiting, patience).await else {
                 return match is_certain {
                     true => Ending::Untaken,
                     false => Ending::Lost(self.silent(notice.worker.clone())),
@@ -152,6 +151,17 @@ impl WorkerTool {
     fn unread(&self, error: Error) -> Lost {
         Lost::Unread { group: self.group.name().to_string(), error }
     }
+}
+
+/// The next answer, unless there is none for so long.
+async fn hear(waiting: &mut Waiting, patience: Duration) -> Option<Message> {
+    // Where it is us who stood still, what was said meanwhile is still to come.
+    for part in [patience - MEANWHILE, MEANWHILE] {
+        if let Ok(message) = timeout(part, waiting.answers.recv()).await {
+            return message;
+        }
+    }
+    None
 }
 
 /// Tells whoever has the call that nobody waits for it, when dropped before it is over.

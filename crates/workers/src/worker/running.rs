@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use async_nats::Subject;
 use switchboard_toolcall::{CallId, CancellationToken};
 use tokio::{sync::Notify, time::Instant};
 
@@ -30,6 +31,9 @@ struct Calls {
 }
 
 struct Call {
+    /// Where its answers go.
+    reply: Subject,
+    since: Instant,
     cancel: CancellationToken,
     go: CancellationToken,
     struck: Option<Instant>,
@@ -37,7 +41,7 @@ struct Call {
 
 impl Running {
     /// Notes that a call begins; its token may have fired already.
-    pub(super) fn begin(self: &Arc<Self>, call: CallId) -> Begun {
+    pub(super) fn begin(self: &Arc<Self>, call: CallId, reply: &Subject) -> Begun {
         let cancel = CancellationToken::new();
         let mut calls = self.lock();
         if let Some(place) = calls.cancelled_early.iter().position(|early| *early == call) {
@@ -45,7 +49,9 @@ impl Running {
             cancel.cancel();
         }
         let go = CancellationToken::new();
-        calls.running.insert(call, Call { cancel: cancel.clone(), go: go.clone(), struck: None });
+        let (reply, since) = (reply.clone(), Instant::now());
+        let running = Call { reply, since, cancel: cancel.clone(), go: go.clone(), struck: None };
+        calls.running.insert(call, running);
         drop(calls);
         Begun { running: self.clone(), call, cancel, go }
     }
@@ -79,6 +85,13 @@ impl Running {
             Some(before) if before.elapsed() < ABSENCE => call.cancel.cancel(),
             _ => {}
         }
+    }
+
+    /// The calls that have run for so long, with where their answers go.
+    pub(super) fn older_than(&self, age: Duration) -> Vec<(CallId, Subject)> {
+        let calls = self.lock();
+        let old = calls.running.iter().filter(|(_, call)| call.since.elapsed() >= age);
+        old.map(|(id, call)| (*id, call.reply.clone())).collect()
     }
 
     /// Cancels all calls.
@@ -127,12 +140,16 @@ impl Drop for Begun {
 mod tests {
     use super::*;
 
+    fn begin(running: &Arc<Running>, call: CallId) -> Begun {
+        running.begin(call, &Subject::from_static("answers"))
+    }
+
     #[test]
     fn a_notice_may_overtake_its_call_and_hits_no_other() {
         let running = Arc::<Running>::default();
         let (early, other) = (CallId::generate(), CallId::generate());
         running.cancel(early);
-        let (early, other) = (running.begin(early), running.begin(other));
+        let (early, other) = (begin(&running, early), begin(&running, other));
         assert!(early.cancel.is_cancelled());
         assert!(!other.cancel.is_cancelled());
         running.cancel(other.call);
@@ -147,13 +164,24 @@ mod tests {
         for _ in 0..REMEMBERED {
             running.cancel(CallId::generate());
         }
-        assert!(!running.begin(forgotten).cancel.is_cancelled());
+        assert!(!begin(&running, forgotten).cancel.is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_calls_that_take_long_are_told_as_alive() {
+        let running = Arc::<Running>::default();
+        let long = begin(&running, CallId::generate());
+        tokio::time::advance(ABSENCE).await;
+        let short = begin(&running, CallId::generate());
+        let old: Vec<_> = running.older_than(ABSENCE).into_iter().map(|(call, _)| call).collect();
+        assert_eq!(old, [long.call]);
+        drop(short);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_is_not_heard_twice_in_a_row_is_cancelled() {
         let running = Arc::<Running>::default();
-        let call = running.begin(CallId::generate());
+        let call = begin(&running, CallId::generate());
         running.strike(call.call);
         tokio::time::advance(ABSENCE * 2).await;
         running.strike(call.call);
@@ -167,7 +195,7 @@ mod tests {
     async fn idle_is_when_the_last_has_ended() {
         let running = Arc::<Running>::default();
         running.idle().await;
-        let (one, two) = (running.begin(CallId::generate()), running.begin(CallId::generate()));
+        let (one, two) = (begin(&running, CallId::generate()), begin(&running, CallId::generate()));
         running.cancel_all();
         assert!(one.cancel.is_cancelled() && two.cancel.is_cancelled());
         let waits = tokio::spawn({

@@ -9,7 +9,8 @@ use crate::{
     place::{until, within},
 };
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+// Without optimisations so much takes seconds of computing, during which others need a thread.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn arguments_and_results_of_any_size_come_through() {
     let own = Own::start();
     let whole = |spec: &mut switchboard_toolcall::ToolSpec| {

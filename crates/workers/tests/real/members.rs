@@ -45,6 +45,21 @@ async fn tools_are_listed_as_the_workers_have_them() {
     drop((zoo, gpu));
 }
 
+// TL-6: a gateway that has just begun does not know its groups yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_unknown_before_somebody_has_looked() {
+    let own = Own::start();
+    let worker = own.worker("gpu", 4, vec![Fake::answers("blur", json!("soft"))]).await;
+    own.gateway("gpu__blur").await;
+    for _ in 0..5 {
+        let gateway = own.empty_gateway().await;
+        assert_eq!(gateway.call("gpu__blur", json!({})).await.text(), "soft");
+        let unknown = gateway.call("cpu__blur", json!({})).await;
+        assert_eq!(unknown.error_kind(), Some(ErrorKind::UnknownServer));
+    }
+    drop(worker);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_changes_at_a_worker_changes_here() {
     let own = Own::start();
