@@ -9,7 +9,7 @@ use super::{
     config::{Kind, Protocol},
     http,
     inbox::{Changed, Desk},
-    negotiate::Stranger,
+    negotiate::{SILENCE, SLOWNESS, Stranger},
     old_sse,
     server::Server,
     session::Session,
@@ -90,7 +90,11 @@ impl Server {
             }
         };
         desk.attach(&transport);
-        Ok(Stranger { transport, desk, answers: self.around.answers.clone(), tell })
+        let patience = match self.kind() {
+            Kind::Http => SLOWNESS,
+            Kind::Stdio | Kind::Sse => SILENCE,
+        };
+        Ok(Stranger { transport, desk, answers: self.around.answers.clone(), patience, tell })
     }
 
     fn start_child(&self, desk: &Arc<Desk>) -> Result<Way, String> {

@@ -22,8 +22,12 @@ use super::{
 };
 use crate::wire::{Era, RpcError, eras};
 
-/// How long a server has to answer the probe before it is spoken to in the old way.
-const PROBE: Duration = Duration::from_secs(2);
+/// How long a server has to answer the probe before it is spoken to in the old way: on a pipe some say nothing to what they
+/// do not know.
+pub const SILENCE: Duration = Duration::from_secs(2);
+
+/// The same over HTTP, where everything is answered: a server that is silent there is slow.
+pub const SLOWNESS: Duration = Duration::from_secs(15);
 
 /// A transport whose server has not been spoken to yet.
 pub struct Stranger {
@@ -33,6 +37,8 @@ pub struct Stranger {
     pub desk: Arc<Desk>,
     /// Who answers what it asks.
     pub answers: Arc<dyn Answers>,
+    /// How long it may take to answer the probe.
+    pub patience: Duration,
     /// Tells the transport which era was agreed on, before the first request of that era.
     pub tell: Box<dyn Fn(&Era) + Send + Sync>,
 }
@@ -58,7 +64,7 @@ impl Stranger {
     }
 
     async fn either(self, ids: Arc<AtomicU64>) -> Result<Session, Failure> {
-        let probe = match timeout(PROBE, self.discover(&ids)).await {
+        let probe = match timeout(self.patience, self.discover(&ids)).await {
             Ok(probe) => probe?,
             Err(_) => {
                 debug!("the probe is unanswered; going on with initialize");

@@ -94,7 +94,9 @@ async fn met(server: &Arc<Scripted>, protocol: Protocol) -> Result<Session, Fail
     let answers: Arc<dyn Answers> = Arc::new(NoAnswers);
     let (desk, _changes) = Desk::new("s", answers.clone());
     let transport: Arc<dyn Transport> = server.clone();
-    Stranger { transport, desk, answers, tell: Box::new(|_| {}) }.meet(protocol).await
+    Stranger { transport, desk, answers, patience: SILENCE, tell: Box::new(|_| {}) }
+        .meet(protocol)
+        .await
 }
 
 /// Meets a server that answers `discover` and `initialize` so; returns the version and what was asked.
@@ -269,7 +271,13 @@ async fn input_is_given_when_asked_for() {
     }));
     let (desk, _changes) = Desk::new("s", Arc::new(Yes));
     let transport: Arc<dyn Transport> = server.clone();
-    let stranger = Stranger { transport, desk, answers: Arc::new(Yes), tell: Box::new(|_| {}) };
+    let stranger = Stranger {
+        transport,
+        desk,
+        answers: Arc::new(Yes),
+        patience: SILENCE,
+        tell: Box::new(|_| {}),
+    };
     let session = stranger.meet(Protocol::Modern).await.unwrap();
     let result = session.ask(Asking::new("tools/call", Map::new())).await.unwrap();
     assert_eq!(result["requestState"], "s\u{e9}al");
