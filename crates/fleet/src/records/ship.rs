@@ -216,7 +216,7 @@ impl Shipper {
 
     async fn open(&self) -> Result<Option<Outbox>, BoxError> {
         let folder = self.folder.clone();
-        Ok(blocking(move || Outbox::open(folder)).await?)
+        blocking(move || Outbox::open(folder)).await
     }
 
     /// Waits until there are servers: nothing is given to a connection that is not there. Whoever is about to end waits
