@@ -18,8 +18,8 @@ use switchboard_mcp::{
     client::{GivenUp, Server, ServerConfig, Servers, State, Surroundings, config::Start},
     guard::Guard,
 };
-use switchboard_runtime::{ServerSettings, ToolManager};
-use switchboard_workers::Groups;
+use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
+use switchboard_workers::{Groups, Queue};
 use tokio::{runtime, signal, sync::watch};
 
 use crate::{
@@ -155,6 +155,12 @@ impl Connections {
     /// The servers themselves, for who runs on beside them.
     pub(crate) fn servers(&self) -> &Arc<Servers> {
         &self.servers
+    }
+
+    /// Where calls wait that outlive who asks, where there is a cluster.
+    pub(crate) fn queue(&self, executor: &ToolExecutor) -> Option<Queue> {
+        let jobs = self.groups.as_ref()?.jobs().clone();
+        Some(Queue::new(jobs, executor.clone()))
     }
 
     /// What is known of a server that was given up.

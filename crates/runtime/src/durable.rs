@@ -8,7 +8,8 @@ use std::{sync::Arc, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::{
-    BoxError, BoxFuture, CallContext, CallId, ProgressUpdate, ToolCall, ToolResult, ToolSpec,
+    BoxError, BoxFuture, CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolError,
+    ToolResult, ToolSpec,
 };
 
 /// A queue of calls that survives those who ask and those who run.
@@ -61,6 +62,15 @@ pub fn takes(tool: &ToolSpec, has_key: bool) -> Result<(), String> {
              send an Idempotency-Key, or annotate the tool as idempotent"
         )),
     }
+}
+
+/// The end of a call that cannot be queued because there is no queue.
+pub fn no_queue(tool: &str) -> ToolError {
+    let text = format!(
+        "Tool '{tool}' cannot be queued: there is no cluster to queue it in; call it and wait for its answer"
+    );
+    ToolError::new(ErrorKind::InvalidParameters, text)
+        .with_hint("`[cluster] nats = \"nats://…\"` in the config names one.")
 }
 
 /// Whether running the tool twice is as running it once.

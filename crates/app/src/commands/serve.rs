@@ -11,6 +11,7 @@ use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_gateway::{Access, Config, Feed, Gateway, Metrics, Parts};
 use switchboard_mcp::server::{self, Bridge, Caller};
+use switchboard_runtime::DurableCalls;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -111,19 +112,12 @@ async fn over_http(
             terminal::tell(&banner::text(address, house, loaded));
         }
         let executor = house.executor.clone();
+        let queue = connections.queue(&executor);
+        let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
-        let parts = Parts {
-            executor,
-            mcp: mcp_too,
-            feed,
-            store,
-            access,
-            approvals,
-            queue: None,
-            models,
-            config,
-        };
+        let parts =
+            Parts { executor, mcp: mcp_too, feed, store, access, approvals, queue, models, config };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
             failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,

@@ -11,6 +11,7 @@ mod clients;
 mod console;
 mod prometheus;
 mod workers;
+mod durable;
 mod small_model;
 mod traces;
 mod household;

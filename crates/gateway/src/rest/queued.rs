@@ -9,10 +9,8 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
-use switchboard_runtime::{DurableCalls, QueueState, QueuedCall};
-use switchboard_toolcall::{
-    CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolError, ToolResult,
-};
+use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, durable};
+use switchboard_toolcall::{CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolResult};
 use utoipa::ToSchema;
 
 use crate::{
@@ -126,14 +124,7 @@ async fn accepted(queue: &dyn DurableCalls, id: CallId, name: String) -> Respons
 async fn refuse(parts: &Parts, call: ToolCall, cx: &CallContext) -> ToolResult {
     let error = match parts.executor.tools().lookup(&call.name) {
         Err(error) => error,
-        Ok(tool) => {
-            let name = tool.name();
-            let text = format!(
-                "Tool '{name}' cannot be queued: there is no cluster to queue it in; call it and wait for its answer"
-            );
-            ToolError::new(ErrorKind::InvalidParameters, text)
-                .with_hint("`[cluster] nats = \"nats://…\"` in the config names one.")
-        }
+        Ok(tool) => durable::no_queue(tool.name()),
     };
     parts.executor.refuse(call, error, cx).await
 }

@@ -1,13 +1,15 @@
-//! `switchboard calls --follow`: calls as they end, whichever process makes them.
+//! `switchboard calls --follow`: calls as they end, whichever process makes them, and queued calls as they change.
 
 use std::{
+    future::pending,
     io::{self, ErrorKind, IsTerminal, Write},
     process::ExitCode,
 };
 
 use switchboard_audit::Record;
+use switchboard_workers::jobs::Change;
 
-use super::{failed, list, open, words};
+use super::{failed, list, open, queued, words};
 use crate::{
     cli::{Calls, Cli},
     connections::{INTERRUPTED, Interrupted, on_runtime, unless_interrupted},
@@ -21,24 +23,61 @@ pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<E
     let mut follow = open(loaded)?.follow().map_err(failed)?;
     let paint = Paint::stdout(cli.color);
     let is_terminal = io::stdout().is_terminal();
+    let form = Form { json: calls.json, is_terminal, paint };
     let work = async {
-        loop {
-            let records = follow.next().await.map_err(failed)?;
-            for record in records.iter().filter(|record| passes(record)) {
-                let line = match (calls.json, is_terminal) {
-                    (true, _) => serde_json::to_string(record)?,
-                    (false, true) => shown(record, paint),
-                    (false, false) => list::between_tabs(record),
-                };
-                if !is_read(&line)? {
-                    return Ok(ExitCode::SUCCESS);
+        let changes = queued::changes(loaded).await?;
+        let ended = async {
+            loop {
+                let records = follow.next().await.map_err(failed)?;
+                for record in records.iter().filter(|record| passes(record)) {
+                    if !is_read(&form.record(record)?)? {
+                        return anyhow::Ok(ExitCode::SUCCESS);
+                    }
                 }
             }
+        };
+        let changed = async {
+            let Some(mut changes) = changes else { return pending().await };
+            loop {
+                let change = changes.next().await;
+                if passes(&queued::record(&change)) && !is_read(&form.change(&change)?)? {
+                    return anyhow::Ok(ExitCode::SUCCESS);
+                }
+            }
+        };
+        tokio::select! {
+            done = ended => done,
+            done = changed => done,
         }
     };
     match on_runtime(unless_interrupted(work)) {
         Err(error) if error.is::<Interrupted>() => Ok(ExitCode::from(INTERRUPTED)),
         other => other,
+    }
+}
+
+/// How lines are written.
+struct Form {
+    json: bool,
+    is_terminal: bool,
+    paint: Paint,
+}
+
+impl Form {
+    fn record(&self, record: &Record) -> anyhow::Result<String> {
+        Ok(match (self.json, self.is_terminal) {
+            (true, _) => serde_json::to_string(record)?,
+            (false, true) => shown(record, self.paint),
+            (false, false) => list::between_tabs(record),
+        })
+    }
+
+    fn change(&self, change: &Change) -> anyhow::Result<String> {
+        match (self.json, self.is_terminal) {
+            (true, _) => queued::change_object(change),
+            (false, true) => Ok(queued::line(change, self.paint)),
+            (false, false) => Ok(queued::between_tabs(change)),
+        }
     }
 }
 

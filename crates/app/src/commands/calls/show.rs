@@ -11,9 +11,10 @@ use switchboard_audit::{Detail, Reader};
 use switchboard_runtime::{Approval, Ruling, record::Stages};
 use switchboard_toolcall::CallId;
 
-use super::{failed, open, words};
+use super::{failed, open, queued, words};
 use crate::{
     cli::{Cli, ShowCall},
+    connections::on_runtime,
     settings::Loaded,
     terminal::{self, Failed, Paint, json::pretty, text},
 };
@@ -24,17 +25,38 @@ const CANDIDATES: usize = 5;
 const BAR: usize = 30;
 
 pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let paint = Paint::stdout(cli.color);
+    let recorded = recorded(call, loaded);
+    // A queued call may be known here by its record, or only to the cluster.
+    let id = match &recorded {
+        Ok(detail) => Some(detail.record.id),
+        Err(_) => CallId::parse(call.id.trim()),
+    };
+    let queued = match id.filter(|_| loaded.settings.cluster.nats.is_some()) {
+        Some(id) => on_runtime(queued::look(loaded, id)),
+        None => Ok(None),
+    };
+    let text = match (queued, recorded) {
+        (Ok(Some(queued)), _) if call.json => queued::object(queued)?,
+        (Ok(Some(queued)), _) => queued::page(&queued, paint),
+        // A cluster that is away keeps nobody from looking at what is written down here.
+        (_, Ok(detail)) if call.json => serde_json::to_string(&detail)?,
+        (_, Ok(detail)) => page(&detail, paint),
+        (Err(away), Err(_)) if id.is_some() => return Err(away),
+        (_, Err(error)) => return Err(error),
+    };
+    terminal::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the records have of the call.
+fn recorded(call: &ShowCall, loaded: &Loaded) -> anyhow::Result<Detail> {
     let mut reader = open(loaded)?;
     let id = the_one(&mut reader, &call.id)?;
     let detail = reader.show(id).map_err(failed)?;
     let mut detail = detail.ok_or_else(|| none(&call.id))?;
     reader.count_lines(&mut detail).map_err(failed)?;
-    if call.json {
-        terminal::print(&serde_json::to_string(&detail)?)?;
-    } else {
-        terminal::print(&page(&detail, Paint::stdout(cli.color)))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(detail)
 }
 
 fn none(asked: &str) -> anyhow::Error {
