@@ -166,6 +166,10 @@ pub(crate) struct Call {
     /// Your word for this very act: called again with it, the tool does not run again but the first answer is given
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
+
+    /// Lay the call into the cluster's queue and print its id at once; `calls show ID` says what came of it
+    #[arg(long, conflicts_with = "text")]
+    pub(crate) no_wait: bool,
 }
 
 #[derive(Debug, Args)]

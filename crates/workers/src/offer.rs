@@ -238,7 +238,11 @@ mod tests {
         let expected = ToolSpec {
             name: "gpu__do".to_owned(),
             origin: Origin::Server { server: "gpu".into(), tool: "do".into() },
-            settings: ToolSettings { normalize: Normalize::Never, ..here.settings.clone() },
+            settings: ToolSettings {
+                normalize: Normalize::Never,
+                durable: true,
+                ..here.settings.clone()
+            },
             ..here
         };
         assert_eq!(there, expected);

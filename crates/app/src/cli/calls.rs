@@ -32,7 +32,7 @@ pub(crate) struct Calls {
     #[arg(long, value_name = "N", conflicts_with = "follow")]
     pub(crate) limit: Option<usize>,
 
-    /// Show calls as they end, until Ctrl-C
+    /// Show calls as they end, and queued calls as they change, until Ctrl-C
     #[arg(long, short)]
     pub(crate) follow: bool,
 
@@ -140,7 +140,8 @@ pub(crate) struct ShowCall {
     #[arg(long)]
     pub(crate) fleet: bool,
 
-    /// Print one object: what `calls --json` has, and result, error, hint, stages_ms, artifacts, journal
+    /// Print one object: what `calls --json` has, and result, error, hint, stages_ms, artifacts, journal; of a queued call
+    /// what `GET /api/calls/ID` gives
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,5 +1,7 @@
 //! `switchboard call`: one call through the executor, the envelope on stdout.
 
+mod queued;
+
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
@@ -19,6 +21,7 @@ use crate::{
     rehearsal,
     terminal::{self, Paint, spinner},
 };
+use queued::Accepted;
 
 pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = rehearsal::load(cli)?;
@@ -29,15 +32,24 @@ pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
     let args = is_early.then(|| read_arguments(call, &house)).transpose()?;
     let limit = call.timeout.unwrap_or(loaded.settings.executor.timeout);
 
+    let has_cluster = loaded.settings.cluster.nats.is_some();
     with_servers(&house, &loaded, needs, async |connections| {
-        let calling = Calling { house: &house, call, needs, limit, connections };
+        let calling = Calling { house: &house, call, needs, limit, has_cluster, connections };
         let work = calling.execute(args);
-        let result = match is_watched(call.json) {
+        let told = match is_watched(call.json) {
             true => spinner::watch(|| call.name.clone(), work).await?,
             false => work.await?,
         };
-        print(&result, call, cli)?;
-        Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        match told {
+            Told::Ended(result) => {
+                print(&result, call, cli)?;
+                Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            }
+            Told::Queued(accepted) => {
+                terminal::print(&accepted.text(call.json))?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
     })
 }
 
@@ -50,17 +62,25 @@ fn read_arguments(call: &Call, house: &House) -> anyhow::Result<Map<String, Valu
     arguments::read(&call.arguments, schema, &mut io::stdin().lock())
 }
 
+/// What is to be told of a call.
+enum Told {
+    Ended(Box<ToolResult>),
+    Queued(Accepted),
+}
+
 struct Calling<'a> {
     house: &'a House,
     call: &'a Call,
     needs: Needs<'a>,
     limit: HumanDuration,
+    /// Whether the config names a cluster.
+    has_cluster: bool,
     connections: &'a Connections,
 }
 
 impl Calling<'_> {
     /// Runs the call; its arguments are read as soon as the tool's schema is known.
-    async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<ToolResult> {
+    async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<Told> {
         let (executor, name) = (&self.house.executor, &self.call.name);
         let mut cx = CallContext::for_caller("command line");
         cx.timeout = self.call.timeout.map(|timeout| timeout.0);
@@ -68,10 +88,14 @@ impl Calling<'_> {
         tokio::spawn(cancel_on_interrupt(cx.cancel.clone()));
         if let Err(error) = self.servers_ready(args.is_none(), &cx.cancel).await {
             let call = ToolCall::new(name, args.unwrap_or_default());
-            return Ok(executor.refuse(call, error, &cx).await);
+            return Ok(Told::Ended(Box::new(executor.refuse(call, error, &cx).await)));
         }
         let args = args.map_or_else(|| read_arguments(self.call, self.house), Ok)?;
-        Ok(executor.execute(ToolCall::new(name, args), &cx).await)
+        let call = ToolCall::new(name, args);
+        if self.call.no_wait {
+            return Ok(self.queue(call, &cx).await);
+        }
+        Ok(Told::Ended(Box::new(executor.execute(call, &cx).await)))
     }
 
     /// Waits for what the executor does not wait for itself: all servers for a bare name (TL-6), or a schema.

@@ -6,6 +6,7 @@ mod follow;
 mod gc;
 mod list;
 mod mocks;
+mod queued;
 mod show;
 mod stats;
 mod verify;

@@ -12,6 +12,7 @@ mod console;
 mod gateways;
 mod prometheus;
 mod workers;
+mod durable;
 mod small_model;
 mod traces;
 mod household;

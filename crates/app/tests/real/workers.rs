@@ -1,6 +1,6 @@
 //! Workers and gateways as real processes around a real NATS: called, killed, stopped, told to leave; what callers are told is
 //! compared with what the tools themselves wrote down.
 
-mod place;
+pub(crate) mod place;
 mod calls;
 mod deaths;

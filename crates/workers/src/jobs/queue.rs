@@ -62,9 +62,10 @@ impl Queue {
     }
 
     async fn found(&self, id: CallId) -> Result<Option<QueuedCall>, Error> {
-        let Some(Entry { kept, .. }) = within(state::get(self.jobs.cluster(), id)).await? else {
+        let Some(entry) = within(state::get(self.jobs.cluster(), id)).await? else {
             return Ok(None);
         };
+        let (state, kept) = (entry.state(self.jobs.config().lost_after.0), entry.kept);
         let tool: Arc<str> = kept.name.as_str().into();
         let result = match kept.ended {
             None => None,
@@ -84,7 +85,7 @@ impl Queue {
             id,
             tool,
             caller: kept.caller.map(Into::into),
-            state: kept.state,
+            state,
             attempts: kept.attempts,
             queued: moment(kept.queued_ms),
             changed: moment(kept.changed_ms),
@@ -97,10 +98,10 @@ impl Queue {
     async fn give_up(&self, id: CallId) -> Result<bool, Error> {
         let cluster = self.jobs.cluster();
         loop {
-            let Some(Entry { mut kept, revision }) = within(state::get(cluster, id)).await? else {
-                return Ok(false);
-            };
-            match kept.state {
+            let Some(entry) = within(state::get(cluster, id)).await? else { return Ok(false) };
+            let state = entry.state(self.jobs.config().lost_after.0);
+            let Entry { mut kept, revision, .. } = entry;
+            match state {
                 state if state.is_over() => return Ok(false),
                 QueueState::Queued => {
                     let outcome = Placed::Here(Outcome::Failure(cancelled(&kept)));

@@ -114,6 +114,20 @@ impl Kept {
 pub(crate) struct Entry {
     pub(crate) kept: Kept,
     pub(crate) revision: u64,
+    /// When it was written, by the servers' clock, in milliseconds since 1970.
+    written_ms: u64,
+}
+
+impl Entry {
+    /// How the call is, for who asks. A worker that has said nothing for much too long is not at it any more: the call
+    /// waits for its next attempt, as soon as there is somebody to make it.
+    pub(crate) fn state(&self, lost_after: Duration) -> QueueState {
+        let silent = Duration::from_millis(now_ms().saturating_sub(self.written_ms));
+        match self.kept.state {
+            QueueState::Running if silent > lost_after * 3 => QueueState::Queued,
+            state => state,
+        }
+    }
 }
 
 /// How a call is; none where no such call is known.
@@ -125,14 +139,16 @@ pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<Entry>
         return Ok(None);
     };
     let kept = wire::read("the entry of a call", &entry.value)?;
-    Ok(Some(Entry { kept, revision: entry.revision }))
+    let written = entry.created.unix_timestamp_nanos() / 1_000_000;
+    let written_ms = u64::try_from(written).unwrap_or_default();
+    Ok(Some(Entry { kept, revision: entry.revision, written_ms }))
 }
 
 /// Writes the first entry of a call; none where there is one.
 pub(crate) async fn create(cluster: &Cluster, kept: Kept) -> Result<Option<Entry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
     match store.create(kept.call.to_string(), wire::write(&kept)?).await {
-        Ok(revision) => Ok(Some(Entry { kept, revision })),
+        Ok(revision) => Ok(Some(Entry { kept, revision, written_ms: now_ms() })),
         Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(Error::refused(format!("note the call {}", kept.call))(error.into())),
     }
@@ -146,7 +162,7 @@ pub(crate) async fn update(
 ) -> Result<Option<Entry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
     match store.update(kept.call.to_string(), wire::write(&kept)?, revision).await {
-        Ok(revision) => Ok(Some(Entry { kept, revision })),
+        Ok(revision) => Ok(Some(Entry { kept, revision, written_ms: now_ms() })),
         Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
         Err(error) => {
             Err(Error::refused(format!("note how the call {} is", kept.call))(error.into()))
@@ -163,4 +179,31 @@ pub(crate) fn now_ms() -> u64 {
 /// The moment that is so many milliseconds after 1970.
 pub(crate) fn moment(millis: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+    use switchboard_toolcall::CallContext;
+
+    use super::*;
+    use crate::wire::Request;
+
+    #[test]
+    fn nobody_is_at_a_call_of_which_nothing_was_said_for_long() {
+        let cx = CallContext::default();
+        let request = Request::new(CallId::generate(), "resize", Map::new(), &cx);
+        let (name, group) = ("gpu__resize".to_owned(), "gpu".to_owned());
+        let mut kept = Kept::new(&Job { name, group, may_repeat: true, request }, 1);
+        let seen = |kept: &Kept, silent_ms: u64| {
+            let written_ms = now_ms() - silent_ms;
+            Entry { kept: kept.clone(), revision: 1, written_ms }.state(Duration::from_secs(30))
+        };
+        assert_eq!(seen(&kept, 1_000_000), QueueState::Queued);
+        kept.state = QueueState::Running;
+        assert_eq!(seen(&kept, 60_000), QueueState::Running);
+        assert_eq!(seen(&kept, 120_000), QueueState::Queued);
+        kept.state = QueueState::Done;
+        assert_eq!(seen(&kept, 1_000_000), QueueState::Done);
+    }
 }

@@ -1,14 +1,16 @@
-//! `switchboard calls --follow`: calls as they end, whichever process makes them.
+//! `switchboard calls --follow`: calls as they end, whichever process makes them, and queued calls as they change.
 
 use std::{
+    future::pending,
     io::{self, ErrorKind, IsTerminal, Write},
     process::ExitCode,
 };
 
 use switchboard_audit::{self as audit, Record};
 use switchboard_fleet::records;
+use switchboard_workers::jobs::Change;
 
-use super::{failed, fleet, list, open, words};
+use super::{failed, fleet, list, open, queued, words};
 use crate::{
     cli::{Calls, Cli},
     connections::{INTERRUPTED, Interrupted, on_runtime, unless_interrupted},
@@ -21,20 +23,32 @@ pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<E
     let passes = filter.matcher().map_err(failed)?;
     let paint = Paint::stdout(cli.color);
     let is_terminal = io::stdout().is_terminal();
+    let form = Form { json: calls.json, is_terminal, paint };
     let work = async {
         let mut source = Source::begin(calls, loaded).await?;
-        loop {
-            let records = source.next().await?;
-            for record in records.iter().filter(|record| passes(record)) {
-                let line = match (calls.json, is_terminal) {
-                    (true, _) => serde_json::to_string(record)?,
-                    (false, true) => shown(record, paint),
-                    (false, false) => list::between_tabs(record),
-                };
-                if !is_read(&line)? {
-                    return Ok(ExitCode::SUCCESS);
+        let changes = queued::changes(loaded).await?;
+        let ended = async {
+            loop {
+                let records = source.next().await?;
+                for record in records.iter().filter(|record| passes(record)) {
+                    if !is_read(&form.record(record)?)? {
+                        return anyhow::Ok(ExitCode::SUCCESS);
+                    }
                 }
             }
+        };
+        let changed = async {
+            let Some(mut changes) = changes else { return pending().await };
+            loop {
+                let change = changes.next().await;
+                if passes(&queued::record(&change)) && !is_read(&form.change(&change)?)? {
+                    return anyhow::Ok(ExitCode::SUCCESS);
+                }
+            }
+        };
+        tokio::select! {
+            done = ended => done,
+            done = changed => done,
         }
     };
     match on_runtime(unless_interrupted(work)) {
@@ -65,6 +79,31 @@ impl Source {
     }
 }
 
+/// How lines are written.
+struct Form {
+    json: bool,
+    is_terminal: bool,
+    paint: Paint,
+}
+
+impl Form {
+    fn record(&self, record: &Record) -> anyhow::Result<String> {
+        Ok(match (self.json, self.is_terminal) {
+            (true, _) => serde_json::to_string(record)?,
+            (false, true) => shown(record, self.paint),
+            (false, false) => list::between_tabs(record),
+        })
+    }
+
+    fn change(&self, change: &Change) -> anyhow::Result<String> {
+        match (self.json, self.is_terminal) {
+            (true, _) => queued::change_object(change),
+            (false, true) => Ok(queued::line(change, self.paint)),
+            (false, false) => Ok(queued::between_tabs(change)),
+        }
+    }
+}
+
 fn shown(record: &Record, paint: Paint) -> String {
     let code = text::pad(record.outcome.code(), 7);
     let outcome = words::coloured(&code, record.outcome, paint);
@@ -73,9 +112,7 @@ fn shown(record: &Record, paint: Paint) -> String {
     let room = terminal::width().saturating_sub(8 + tool.len() + code.len() + took.len() + 8);
     let arguments = text::shorten(&record.arguments, room.max(8));
     let clock = words::clock(record.started);
-    let node = record.node.as_ref().map(|node| format!("{}  ", fleet::short(node)));
-    let node = node.unwrap_or_default();
-    format!("{}  {node}{}  {outcome}  {took}  {arguments}", paint.dim(&clock), paint.bold(&tool))
+    format!("{}  {}  {outcome}  {took}  {arguments}", paint.dim(&clock), paint.bold(&tool))
 }
 
 /// Prints a line; false where the reader has seen enough, as `head` has.

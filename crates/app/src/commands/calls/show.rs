@@ -11,9 +11,10 @@ use switchboard_audit::Detail;
 use switchboard_runtime::{Approval, Ruling, record::Stages};
 use switchboard_toolcall::CallId;
 
-use super::{failed, fleet, open, words};
+use super::{failed, fleet, open, queued, words};
 use crate::{
     cli::{Cli, ShowCall},
+    connections::on_runtime,
     settings::Loaded,
     terminal::{self, Failed, Paint, json::pretty, text},
 };
@@ -24,31 +25,47 @@ const CANDIDATES: usize = 5;
 const BAR: usize = 30;
 
 pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let detail = match call.fleet {
-        true => {
-            let mut found = fleet::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
-            let ids: Vec<_> = found.iter().map(|detail| detail.record.id).collect();
-            the_one(&ids, &call.id)?;
-            found.remove(0)
-        }
-        false => {
-            let mut reader = open(loaded)?;
-            let found = match call.id.trim() {
-                "" => Vec::new(),
-                asked => reader.beginning_with(asked, CANDIDATES + 1).map_err(failed)?,
-            };
-            let detail = reader.show(the_one(&found, &call.id)?).map_err(failed)?;
-            let mut detail = detail.ok_or_else(|| none(&call.id))?;
-            reader.count_lines(&mut detail).map_err(failed)?;
-            detail
-        }
+    let paint = Paint::stdout(cli.color);
+    let recorded = recorded(call, loaded);
+    // A queued call may be known here by its record, or only to the cluster.
+    let id = match &recorded {
+        Ok(detail) => Some(detail.record.id),
+        Err(_) => CallId::parse(call.id.trim()),
     };
-    if call.json {
-        terminal::print(&serde_json::to_string(&detail)?)?;
-    } else {
-        terminal::print(&page(&detail, Paint::stdout(cli.color)))?;
-    }
+    let queued = match id.filter(|_| loaded.settings.cluster.nats.is_some()) {
+        Some(id) => on_runtime(queued::look(loaded, id)),
+        None => Ok(None),
+    };
+    let text = match (queued, recorded) {
+        (Ok(Some(queued)), _) if call.json => queued::object(queued)?,
+        (Ok(Some(queued)), _) => queued::page(&queued, paint),
+        // A cluster that is away keeps nobody from looking at what is written down here.
+        (_, Ok(detail)) if call.json => serde_json::to_string(&detail)?,
+        (_, Ok(detail)) => page(&detail, paint),
+        (Err(away), Err(_)) if id.is_some() => return Err(away),
+        (_, Err(error)) => return Err(error),
+    };
+    terminal::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the records have of the call: those of this node, or of all.
+fn recorded(call: &ShowCall, loaded: &Loaded) -> anyhow::Result<Detail> {
+    if call.fleet {
+        let mut found = fleet::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
+        let ids: Vec<_> = found.iter().map(|detail| detail.record.id).collect();
+        the_one(&ids, &call.id)?;
+        return Ok(found.remove(0));
+    }
+    let mut reader = open(loaded)?;
+    let found = match call.id.trim() {
+        "" => Vec::new(),
+        asked => reader.beginning_with(asked, CANDIDATES + 1).map_err(failed)?,
+    };
+    let detail = reader.show(the_one(&found, &call.id)?).map_err(failed)?;
+    let mut detail = detail.ok_or_else(|| none(&call.id))?;
+    reader.count_lines(&mut detail).map_err(failed)?;
+    Ok(detail)
 }
 
 fn none(asked: &str) -> anyhow::Error {

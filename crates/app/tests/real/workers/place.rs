@@ -62,9 +62,14 @@ impl Place {
 
     /// Starts a worker of the group `gpu`, with further words, and waits until it is about to take calls.
     pub(crate) fn worker(&self, name: &str, words: &[&str]) -> Worker {
+        self.worker_with(name, "", words)
+    }
+
+    /// As [`worker`](Self::worker), with more in its config.
+    pub(crate) fn worker_with(&self, name: &str, config: &str, words: &[&str]) -> Worker {
         let folder = self.part_of(name);
         let config = format!(
-            "[servers.w]\ncommand = \"python3\"\nargs = [{SERVER:?}, {:?}]\ntimeout = \"5m\"\nmax_output = 10_000_000\n",
+            "{config}\n[servers.w]\ncommand = \"python3\"\nargs = [{SERVER:?}, {:?}]\ntimeout = \"5m\"\nmax_output = 10_000_000\n",
             self.witness()
         );
         fs::write(folder.join("switchboard.toml"), config).unwrap();
@@ -82,9 +87,14 @@ impl Place {
 
     /// Starts a gateway, and waits until it lists the tools of so many workers.
     pub(crate) fn gateway(&self, workers: usize) -> Gateway {
+        self.gateway_called("gateway", workers)
+    }
+
+    /// As [`gateway`](Self::gateway), in a folder of this name.
+    pub(crate) fn gateway_called(&self, name: &str, workers: usize) -> Gateway {
         let config =
             format!("[serve]\nmax_body = \"20MB\"\n[cluster]\nnats = {:?}\n", self.nats.url());
-        let folder = self.part_of("gateway");
+        let folder = self.part_of(name);
         let gateway = Gateway { serving: Serving::start(&folder, &config), folder };
         gateway.knows(workers);
         gateway
@@ -117,7 +127,7 @@ impl Worker {
 
 pub(crate) struct Gateway {
     pub(crate) serving: Serving,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
 impl Gateway {

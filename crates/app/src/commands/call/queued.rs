@@ -1,0 +1,59 @@
+//! `switchboard call --no-wait`: a call that is laid into the queue.
+
+use serde_json::json;
+use switchboard_runtime::{DurableCalls, QueueState, durable};
+use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolCall, ToolError};
+
+use super::{Calling, Told};
+
+/// A call that is in the queue.
+pub(super) struct Accepted {
+    id: CallId,
+    state: QueueState,
+    name: String,
+}
+
+impl Accepted {
+    /// The id, or the object that REST answers with.
+    pub(super) fn text(&self, json: bool) -> String {
+        let Self { id, state, name } = self;
+        match json {
+            true => json!({"call_id": id.to_string(), "state": state.code(), "tool_name": name})
+                .to_string(),
+            false => id.to_string(),
+        }
+    }
+}
+
+impl Calling<'_> {
+    /// Lays the call into the queue, or tells why it cannot be.
+    pub(super) async fn queue(&self, call: ToolCall, cx: &CallContext) -> Told {
+        let executor = &self.house.executor;
+        let Some(queue) = self.connections.queue(executor) else {
+            let error = self.unqueued(&call.name, cx);
+            return Told::Ended(Box::new(executor.refuse(call, error, cx).await));
+        };
+        let name = call.name.clone();
+        match queue.submit(call, cx).await {
+            Ok(id) => {
+                // With an idempotency key it may be an earlier call, which may have ended.
+                let found = queue.look(id).await.ok().flatten();
+                let state = found.map_or(QueueState::Queued, |call| call.state);
+                Told::Queued(Accepted { id, state, name })
+            }
+            Err(result) => Told::Ended(result),
+        }
+    }
+
+    /// Why a call cannot be queued where nobody looked for a queue: its tool is here, or there is no cluster.
+    fn unqueued(&self, name: &str, cx: &CallContext) -> ToolError {
+        match self.house.executor.tools().lookup(name) {
+            Err(error) => error,
+            Ok(_) if !self.has_cluster => durable::no_queue(name),
+            Ok(tool) => match durable::takes(tool.spec(), cx.idempotency_key.is_some()) {
+                Err(reason) => ToolError::new(ErrorKind::InvalidParameters, reason),
+                Ok(()) => durable::no_queue(name),
+            },
+        }
+    }
+}
