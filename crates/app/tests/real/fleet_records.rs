@@ -112,7 +112,7 @@ fn the_fleet_has_what_both_journals_have() {
     // Killed in mid-call: it is seen in flight, and as unknown as soon as anybody looks after the store.
     let address = first.1.clone();
     let caller = thread::spawn(move || {
-        std::panic::catch_unwind(|| call(&address, "mock")).map_or_else(|_| String::new(), |it| it)
+        std::panic::catch_unwind(|| call(&address, "mock")).unwrap_or_default()
     });
     let running = |outcome: &'static str| {
         move |found: Vec<(String, String)>| found.into_iter().find(|(_, is)| is == outcome)

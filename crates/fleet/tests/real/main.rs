@@ -2,7 +2,6 @@
 //!
 //! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
-#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
 mod approvals;
