@@ -13,12 +13,18 @@ mod excerpt;
 mod group;
 mod life;
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 use switchboard_toolcall::BoxFuture;
-use tokio::runtime::Handle;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::{
+    runtime::Handle,
+    time::{sleep, timeout},
+};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 
 use crate::{
     client::{
@@ -33,6 +39,9 @@ use life::Life;
 use pending::{Pending, Ticket};
 use stderr::Tail;
 use writer::Writer;
+
+/// How long the server may take to read that calls were given up, before its input is closed.
+const GOODBYE: Duration = Duration::from_millis(250);
 
 /// The largest message that is read, where nothing else is said: 64 MiB.
 pub const MAX_MESSAGE: usize = 64 * 1024 * 1024;
@@ -119,6 +128,8 @@ struct Shared {
     tail: Tail,
     log: Option<Arc<StderrLog>>,
     group: Group,
+    /// Requests that are being taken back.
+    taken_back: TaskTracker,
 }
 
 impl StdioTransport {
@@ -138,6 +149,7 @@ impl StdioTransport {
             tail: Tail::default(),
             log: config.log.clone(),
             group: Group::default(),
+            taken_back: TaskTracker::new(),
         });
         let reader = reader::read(pipes.stdout, Arc::clone(&shared), config.max_message);
         let stderr = stderr::read(pipes.stderr, Arc::clone(&shared));
@@ -205,6 +217,19 @@ impl Transport for StdioTransport {
 }
 
 impl Shared {
+    /// Waits a moment until the server has been told of requests that were given up just before the connection is closed.
+    async fn say_goodbye(&self) {
+        let told = async {
+            while !self.pending.is_empty() {
+                sleep(GOODBYE / 50).await;
+            }
+            self.taken_back.close();
+            self.taken_back.wait().await;
+        };
+        // Whoever still waits is told that the connection is closed, and a server that does not read is not waited for.
+        _ = timeout(GOODBYE, told).await;
+    }
+
     /// Sends what has no answer.
     async fn send(&self, message: &Outgoing<'_>) -> Result<(), Failure> {
         match self.writer.send(message, &mut false).await {

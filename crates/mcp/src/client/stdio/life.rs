@@ -45,6 +45,9 @@ impl Life {
     pub(super) async fn run(mut self, closing: CancellationToken, ended: DropGuard) {
         let reason = self.ending(&closing).await;
         tracing::debug!(server = %self.shared.name, %reason, "the connection has ended");
+        if closing.is_cancelled() {
+            self.shared.say_goodbye().await;
+        }
         self.shared.pending.lose(&reason);
         self.shared.writer.close().await;
         self.end().await;

@@ -55,6 +55,14 @@ impl Pending {
         sender.is_some_and(|sender| sender.send(outcome).is_ok())
     }
 
+    /// Whether nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        match &*self.state() {
+            State::Open(waiting) => waiting.is_empty(),
+            State::Lost(_) => true,
+        }
+    }
+
     fn remove(&self, id: u64) -> Option<oneshot::Sender<Outcome>> {
         match &mut *self.state() {
             State::Open(waiting) => waiting.remove(&id),
@@ -132,11 +140,12 @@ impl Drop for Ticket<'_> {
         if self.closed {
             return;
         }
-        self.shared.pending.remove(self.id);
+        // In this order, so that it is either waited for or being taken back, whenever somebody looks.
         if self.committed {
-            let shared = Arc::clone(self.shared);
-            self.runtime.spawn(take_back(shared, self.id, self.cancellable));
+            let taking_back = take_back(Arc::clone(self.shared), self.id, self.cancellable);
+            self.shared.taken_back.spawn_on(taking_back, self.runtime);
         }
+        self.shared.pending.remove(self.id);
     }
 }
 
