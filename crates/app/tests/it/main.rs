@@ -16,6 +16,7 @@ mod resources;
 mod ask;
 mod providers;
 mod chat;
+mod cluster;
 mod serve;
 mod calls;
 mod replay;
