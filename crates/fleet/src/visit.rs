@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::{Error, approvals::FleetDesk, gateways::Gateways, mirror::Mirror, tokens::FleetTokens};
 
 /// How long a command waits for NATS.
-const WAIT: Duration = Duration::from_secs(10);
+const WAIT: Duration = Duration::from_secs(5);
 
 /// What a command sees of the fleet.
 pub struct Visit {

@@ -16,6 +16,7 @@ mod resources;
 mod ask;
 mod providers;
 mod chat;
+mod cluster;
 mod serve;
 mod calls;
 mod replay;
@@ -25,7 +26,6 @@ mod zwave;
 mod worker;
 mod voice;
 mod doctor;
-mod cluster;
 mod streams;
 mod usage;
 #[cfg(feature = "real-parts")]
