@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::{Extension, Router, extract::Request, middleware, response::Response};
+use axum::{
+    Extension, Router,
+    extract::{DefaultBodyLimit, Request},
+    middleware,
+    response::Response,
+};
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
@@ -58,6 +63,8 @@ impl Gateway {
         let open = rest::open_routes().merge(metadata::routes()).merge(page);
         let router = guarded.merge(open).fallback(rest::nothing_here);
         let draining = Draining::default();
+        // How large a body may be is said in `admission`, by the config.
+        let router = router.layer(DefaultBodyLimit::disable());
         let router = router.layer(Extension(draining.clone())).with_state(parts.clone());
         Self { router, parts, draining }
     }

@@ -1,7 +1,7 @@
 //! What is too large for a message: laid into the object store, named in the message, taken away by who reads it.
 
 use bytes::Bytes;
-use tokio::io::AsyncReadExt;
+use tokio::{io::AsyncReadExt, task::yield_now};
 use ulid::Ulid;
 
 use crate::{Cluster, Error};
@@ -33,6 +33,8 @@ impl Cluster {
         let mut bytes = Vec::with_capacity(object.info().size);
         let read = object.read_to_end(&mut bytes).await;
         read.map_err(|error| Error::refused(what)(error.into()))?;
+        // So much takes a while to be understood, and the connection must not wait for its turn behind that.
+        yield_now().await;
         Ok(bytes)
     }
 

@@ -198,3 +198,79 @@ impl OfferedTool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use switchboard_runtime::{ServerSettings, ToolExecutor};
+    use switchboard_testkit::Fake;
+
+    use super::*;
+
+    /// The only tool, as a gateway has it.
+    fn offered(executor: &ToolExecutor) -> ToolSpec {
+        let tool = OfferedTool::from(&*executor.tools().all()[0]);
+        let bytes = crate::wire::write(&Offer::new(vec![tool]).unwrap()).unwrap();
+        let offer: Offer = crate::wire::read("an offer", &bytes).unwrap();
+        offer.tools[0].spec(&"gpu".into(), format!("gpu__{}", offer.tools[0].name))
+    }
+
+    #[test]
+    fn what_is_known_of_a_tool_goes_along() {
+        let executor = ToolExecutor::default();
+        let schema = json!({"type": "object", "properties": {"n": {"const": 1.0}}});
+        let tool = Fake::echoes("do").parameters(schema.clone()).read_only().with(|spec| {
+            spec.settings = ToolSettings {
+                timeout: Some(Duration::from_millis(1500)),
+                progress_extends_timeout: true,
+                max_output: Some(7),
+                cache: Some(Duration::from_secs(9)),
+                strictness: Strictness::Off,
+                ..ToolSettings::default()
+            };
+            spec.extra.insert("title".to_owned(), json!("Do"));
+            spec.output_schema = Some(json!({"type": "object"}));
+        });
+        executor.tools().add(tool).unwrap();
+        let here = executor.tools().all()[0].spec().clone();
+        let there = offered(&executor);
+        assert_eq!(there.settings.normalize, Normalize::Never);
+        let expected = ToolSpec {
+            name: "gpu__do".to_owned(),
+            origin: Origin::Server { server: "gpu".into(), tool: "do".into() },
+            settings: ToolSettings { normalize: Normalize::Never, ..here.settings.clone() },
+            ..here
+        };
+        assert_eq!(there, expected);
+        assert_eq!(there.parameters.to_string(), schema.to_string());
+    }
+
+    // AN-2, AN-3
+    #[test]
+    fn argument_names_of_servers_are_fixed_before_they_are_sent() {
+        let executor = ToolExecutor::default();
+        executor.tools().add_server("zwave", ServerSettings::default()).unwrap();
+        let schema = json!({"type": "object", "properties": {"deviceName": {}, "action": {}, "maxLevel": {}}});
+        let tool = Fake::echoes("control_zwave_device").of_server("zwave").parameters(schema);
+        executor.tools().set_server_tools("zwave", vec![tool.shared()]);
+        let spec = offered(&executor);
+        let given = json!({"device_name": 1, "command": 2, "max_level": 3});
+        let fixed = rename::for_server(&spec, given.as_object().unwrap().clone());
+        assert_eq!(Value::Object(fixed), json!({"deviceName": 1, "action": 2, "maxLevel": 3}));
+    }
+
+    #[test]
+    fn the_hash_stands_for_the_tools() {
+        let offer = |names: &[&str]| {
+            let executor = ToolExecutor::default();
+            for name in names {
+                executor.tools().add(Fake::echoes(name)).unwrap();
+            }
+            let tools = executor.tools().all();
+            Offer::new(tools.iter().map(|tool| OfferedTool::from(&**tool)).collect()).unwrap().hash
+        };
+        assert_eq!(offer(&["a", "b"]), offer(&["a", "b"]));
+        assert_ne!(offer(&["a", "b"]), offer(&["b", "a"]));
+        assert_ne!(offer(&[]), offer(&["a"]));
+    }
+}

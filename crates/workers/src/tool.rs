@@ -1,7 +1,8 @@
 //! A tool that a worker runs: it looks like any other.
 //!
 //! What is certain decides what is said. A call that was refused, or that nobody was there to take, did not run, and another
-//! worker may be asked. A call that may have been taken is asked for a second time only where that does no harm.
+//! worker may be asked. A call that may do harm when it runs twice begins only when its worker has said that it has it and was
+//! told to: before that it is certain not to have run, after that it is never asked for again.
 
 mod attempt;
 
@@ -23,6 +24,9 @@ use attempt::{Ending, Lost};
 
 /// How long to wait, each time that all workers are busy, before they are asked again.
 const PAUSES_MS: [u64; 6] = [20, 50, 100, 200, 400, 800];
+
+/// How often a call is asked for that nobody has said to have.
+const UNTAKEN: usize = 4;
 
 /// How many workers are asked one by one after one has refused.
 const ASKED: usize = 8;
@@ -78,6 +82,8 @@ impl WorkerTool {
         let mut request = Request::new(call, &self.tool, args, cx);
         let _laid_down = self.lay_down(&mut request).await?;
         let mut may_repeat = durable::may_repeat(&self.spec);
+        request.waits = !may_repeat;
+        let mut untaken = 0;
         loop {
             match self.ask(&request, cx).await? {
                 Ending::Answered(outcome) => return outcome,
@@ -91,6 +97,14 @@ impl WorkerTool {
                     request.call = CallId::generate();
                 }
                 Ending::Lost(lost) => return Err(self.lost(&lost)),
+                Ending::Untaken => {
+                    untaken += 1;
+                    if untaken == UNTAKEN {
+                        return Err(self.nobody());
+                    }
+                    // Whoever may have it still is told to forget it.
+                    request.call = CallId::generate();
+                }
             }
             request.time_left(cx);
         }
@@ -105,16 +119,16 @@ impl WorkerTool {
         loop {
             let payload = wire::write(request).map_err(unwritable)?;
             let subject = names.calls(self.group.name(), &self.tool);
-            let mut ending = self.attempt(subject, request.call, payload.clone(), cx).await;
+            let mut ending = self.attempt(subject, request, payload.clone(), cx).await;
             let Ending::Refused(mut refusal) = ending else { return Ok(ending) };
             for worker in self.group.workers_with(&self.tool, ASKED) {
                 let subject = names.calls_to(&worker);
-                ending = self.attempt(subject, request.call, payload.clone(), cx).await;
+                ending = self.attempt(subject, request, payload.clone(), cx).await;
                 match ending {
                     Ending::Nobody => {}
                     Ending::Refused(Refusal::Busy) => refusal = Refusal::Busy,
                     Ending::Refused(_) => {}
-                    Ending::Answered(_) | Ending::Lost(_) => return Ok(ending),
+                    Ending::Answered(_) | Ending::Lost(_) | Ending::Untaken => return Ok(ending),
                 }
             }
             match pauses.next() {
@@ -154,7 +168,7 @@ impl WorkerTool {
                 );
                 ToolError::new(ErrorKind::Overloaded, text)
             }
-            Refusal::Leaving | Refusal::Unknown => self.nobody(),
+            Refusal::Leaving | Refusal::Unknown | Refusal::Untold => self.nobody(),
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A call is one [`Request`] to the subject of its tool. On the subject of its answer come, in this order: `Accepted` (or
 //! `Refused`, and nothing else), any number of `Progress` and `Alive`, and one `Result` (or `Large`).
-//! Who hears of a call that it does not wait for answers with an empty message where it can: the worker then gives it up.
+//! A call that [waits](Request::waits) begins when the worker is told to ([`GO`]) after `Accepted`. Who hears of a call that it
+//! does not wait for answers with an empty message where it can: the worker then gives it up.
 
 mod outcome;
 
@@ -29,6 +30,10 @@ pub struct Request {
     /// Where the arguments lie that are too large for a message; `args` is then empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_args: Option<String>,
+    /// Whether the worker begins only when it is told to: a call that must not run twice then certainly has not begun as
+    /// long as nobody has heard that it was taken.
+    #[serde(default)]
+    pub waits: bool,
     /// How long it may take from now on: clocks of machines differ, so no moment is named.
     pub time_left_ms: u64,
     /// Whether somebody wants to hear how far it is.
@@ -59,6 +64,7 @@ impl Request {
             tool: tool.to_owned(),
             args,
             large_args: None,
+            waits: false,
             time_left_ms: u64::MAX,
             wants_progress: cx.progress.is_watched(),
             caller: cx.caller.as_deref().map(str::to_owned),
@@ -127,6 +133,8 @@ pub enum Refusal {
     Leaving,
     /// It does not have the tool (any more).
     Unknown,
+    /// It was not told to begin.
+    Untold,
 }
 
 /// A report of progress.
@@ -161,6 +169,9 @@ pub enum Notice {
     /// Nobody waits for this call any more.
     Cancel(CallId),
 }
+
+/// What tells a worker to begin with a call that waits for that, at the address that `Accepted` came from.
+pub const GO: &[u8] = b"go";
 
 /// Stands in a bucket for what is too large for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! The worker's side: tools of an executor, offered to a group, run for whoever asks.
 //!
 //! `announce.rs` says that we are there and what we offer, `listen.rs` hears what we are asked, `calls.rs` runs a call,
-//! `running.rs` knows which calls run and ends them.
+//! `running.rs` knows which calls run and ends them, `alive.rs` says that they do.
 
+mod alive;
 mod announce;
 mod listen;
 mod calls;
@@ -145,6 +146,7 @@ impl Worker {
         let queued = AbortOnDropHandle::new(tokio::spawn(async move {
             runner.run(told, DRAINED).await;
         }));
+        let _alive = AbortOnDropHandle::new(tokio::spawn(alive::run(shared.clone())));
         let mut version = shared.executor.tools().version();
         loop {
             shared.offer_anew()?;
@@ -156,8 +158,10 @@ impl Worker {
         }
         shared.leaving.store(true, Ordering::Release);
         shared.bell.notify_one();
-        // Where NATS is away, nothing comes any more either.
-        _ = timeout(ENDED, listening.drain()).await;
+        listening.drain();
+        if shared.cluster.is_connected() {
+            _ = timeout(ENDED, listening.drained()).await;
+        }
         if timeout(DRAINED, shared.running.idle()).await.is_err() {
             shared.running.cancel_all();
             // Whoever does not end even then is answered for by whoever asked.
@@ -171,7 +175,10 @@ impl Worker {
             // What was answered last is on its way before we end.
             _ = shared.cluster.client().flush().await;
         };
-        _ = timeout(GOODBYE, goodbye).await;
+        // Where NATS is away, nobody hears it.
+        if shared.cluster.is_connected() {
+            _ = timeout(GOODBYE, goodbye).await;
+        }
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! `switchboard worker`: the tools of this machine for gateways elsewhere.
 
-use std::{collections::HashSet, process::ExitCode, sync::Arc};
+use std::{collections::HashSet, num::NonZeroUsize, process::ExitCode, sync::Arc, thread};
 
 use anyhow::{Context, anyhow, bail};
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -26,7 +26,9 @@ pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
     let settings = &mut loaded.settings;
     (settings.cluster, settings.worker) =
         worker.over(settings.cluster.clone(), settings.worker.clone());
-    on_threads(loaded.settings.serve.threads, async {
+    // It is there to work; with one thread a call that computes would keep all others, and the signs of life.
+    let threads = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    on_threads(NonZeroUsize::new(threads), async {
         let around = Around {
             records: Records::of(&loaded),
             answers: Arc::new(NoAnswers),

@@ -22,6 +22,7 @@ mod replay;
 mod policy;
 mod approve;
 mod zwave;
+mod worker;
 mod voice;
 mod doctor;
 mod streams;

@@ -123,6 +123,23 @@ async fn structured_content_stays_whole_for_those_who_take_it() {
     assert!(text.chars().count() <= 400 && text.contains("900 of 1000"), "{text}");
 }
 
+#[tokio::test]
+async fn who_wants_it_whole_gets_it_whole() {
+    let long = "y".repeat(1000);
+    for output in [
+        ToolOutput::Value(json!(long)),
+        ToolOutput::Value(json!({"long": long})),
+        content(vec![Part::text(&*long)], json!({"structuredContent": {"long": long}})),
+    ] {
+        let tool = Fake::outputs("tool", output.clone());
+        let executor = executor([tool.with(|spec| spec.settings.max_output = Some(100))]);
+        let cx = CallContext { whole: true, ..CallContext::default() };
+        let result = executor.execute(ToolCall::new("tool", object(json!({}))), &cx).await;
+        assert!(!result.truncated && result.artifacts.is_empty());
+        assert_eq!(result.outcome.unwrap().output, output);
+    }
+}
+
 // RS-6
 #[tokio::test]
 async fn binaries_are_artifacts_and_never_text() {

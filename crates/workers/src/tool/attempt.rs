@@ -2,23 +2,26 @@
 
 use std::{fmt, time::Duration};
 
-use async_nats::StatusCode;
+use async_nats::{Message, StatusCode};
 use bytes::Bytes;
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput};
-use tokio::{
-    runtime::Handle,
-    time::{Instant, timeout_at},
-};
+use tokio::{runtime::Handle, time::timeout};
 
 use super::WorkerTool;
 use crate::{
     Cluster, Error,
     replies::Waiting,
-    wire::{self, Notice, Outcome, Refusal, Reply},
+    wire::{self, Notice, Outcome, Refusal, Reply, Request},
 };
 
 /// How long a worker may be silent until it counts as lost; it says that it is alive each second.
 const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long a worker may take to say that it has a call that waits to begin: it can be asked for again.
+const TAKEN: Duration = Duration::from_secs(2);
+
+/// How much of that time is for what was said while we stood still ourselves.
+const MEANWHILE: Duration = Duration::from_secs(1);
 
 /// How an attempt ended.
 pub(super) enum Ending {
@@ -28,6 +31,8 @@ pub(super) enum Ending {
     Refused(Refusal),
     /// Nobody was there: it did not run.
     Nobody,
+    /// Nobody has said to have it, so that nobody was told to begin: it did not run, and never will.
+    Untaken,
     /// Nobody knows.
     Lost(Lost),
 }
@@ -63,13 +68,13 @@ impl WorkerTool {
     pub(super) async fn attempt(
         &self,
         subject: String,
-        call: CallId,
+        request: &Request,
         payload: Bytes,
         cx: &CallContext,
     ) -> Ending {
         let cluster = self.group.cluster();
         let mut waiting = self.group.replies().wait();
-        let mut notice = Cancel::unless_over(cluster, self.group.name(), call);
+        let mut notice = Cancel::unless_over(cluster, self.group.name(), request.call);
         let address = waiting.address.clone();
         let sent = cluster.client().publish_with_reply(subject, address, payload).await;
         if let Err(error) = sent {
@@ -78,24 +83,41 @@ impl WorkerTool {
             let error = ToolError::new(ErrorKind::Unavailable, text).caused_by(error);
             return Ending::Answered(Err(error));
         }
-        let ending = self.follow(&mut waiting, &mut notice, cx).await;
-        if !matches!(ending, Ending::Lost(_)) {
+        let ending = self.follow(&mut waiting, &mut notice, request.waits, cx).await;
+        if !matches!(ending, Ending::Lost(_) | Ending::Untaken) {
             notice.over();
         }
         ending
     }
 
-    async fn follow(&self, waiting: &mut Waiting, notice: &mut Cancel, cx: &CallContext) -> Ending {
+    async fn follow(
+        &self,
+        waiting: &mut Waiting,
+        notice: &mut Cancel,
+        waits: bool,
+        cx: &CallContext,
+    ) -> Ending {
         loop {
-            let heard = timeout_at(Instant::now() + SILENCE, waiting.answers.recv()).await;
-            let Ok(Some(message)) = heard else {
-                return Ending::Lost(self.silent(notice.worker.take()));
+            let is_certain = waits && notice.worker.is_none();
+            let patience = if is_certain { TAKEN } else { SILENCE };
+            let Some(message) = hear(waiting, patience).await else {
+                return match is_certain {
+                    true => Ending::Untaken,
+                    false => Ending::Lost(self.silent(notice.worker.clone())),
+                };
             };
             if message.status == Some(StatusCode::NO_RESPONDERS) {
                 return Ending::Nobody;
             }
             match wire::read("an answer", &message.payload) {
-                Ok(Reply::Accepted { worker }) => notice.worker = Some(worker),
+                Ok(Reply::Accepted { worker }) => {
+                    notice.worker = Some(worker);
+                    if let (true, Some(to)) = (waits, message.reply) {
+                        let go = Bytes::from_static(wire::GO);
+                        // Whoever does not hear it refuses the call after a while.
+                        _ = self.group.cluster().client().publish(to, go).await;
+                    }
+                }
                 Ok(Reply::Refused(refusal)) => return Ending::Refused(refusal),
                 Ok(Reply::Progress(step)) => cx.progress.report(step.into()),
                 Ok(Reply::Alive) => {}
@@ -129,6 +151,17 @@ impl WorkerTool {
     fn unread(&self, error: Error) -> Lost {
         Lost::Unread { group: self.group.name().to_string(), error }
     }
+}
+
+/// The next answer, unless there is none for so long.
+async fn hear(waiting: &mut Waiting, patience: Duration) -> Option<Message> {
+    // Where it is us who stood still, what was said meanwhile is still to come.
+    for part in [patience - MEANWHILE, MEANWHILE] {
+        if let Ok(message) = timeout(part, waiting.answers.recv()).await {
+            return message;
+        }
+    }
+    None
 }
 
 /// Tells whoever has the call that nobody waits for it, when dropped before it is over.

@@ -5,10 +5,11 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use async_nats::{Message, Subject};
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use switchboard_toolcall::{ErrorKind, Progress, ToolCall, ToolError};
+use switchboard_toolcall::{CallId, ErrorKind, Progress, ToolCall, ToolError};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
-    time::{Instant, MissedTickBehavior, interval_at},
+    task::yield_now,
+    time::sleep,
 };
 
 use super::{Shared, running::Begun};
@@ -17,8 +18,8 @@ use crate::{
     wire::{self, Outcome, Refusal, Reply, Request, Step},
 };
 
-/// How often a worker says that it is still at it.
-pub(super) const ALIVE: Duration = Duration::from_secs(1);
+/// How long a worker waits until it is told to begin.
+const TOLD: Duration = Duration::from_secs(5);
 
 /// How much longer than whoever asks a worker waits for its tool, so that the end of the call is told once, there.
 const LONGER: Duration = Duration::from_millis(500);
@@ -38,7 +39,7 @@ impl Shared {
         match self.slot_for(&request) {
             Ok(permit) => {
                 // It counts as running before anybody can ask whether something does.
-                let begun = self.running.begin(request.call);
+                let begun = self.running.begin(request.call, &reply);
                 let shared = self.clone();
                 tokio::spawn(async move { shared.run(request, reply, begun, permit).await });
             }
@@ -63,18 +64,20 @@ impl Shared {
         begun: Begun,
         permit: OwnedSemaphorePermit,
     ) {
-        self.say(&reply, &Reply::Accepted { worker: self.id.clone() }).await;
+        let accepted = Reply::Accepted { worker: self.id.clone() };
+        self.ask(&reply, request.call, &accepted).await;
+        // It is on its way before the call computes anything.
+        yield_now().await;
+        if request.waits && !is_told(&begun).await {
+            return self.say(&reply, &Reply::Refused(Refusal::Untold)).await;
+        }
         let (steps, mut reported) = mpsc::unbounded_channel();
-        let alive_to = format!("{}.{}", self.inbox, request.call);
         let mut work = pin!(self.answer(request, &begun, steps));
-        let mut alive = interval_at(Instant::now() + ALIVE, ALIVE);
-        alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let answer = loop {
             tokio::select! {
                 biased;
                 Some(step) = reported.recv() => self.say(&reply, &Reply::Progress(step)).await,
                 answer = &mut work => break answer,
-                _ = alive.tick() => self.say_alive(&reply, &alive_to).await,
             }
         };
         while let Ok(step) = reported.try_recv() {
@@ -154,11 +157,21 @@ impl Shared {
         }
     }
 
-    /// Says that we are still at it, in a way that tells us if nobody hears it.
-    async fn say_alive(&self, to: &Subject, answer_to: &str) {
-        if let Ok(bytes) = wire::write(&Reply::Alive) {
-            let client = self.cluster.client();
-            _ = client.publish_with_reply(to.clone(), answer_to.to_owned(), bytes).await;
+    /// Says something in a way that tells us if nobody hears it.
+    pub(super) async fn ask(&self, to: &Subject, call: CallId, reply: &Reply) {
+        if let Ok(bytes) = wire::write(reply) {
+            let (client, callers) = (self.cluster.client(), format!("{}.{call}", self.inbox));
+            _ = client.publish_with_reply(to.clone(), callers, bytes).await;
         }
+    }
+}
+
+/// Waits until a call may begin; not for ever.
+async fn is_told(begun: &Begun) -> bool {
+    tokio::select! {
+        biased;
+        () = begun.cancel.cancelled() => false,
+        () = begun.go.cancelled() => true,
+        () = sleep(TOLD) => false,
     }
 }

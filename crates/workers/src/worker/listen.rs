@@ -38,7 +38,7 @@ impl Listening {
             notices.push(spawn(hear_notices(messages, shared.clone())));
         }
         let messages = subscribe(shared, format!("{}.*", shared.inbox), None).await?;
-        notices.push(spawn(hear_absence(messages, shared.clone())));
+        notices.push(spawn(hear_callers(messages, shared.clone())));
         let drain = CancellationToken::new();
         let direct = subscribe(shared, names.calls_to(&shared.id), None).await?;
         let takers = TaskTracker::new();
@@ -70,10 +70,14 @@ impl Listening {
         Ok(())
     }
 
-    /// Takes no more calls, and waits until what was on its way has been answered.
-    pub(super) async fn drain(&self) {
+    /// Takes no more calls.
+    pub(super) fn drain(&self) {
         self.drain.cancel();
         self.takers.close();
+    }
+
+    /// Waits until what was on its way has been answered.
+    pub(super) async fn drained(&self) {
         self.takers.wait().await;
     }
 }
@@ -129,12 +133,13 @@ async fn hear_notices(mut messages: Subscriber, shared: Arc<Shared>) {
     }
 }
 
-/// Hears that nobody waits for a call: from NATS, that nobody listens there, or from whoever listens there.
-async fn hear_absence(mut messages: Subscriber, shared: Arc<Shared>) {
+/// Hears that a call may begin; or that nobody waits for it: from NATS, that nobody listens there, or from whoever does.
+async fn hear_callers(mut messages: Subscriber, shared: Arc<Shared>) {
     while let Some(message) = messages.next().await {
         let Some(call) = call_of(&message) else { continue };
         match message.status {
             Some(_) => shared.running.strike(call),
+            None if *message.payload == *wire::GO => shared.running.go(call),
             None => shared.running.cancel(call),
         }
     }

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use async_nats::Subject;
 use switchboard_toolcall::{CallId, CancellationToken};
 use tokio::{sync::Notify, time::Instant};
 
@@ -30,22 +31,29 @@ struct Calls {
 }
 
 struct Call {
+    /// Where its answers go.
+    reply: Subject,
+    since: Instant,
     cancel: CancellationToken,
+    go: CancellationToken,
     struck: Option<Instant>,
 }
 
 impl Running {
     /// Notes that a call begins; its token may have fired already.
-    pub(super) fn begin(self: &Arc<Self>, call: CallId) -> Begun {
+    pub(super) fn begin(self: &Arc<Self>, call: CallId, reply: &Subject) -> Begun {
         let cancel = CancellationToken::new();
         let mut calls = self.lock();
         if let Some(place) = calls.cancelled_early.iter().position(|early| *early == call) {
             calls.cancelled_early.remove(place);
             cancel.cancel();
         }
-        calls.running.insert(call, Call { cancel: cancel.clone(), struck: None });
+        let go = CancellationToken::new();
+        let (reply, since) = (reply.clone(), Instant::now());
+        let running = Call { reply, since, cancel: cancel.clone(), go: go.clone(), struck: None };
+        calls.running.insert(call, running);
         drop(calls);
-        Begun { running: self.clone(), call, cancel }
+        Begun { running: self.clone(), call, cancel, go }
     }
 
     /// Cancels this very call, where it is ours.
@@ -62,6 +70,13 @@ impl Running {
         }
     }
 
+    /// Lets a call begin that waits for that.
+    pub(super) fn go(&self, call: CallId) {
+        if let Some(call) = self.lock().running.get(&call) {
+            call.go.cancel();
+        }
+    }
+
     /// Notes that nobody heard of this call; the second time in a row it is cancelled.
     pub(super) fn strike(&self, call: CallId) {
         let mut calls = self.lock();
@@ -70,6 +85,13 @@ impl Running {
             Some(before) if before.elapsed() < ABSENCE => call.cancel.cancel(),
             _ => {}
         }
+    }
+
+    /// The calls that have run for so long, with where their answers go.
+    pub(super) fn older_than(&self, age: Duration) -> Vec<(CallId, Subject)> {
+        let calls = self.lock();
+        let old = calls.running.iter().filter(|(_, call)| call.since.elapsed() >= age);
+        old.map(|(id, call)| (*id, call.reply.clone())).collect()
     }
 
     /// Cancels all calls.
@@ -100,6 +122,8 @@ pub(super) struct Begun {
     running: Arc<Running>,
     call: CallId,
     pub(super) cancel: CancellationToken,
+    /// Fires when it may begin.
+    pub(super) go: CancellationToken,
 }
 
 impl Drop for Begun {
@@ -109,5 +133,79 @@ impl Drop for Begun {
         if calls.running.is_empty() {
             self.running.idle.notify_waiters();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begin(running: &Arc<Running>, call: CallId) -> Begun {
+        running.begin(call, &Subject::from_static("answers"))
+    }
+
+    #[test]
+    fn a_notice_may_overtake_its_call_and_hits_no_other() {
+        let running = Arc::<Running>::default();
+        let (early, other) = (CallId::generate(), CallId::generate());
+        running.cancel(early);
+        let (early, other) = (begin(&running, early), begin(&running, other));
+        assert!(early.cancel.is_cancelled());
+        assert!(!other.cancel.is_cancelled());
+        running.cancel(other.call);
+        assert!(other.cancel.is_cancelled());
+    }
+
+    #[test]
+    fn only_so_many_notices_are_remembered() {
+        let running = Arc::<Running>::default();
+        let forgotten = CallId::generate();
+        running.cancel(forgotten);
+        for _ in 0..REMEMBERED {
+            running.cancel(CallId::generate());
+        }
+        assert!(!begin(&running, forgotten).cancel.is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_calls_that_take_long_are_told_as_alive() {
+        let running = Arc::<Running>::default();
+        let long = begin(&running, CallId::generate());
+        tokio::time::advance(ABSENCE).await;
+        let short = begin(&running, CallId::generate());
+        let old: Vec<_> = running.older_than(ABSENCE).into_iter().map(|(call, _)| call).collect();
+        assert_eq!(old, [long.call]);
+        drop(short);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_not_heard_twice_in_a_row_is_cancelled() {
+        let running = Arc::<Running>::default();
+        let call = begin(&running, CallId::generate());
+        running.strike(call.call);
+        tokio::time::advance(ABSENCE * 2).await;
+        running.strike(call.call);
+        assert!(!call.cancel.is_cancelled());
+        tokio::time::advance(ABSENCE / 4).await;
+        running.strike(call.call);
+        assert!(call.cancel.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn idle_is_when_the_last_has_ended() {
+        let running = Arc::<Running>::default();
+        running.idle().await;
+        let (one, two) = (begin(&running, CallId::generate()), begin(&running, CallId::generate()));
+        running.cancel_all();
+        assert!(one.cancel.is_cancelled() && two.cancel.is_cancelled());
+        let waits = tokio::spawn({
+            let running = running.clone();
+            async move { running.idle().await }
+        });
+        drop(one);
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        drop(two);
+        waits.await.unwrap();
     }
 }

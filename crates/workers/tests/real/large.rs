@@ -9,7 +9,8 @@ use crate::{
     place::{until, within},
 };
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+// Without optimisations so much takes seconds of computing, during which others need a thread.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn arguments_and_results_of_any_size_come_through() {
     let own = Own::start();
     let whole = |spec: &mut switchboard_toolcall::ToolSpec| {
@@ -20,7 +21,7 @@ async fn arguments_and_results_of_any_size_come_through() {
     for size in [10, 900_000, 1_100_000, 5_000_000] {
         let args = json!({"text": "x".repeat(size)});
         let result = gateway.call("gpu__echo", args.clone()).await;
-        assert!(result.is_success(), "{size}: {}", result.text());
+        assert_eq!(result.error_kind(), None, "{size}: {}", result.text());
         assert_eq!(*result.value().unwrap(), args, "{size}");
     }
     // Nothing is left of it.

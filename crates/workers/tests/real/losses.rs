@@ -27,7 +27,7 @@ enum Loss {
 async fn lose(puppet: &mut Puppet, loss: Loss) -> Notice {
     let (request, to) = puppet.asked().await;
     match loss {
-        Loss::AfterTaking => puppet.say(&to, &Reply::Accepted { worker: "w".to_owned() }).await,
+        Loss::AfterTaking => puppet.accept(&to, request.waits).await,
         Loss::BeforeTaking => {}
         Loss::Garbled => puppet.send(&to, "nonsense".into()).await,
     }
@@ -40,7 +40,8 @@ async fn a_lost_call_is_told_as_lost_and_asked_again_only_where_that_does_no_har
     let unmarked = || Fake::echoes("do");
     let cases = [
         (Loss::AfterTaking, unmarked(), 1, ErrorKind::OutcomeUnknown),
-        (Loss::BeforeTaking, unmarked(), 1, ErrorKind::OutcomeUnknown),
+        // Nobody was told to begin.
+        (Loss::BeforeTaking, unmarked(), 4, ErrorKind::Unavailable),
         (Loss::Garbled, unmarked(), 1, ErrorKind::OutcomeUnknown),
         (Loss::AfterTaking, unmarked().read_only(), 2, ErrorKind::Unavailable),
         (Loss::BeforeTaking, unmarked().read_only(), 2, ErrorKind::Unavailable),

@@ -166,6 +166,19 @@ impl Puppet {
         self.send(to, wire::write(reply).unwrap()).await;
     }
 
+    /// Says that it has the call, and waits until it is told to begin where it has to.
+    pub(crate) async fn accept(&self, to: &str, waits: bool) {
+        let client = self.cluster.client();
+        let inbox = client.new_inbox();
+        let mut told = client.subscribe(inbox.clone()).await.unwrap();
+        let accepted = wire::write(&Reply::Accepted { worker: "w".to_owned() }).unwrap();
+        client.publish_with_reply(to.to_owned(), inbox, accepted).await.unwrap();
+        if waits {
+            let message = within("a word", told.next()).await.unwrap();
+            assert_eq!(*message.payload, *wire::GO);
+        }
+    }
+
     pub(crate) async fn send(&self, to: &str, bytes: Bytes) {
         self.cluster.client().publish(to.to_owned(), bytes).await.unwrap();
     }

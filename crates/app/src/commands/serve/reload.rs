@@ -89,6 +89,7 @@ fn later<'a>(started: &Settings, now: &Settings) -> impl Iterator<Item = &'a str
         ("serve", at_start(&started.serve) != at_start(&now.serve)),
         ("audit", started.audit != now.audit),
         ("telemetry", started.telemetry != now.telemetry),
+        ("cluster", started.cluster != now.cluster),
     ];
     differ.into_iter().filter_map(|(section, differs)| differs.then_some(section))
 }

@@ -82,7 +82,7 @@ impl Place {
         BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let told: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
         assert_eq!(told["group"], "gpu");
-        Worker { process }
+        Worker { id: told["worker"].as_str().unwrap().to_owned(), process }
     }
 
     /// Starts a gateway, and waits until it lists the tools of so many workers.
@@ -92,7 +92,8 @@ impl Place {
 
     /// As [`gateway`](Self::gateway), in a folder of this name.
     pub(crate) fn gateway_called(&self, name: &str, workers: usize) -> Gateway {
-        let config = format!("[cluster]\nnats = {:?}\n", self.nats.url());
+        let config =
+            format!("[serve]\nmax_body = \"20MB\"\n[cluster]\nnats = {:?}\n", self.nats.url());
         let folder = self.part_of(name);
         let gateway = Gateway { serving: Serving::start(&folder, &config), folder };
         gateway.knows(workers);
@@ -101,6 +102,7 @@ impl Place {
 }
 
 pub(crate) struct Worker {
+    pub(crate) id: String,
     process: Ending,
 }
 
@@ -136,6 +138,17 @@ impl Gateway {
             let group = servers.as_array()?.iter().find(|server| server["name"] == "gpu")?;
             let known = group["workers"].as_array()?.len();
             (known == workers && (workers == 0 || group["tools"] == 3)).then_some(())
+        });
+    }
+
+    /// Waits until a worker says that it is running calls.
+    pub(crate) fn sees_busy(&self, worker: &str) {
+        wait_for(&format!("{worker} is busy"), || {
+            let servers = self.get("/api/servers");
+            let group = servers.as_array()?.iter().find(|server| server["name"] == "gpu")?.clone();
+            let mut workers = group["workers"].as_array()?.iter();
+            let found = workers.find(|found| found["id"] == worker)?;
+            (found["running"].as_u64()? > 0).then_some(())
         });
     }
 

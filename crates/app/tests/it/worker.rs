@@ -1,0 +1,103 @@
+//! `switchboard worker` before anybody hears of it: what is refused, and what is tried again.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+/// An address where nobody listens.
+const NOWHERE: &str = "nats://127.0.0.1:1";
+
+const TOOL: &str = r#"
+[[tools]]
+name = "resize"
+description = "Makes it smaller"
+parameters = { type = "object" }
+implementation = { type = "mock", mock_response = 1 }
+"#;
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let group = "[worker]\ngroup = \"gpu\"\n";
+    let cases: &[(&str, &[&str], &str)] = &[
+        (TOOL, &["--nats", NOWHERE], "which group? Say --group NAME"),
+        (TOOL, &["--group", "gpu"], "where is NATS? Say --nats"),
+        (TOOL, &["--group", "g p", "--nats", NOWHERE], "`worker.group`: \"g p\" must be"),
+        (TOOL, &["--group", "a__b", "--nats", NOWHERE], "`worker.group`: \"a__b\" must be"),
+        (TOOL, &["--group", "g", "--nats", "nats://["], "`cluster.nats`: "),
+        (
+            TOOL,
+            &["--group", "g", "--nats", NOWHERE, "--concurrency", "0"],
+            "`worker.concurrency`: nothing could run with 0",
+        ),
+        (TOOL, &["--group", "g", "--nats", NOWHERE, "--tools", "[a"], "`worker.tools`: \"[a\""),
+        (group, &["--nats", NOWHERE], "there is nothing to offer: define [[tools]]"),
+        (group, &["--nats", NOWHERE, "--tools", "call_history"], "there is nothing to offer"),
+    ];
+    for (config, words, expected) in cases {
+        let ran = Place::with_config(config).run(&[&["worker"], *words].concat());
+        assert_eq!(ran.status, 2, "{words:?}: {ran:?}");
+        assert!(ran.stderr.contains(expected), "{words:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "");
+    }
+}
+
+#[test]
+fn a_worker_says_what_it_offers_and_ends_when_it_is_told_though_nats_is_away() {
+    let offers: &[(&[&str], Value)] = &[
+        (&[], serde_json::json!(["resize"])),
+        (&["--tools", "math_*,resize"], serde_json::json!(["math_eval", "resize"])),
+        (&["--tools", "*e*"], serde_json::json!(null)),
+    ];
+    for (words, tools) in offers {
+        let place = Place::with_config(TOOL);
+        let own = ["worker", "--json", "--group", "gpu", "--nats", NOWHERE];
+        let mut command = place.command(&[&own[..], words].concat());
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(told["group"], "gpu");
+        assert_eq!(told["nats"], NOWHERE);
+        match tools {
+            // The runtime's own tools are nobody else's.
+            Value::Null => {
+                let all = told["tools"].to_string();
+                assert!(all.contains("echo") && !all.contains("read_result"), "{all}");
+            }
+            tools => assert_eq!(&told["tools"], tools),
+        }
+        let pid = process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert_eq!(process.wait().unwrap().code(), Some(0));
+    }
+}
+
+// MC-3, TL-6
+#[test]
+fn a_cluster_that_is_away_keeps_nobody_but_its_own() {
+    let place = Place::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
+    let ran = place.run(&["call", "gpu__resize"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    let envelope: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
+    let text = "Tool 'gpu__resize' is unavailable: NATS at nats://127.0.0.1:1 could not be reached";
+    assert_eq!(envelope["error"], text);
+    let ran = place.run(&["tools"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.stdout.contains("math_eval"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("tools of workers are missing: NATS at"), "{}", ran.stderr);
+    assert_eq!(place.run(&["call", "math_eval", "expression=1+1"]).status, 0);
+}
+
+#[test]
+fn wrong_settings_of_the_cluster_are_named_with_their_line() {
+    let place = Place::with_config("[cluster]\nnats = \"nats://127.0.0.1:1\"\nprefix = \"a b\"\n");
+    let ran = place.run(&["tools"]);
+    assert_eq!(ran.status, 2, "{ran:?}");
+    assert!(ran.stderr.contains("switchboard.toml:1: `cluster.prefix`: "), "{}", ran.stderr);
+}
