@@ -9,7 +9,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
-use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, durable};
+use switchboard_runtime::{QueueState, QueuedCall, durable};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolResult};
 use utoipa::ToSchema;
 
@@ -100,18 +100,22 @@ pub(super) async fn submit(parts: &Parts, call: ToolCall, cx: &CallContext) -> R
         let result = refuse(parts, call, cx).await;
         return (status(result.error_kind()), Json(&result)).into_response();
     };
+    // Ids are greater than those that were made before them.
+    let before = CallId::generate();
     match queue.submit(call, cx).await {
-        Ok(id) => accepted(&**queue, id, name).await,
+        Ok(id) => {
+            let state = match id < before {
+                // The idempotency key stands for an earlier call, which may have ended.
+                true => queue.look(id).await.ok().flatten().map(|call| call.state),
+                false => None,
+            };
+            accepted(id, state.unwrap_or(QueueState::Queued), name)
+        }
         Err(result) => (status(result.error_kind()), Json(&*result)).into_response(),
     }
 }
 
-async fn accepted(queue: &dyn DurableCalls, id: CallId, name: String) -> Response {
-    // With an idempotency key it may be an earlier call, which may have ended.
-    let state = match queue.look(id).await {
-        Ok(Some(call)) => call.state,
-        _ => QueueState::Queued,
-    };
+fn accepted(id: CallId, state: QueueState, name: String) -> Response {
     let body = Accepted { call_id: id.to_string(), state: state.code(), tool_name: name };
     let mut response = (StatusCode::ACCEPTED, Json(body)).into_response();
     if let Ok(place) = HeaderValue::from_str(&format!("/api/calls/{id}")) {

@@ -34,11 +34,16 @@ impl Calling<'_> {
             return Told::Ended(Box::new(executor.refuse(call, error, cx).await));
         };
         let name = call.name.clone();
+        // Ids are greater than those that were made before them.
+        let before = CallId::generate();
         match queue.submit(call, cx).await {
             Ok(id) => {
-                // With an idempotency key it may be an earlier call, which may have ended.
-                let found = queue.look(id).await.ok().flatten();
-                let state = found.map_or(QueueState::Queued, |call| call.state);
+                let state = match id < before {
+                    // The idempotency key stands for an earlier call, which may have ended.
+                    true => queue.look(id).await.ok().flatten().map(|call| call.state),
+                    false => None,
+                };
+                let state = state.unwrap_or(QueueState::Queued);
                 Told::Queued(Accepted { id, state, name })
             }
             Err(result) => Told::Ended(result),
