@@ -5,6 +5,7 @@
 
 mod access;
 mod approvals;
+mod figures;
 mod rates;
 mod records;
 mod sessions;

@@ -27,18 +27,18 @@ pub(crate) fn parts() -> PathBuf {
 }
 
 /// A NATS of a test's own.
-struct Own {
-    nats: Nats,
+pub(crate) struct Own {
+    pub(crate) nats: Nats,
     _folder: TempDir,
 }
 
 impl Own {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { nats: Nats::start(&parts(), folder.path()), _folder: folder }
     }
 
-    async fn connect(&self) -> Cluster {
+    pub(crate) async fn connect(&self) -> Cluster {
         let config = Config { nats: Some(self.nats.url()), ..Config::default() };
         Cluster::connect(&config).await.unwrap()
     }
