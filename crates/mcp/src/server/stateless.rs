@@ -168,7 +168,8 @@ impl Inner {
         let asked = Asked { name: head.named(&method).map(str::to_owned), method };
         let call = match head.state {
             Some(handle) if self.is_elsewhere(&handle) => {
-                let (caller, responses) = (caller.name, head.responses.unwrap_or_default());
+                let caller = caller.name.as_deref().map(str::to_owned);
+                let responses = head.responses.unwrap_or_default();
                 let elsewhere = self.go_on_elsewhere(Return { handle, asked, caller, responses });
                 return Box::pin(elsewhere).await;
             }

@@ -27,7 +27,7 @@ pub(crate) struct Return {
     pub(crate) handle: String,
     pub(crate) asked: Asked,
     /// Who comes back.
-    pub(crate) caller: Option<Arc<str>>,
+    pub(crate) caller: Option<String>,
     pub(crate) responses: Map<String, Value>,
 }
 
@@ -112,7 +112,8 @@ impl Inner {
     }
 
     async fn take_up(&self, back: Return) -> Outcome {
-        let call = self.held.take(&back.handle, &back.asked, back.caller.as_ref())?;
+        let caller = back.caller.map(Arc::from);
+        let call = self.held.take(&back.handle, &back.asked, caller.as_ref())?;
         // There is no stream of ours to the client.
         *call.exchange.line() = Line { outbox: Outbox::keeping(0), progress_token: None };
         call.exchange.questions.answer(&back.responses);
