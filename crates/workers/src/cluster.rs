@@ -148,7 +148,10 @@ impl Cluster {
     /// # Errors
     /// As [`bucket`](Self::bucket).
     pub async fn renew(&self, bucket: Bucket) -> Result<(), Error> {
-        self.open(bucket).await.map(drop)
+        match self.place(bucket).initialized() {
+            true => self.open(bucket).await.map(drop),
+            false => self.bucket(bucket).await.map(drop),
+        }
     }
 
     /// A bucket, made where it is not there yet.
@@ -156,8 +159,12 @@ impl Cluster {
     /// # Errors
     /// The servers cannot be reached, or do not allow it.
     pub async fn bucket(&self, bucket: Bucket) -> Result<&Store, Error> {
+        self.place(bucket).get_or_try_init(|| self.open(bucket)).await
+    }
+
+    fn place(&self, bucket: Bucket) -> &OnceCell<Store> {
         let place = Bucket::ALL.iter().position(|one| *one == bucket).unwrap_or_default();
-        self.0.buckets[place].get_or_try_init(|| self.open(bucket)).await
+        &self.0.buckets[place]
     }
 
     async fn open(&self, bucket: Bucket) -> Result<Store, Error> {

@@ -17,7 +17,7 @@ use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies};
+use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies, worker::check_group};
 pub use group::Group;
 
 /// How many calls of a group run at once: each worker bounds its own.
@@ -171,7 +171,9 @@ impl Shared {
             let is_taken = tools.servers().iter().any(|server| server.name == *name);
             let added = match is_taken {
                 true => Err("a server of the config is called so".to_owned()),
-                false => tools.add_server(name, settings(group)).map_err(|error| error.to_string()),
+                false => check_group(name).map_err(|error| error.to_string()).and_then(|()| {
+                    tools.add_server(name, settings(group)).map_err(|error| error.to_string())
+                }),
             };
             if let Err(reason) = added {
                 let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);

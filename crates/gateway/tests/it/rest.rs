@@ -72,6 +72,10 @@ async fn wrong_requests_are_told_what_is_wrong() {
         assert!(body.to_string().contains(text), "{body}");
     }
     assert_eq!(answer(post("  ")).await.0, 200, "no body is no arguments");
+    // What `max_body` allows is taken: 4 MiB by default.
+    let fits = format!("{{\"a\":\"{}\"}}", "x".repeat(5 << 19));
+    let fits = house.client.post(house.url("/api/tools/echo/call")).body(fits);
+    assert_eq!(answer(fits).await.0, 200);
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(5 << 20));
     let large = house.client.post(house.url("/api/tools/echo/call")).body(large);
     assert_eq!(answer(large).await.0, 413);

@@ -7,7 +7,9 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use switchboard_gateway::{Config, access::NewToken};
 use switchboard_mcp::client::{McpConfig, NoAnswers, ServerConfig, Servers, Surroundings};
-use switchboard_runtime::ToolExecutor;
+use switchboard_runtime::{Link, ServerSettings, ToolExecutor};
+use switchboard_testkit::Fake;
+use switchboard_toolcall::{BoxFuture, ToolError};
 
 use crate::{House, answer};
 
@@ -72,6 +74,39 @@ impl House {
 
 fn is_ready(server: &Value) -> bool {
     server["state"] == "ready"
+}
+
+/// A group of workers, as its link describes it.
+struct Group;
+
+impl Link for Group {
+    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn status(&self) -> Value {
+        let worker = json!({"id": "w1", "running": 2, "capacity": 8, "version": "1", "started": 7});
+        json!({"state": "ready", "type": "workers", "workers": [worker]})
+    }
+}
+
+#[tokio::test]
+async fn groups_of_workers_are_shown_beside_servers() {
+    let house = House::with_server(Config::default(), TINY).await;
+    let settings = ServerSettings { link: Some(Arc::new(Group)), ..ServerSettings::default() };
+    house.executor.tools().add_server("gpu", settings).unwrap();
+    let tool = Fake::echoes("resize").of_server("gpu").shared();
+    house.executor.tools().set_server_tools("gpu", vec![tool]);
+    let (_, all) = answer(house.get("/api/servers")).await;
+    assert_eq!((&all[0]["name"], &all[1]["name"]), (&json!("tiny"), &json!("gpu")));
+    let (status, group) = answer(house.get("/api/servers/gpu")).await;
+    assert_eq!((status, &group), (200, &all[1]));
+    assert_eq!((&group["kind"], &group["state"]), (&json!("workers"), &json!("ready")));
+    assert_eq!((&group["tools"], &group["workers"][0]["running"]), (&json!(1), &json!(2)));
+    // It is nobody's to be stopped from here.
+    let stop = house.client.post(house.url("/api/servers/gpu/stop"));
+    assert_eq!(answer(stop).await.0, 404);
+    house.close().await;
 }
 
 // MC-4

@@ -18,7 +18,7 @@ use super::{
     state::{self, Ended, Entry, Kept, moment},
 };
 use crate::{
-    Error,
+    Bucket, Error,
     wire::{self, Notice, Outcome},
 };
 
@@ -154,5 +154,9 @@ impl DurableCalls for Queue {
 
     fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>> {
         Box::pin(async move { Ok(self.give_up(id).await?) })
+    }
+
+    fn kept(&self) -> Option<Duration> {
+        Bucket::Calls.max_age()
     }
 }
