@@ -22,6 +22,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
+use tokio_util::sync::DropGuard;
 use tracing::Instrument;
 
 use crate::{record::CallRecord, tools::RegisteredTool};
@@ -61,14 +62,10 @@ pub(crate) async fn run(
         trace: record.trace(),
         ..cx.clone()
     };
-    // On every way out but the ordinary one this tells the tool; its future is dropped with `work`.
-    let told = own.cancel.clone().drop_guard();
     let work = pin!(async {
         let permits = slots.take(&tool).await?;
         record.dispatched();
-        let outcome = spawn(tool.clone(), args, own, permits).answer(&tool).await;
-        told.disarm();
-        outcome
+        spawn(tool.clone(), args, own, permits).answer(&tool).await
     });
     let effects = match tool.spec().is_read_only() {
         true => "",
@@ -162,19 +159,26 @@ fn cut_short(record: &CallRecord, kind: ErrorKind, what: &str, effects: &str) ->
 /// Starts the tool in a task of its own: a panic, in a poll or in a drop, ends there, and a tool that blocks
 /// its thread cannot keep its caller past the deadline. The slots are held for as long as it really runs.
 fn spawn(tool: Arc<RegisteredTool>, args: Value, cx: CallContext, permits: Permits) -> Running {
+    let told = Some(cx.cancel.clone().drop_guard());
     let work = async move {
         let _permits = permits;
         tool.tool().call(args, &cx).await
     };
-    Running(tokio::spawn(work.in_current_span()))
+    Running { told, work: tokio::spawn(work.in_current_span()) }
 }
 
-/// A tool at work; aborted when dropped.
-struct Running(JoinHandle<Result<ToolOutput, ToolError>>);
+/// A tool at work; told and aborted when dropped.
+struct Running {
+    /// Tells the tool that nobody waits any more.
+    told: Option<DropGuard>,
+    work: JoinHandle<Result<ToolOutput, ToolError>>,
+}
 
 impl Running {
     async fn answer(mut self, tool: &RegisteredTool) -> Result<ToolOutput, ToolError> {
-        match (&mut self.0).await {
+        let ended = (&mut self.work).await;
+        self.told.take().map(DropGuard::disarm);
+        match ended {
             Ok(outcome) => outcome,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => Err(crashed(tool.name(), panic)),
@@ -190,7 +194,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.abort();
+        // First the word, then the end: whatever the tool lets go of knows why.
+        drop(self.told.take());
+        self.work.abort();
     }
 }
 

@@ -65,8 +65,7 @@ impl Flights {
         let key = cx.idempotency_key.as_ref();
         let settings = &tool.spec().settings;
         let shares = record.config().share_reads && tool.spec().is_read_only();
-        if key.is_none() && (cx.durable || settings.cache.is_none() && !shares) {
-            // A place in the queue is the caller's own, whatever the tool is.
+        if key.is_none() && settings.cache.is_none() && !shares {
             return Ok(Plan::Run);
         }
         let fingerprint = fingerprint(tool.name(), args);

@@ -63,7 +63,7 @@ use words::Refused;
         openai::list,
         openai::show,
     ),
-    components(schemas(words::Success)),
+    components(schemas(words::Success, rest::queued::Accepted)),
     modifiers(&Bearer, &NoBody),
     security((), ("bearer" = [])),
     tags(

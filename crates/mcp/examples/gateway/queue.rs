@@ -30,6 +30,7 @@ struct Entry {
     changed: SystemTime,
     progress: Option<ProgressUpdate>,
     outcome: Option<Outcome>,
+    key: Option<Arc<str>>,
     cancel: CancellationToken,
 }
 
@@ -45,6 +46,9 @@ impl Calls {
         work: impl FnOnce(CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>,
     ) -> Result<ToolOutput, ToolError> {
         let id = cx.call_id.ok_or_else(|| ToolError::failed("the call has no id"))?;
+        if let Some(earlier) = self.of_key(cx) {
+            return Ok(ToolOutput::Value(json!({"queued": earlier})));
+        }
         let cancel = CancellationToken::new();
         let now = SystemTime::now();
         let entry = Entry {
@@ -55,6 +59,7 @@ impl Calls {
             changed: now,
             progress: None,
             outcome: None,
+            key: cx.idempotency_key.clone(),
             cancel: cancel.clone(),
         };
         self.lock().insert(id, entry);
@@ -78,6 +83,16 @@ impl Calls {
             });
         });
         Ok(ToolOutput::Value(json!({"queued": id})))
+    }
+
+    /// The call that the caller's key stands for already.
+    fn of_key(&self, cx: &CallContext) -> Option<CallId> {
+        let key = cx.idempotency_key.as_ref()?;
+        let calls = self.lock();
+        let mut same = calls
+            .iter()
+            .filter(|(_, entry)| entry.key.as_ref() == Some(key) && entry.caller == cx.caller);
+        same.next().map(|(id, _)| *id)
     }
 
     fn change(&self, id: CallId, change: impl FnOnce(&mut Entry)) {

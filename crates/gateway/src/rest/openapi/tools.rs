@@ -44,6 +44,9 @@ fn operation(
     if let Some(Value::Array(parameters)) = operation.get_mut("parameters") {
         parameters.retain(|parameter| parameter["in"] != "path");
     }
+    if !spec.settings.durable {
+        answers_at_once(&mut operation);
+    }
     let arguments = format!("{id}.arguments");
     schema::place(&spec.parameters, &arguments, schemas);
     let needs_some = spec.parameters["required"].as_array().is_some_and(|all| !all.is_empty());
@@ -59,6 +62,16 @@ fn operation(
             answer(&spec.origin, &reference(&result));
     }
     operation
+}
+
+/// Leaves out the queue, where calls of the tool cannot wait.
+fn answers_at_once(operation: &mut Value) {
+    if let Some(Value::Array(parameters)) = operation.get_mut("parameters") {
+        parameters.retain(|parameter| parameter["name"] != "wait");
+    }
+    if let Some(Value::Object(responses)) = operation.get_mut("responses") {
+        responses.shift_remove("202");
+    }
 }
 
 /// The envelope around an answer that the tool describes. One that was cut is text, and so is an MCP result that holds
