@@ -16,6 +16,7 @@ use prometheus_client::{
 use switchboard_workers::{
     Cluster, Error,
     jobs::{self, Jobs},
+    offer::Presence,
 };
 use tokio::{
     task::JoinHandle,
@@ -25,7 +26,7 @@ use tracing::debug;
 
 use crate::{records::Progress, streams::find};
 
-pub use workers::{Present, present};
+pub use workers::present;
 
 /// How often the figures are looked up.
 const EVERY: Duration = Duration::from_secs(5);
@@ -43,7 +44,7 @@ impl Watching {
         let mut registry = Registry::with_prefix("switchboard");
         let figures = Figures::new(&mut registry);
         let task = tokio::spawn(async move {
-            let jobs = Jobs::new(cluster.clone(), jobs::Config::default());
+            let jobs = cluster.jobs();
             let mut looked = None;
             loop {
                 figures.look_here(&cluster, progress.as_ref());
@@ -152,7 +153,7 @@ impl Figures {
         true
     }
 
-    fn show(&self, present: &[Present], queues: &[jobs::Figures]) {
+    fn show(&self, present: &[Presence], queues: &[jobs::Figures]) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         groups.extend(present.iter().map(|worker| worker.group.clone()));
         // A group that nobody works for is known by the name that its subjects have.
@@ -184,7 +185,10 @@ impl Figures {
 }
 
 /// The workers, and the queues where there are any.
-async fn look(cluster: &Cluster, jobs: &Jobs) -> Result<(Vec<Present>, Vec<jobs::Figures>), Error> {
+async fn look(
+    cluster: &Cluster,
+    jobs: &Jobs,
+) -> Result<(Vec<Presence>, Vec<jobs::Figures>), Error> {
     Ok((present(cluster).await?, queues(cluster, jobs).await?))
 }
 

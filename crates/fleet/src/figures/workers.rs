@@ -1,38 +1,15 @@
 //! Which workers are there, as they say themselves.
 
 use futures_util::StreamExt;
-use serde::Deserialize;
-use switchboard_workers::{Bucket, Cluster, Error};
+use switchboard_workers::{Bucket, Cluster, Error, offer::Presence};
 
 use crate::streams::find;
-
-/// A worker that is there.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Present {
-    /// The group that it belongs to.
-    pub group: String,
-    /// Its id.
-    #[serde(default)]
-    pub worker: String,
-    /// How many calls it runs at once.
-    #[serde(default)]
-    pub capacity: usize,
-    /// How many it runs now.
-    #[serde(default)]
-    pub running: usize,
-    /// Whether it takes no more calls.
-    #[serde(default)]
-    pub leaving: bool,
-    /// Its version of Switchboard.
-    #[serde(default)]
-    pub version: String,
-}
 
 /// The workers of all groups. Asks the servers once, however many there are.
 ///
 /// # Errors
 /// The servers cannot be reached, or do not allow it.
-pub async fn present(cluster: &Cluster) -> Result<Vec<Present>, Error> {
+pub async fn present(cluster: &Cluster) -> Result<Vec<Presence>, Error> {
     let refused = || Error::refused("tell which workers there are");
     let name = cluster.names().bucket(Bucket::Workers);
     let stream = find(cluster, &format!("KV_{name}")).await?;
@@ -48,7 +25,7 @@ pub async fn present(cluster: &Cluster) -> Result<Vec<Present>, Error> {
     while let Some(entry) = entries.next().await {
         let entry = entry.map_err(|error| refused()(error.into()))?;
         // One that has left says nothing; one that we do not understand is of another kind.
-        present.extend(serde_json::from_slice::<Present>(&entry.value).ok());
+        present.extend(serde_json::from_slice::<Presence>(&entry.value).ok());
         if entry.delta == 0 {
             break;
         }

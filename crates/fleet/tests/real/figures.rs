@@ -31,7 +31,7 @@ async fn renew(cluster: Cluster) {
     let workers = cluster.bucket(Bucket::Workers).await.unwrap();
     loop {
         for (worker, group, running) in [("a", "gpu", 1), ("b", "gpu", 2), ("c", "cpu", 0)] {
-            let says = json!({"group": group, "worker": worker, "capacity": 4, "running": running, "version": "0.1.0"});
+            let says = json!({"group": group, "worker": worker, "capacity": 4, "running": running, "version": "0.1.0", "tools": "x", "started": 1});
             // The broker may be away.
             _ = workers.put(worker, says.to_string().into()).await;
         }

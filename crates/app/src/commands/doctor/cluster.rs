@@ -8,10 +8,7 @@ use std::{
 use anyhow::anyhow;
 use futures_util::StreamExt;
 use switchboard_fleet::{figures, streams};
-use switchboard_workers::{
-    Bucket, Cluster, Error,
-    jobs::{self, Jobs},
-};
+use switchboard_workers::{Bucket, Cluster, Error, offer::Presence};
 use tokio::time::{Instant, timeout};
 
 use super::{Check, Status};
@@ -203,11 +200,11 @@ async fn workers(cluster: &Cluster) -> Vec<Check> {
         let note = "none is there; `switchboard worker --group NAME` offers tools to the fleet";
         return vec![check("cluster workers", Status::Info, note)];
     }
-    let mut groups = BTreeMap::<&str, Vec<&figures::Present>>::new();
+    let mut groups = BTreeMap::<&str, Vec<&Presence>>::new();
     for worker in &present {
         groups.entry(&worker.group).or_default().push(worker);
     }
-    let line = |(group, workers): (&str, Vec<&figures::Present>)| {
+    let line = |(group, workers): (&str, Vec<&Presence>)| {
         let running: usize = workers.iter().map(|worker| worker.running).sum();
         let capacity: usize = workers.iter().map(|worker| worker.capacity).sum();
         let mut versions: Vec<_> = workers.iter().map(|worker| &*worker.version).collect();
@@ -229,7 +226,7 @@ async fn workers(cluster: &Cluster) -> Vec<Check> {
 
 /// The calls that were given up, where there are any.
 async fn dead_letters(cluster: &Cluster) -> Option<Check> {
-    let jobs = Jobs::new(cluster.clone(), jobs::Config::default());
+    let jobs = cluster.jobs();
     let queues = match timeout(PATIENCE, figures::queues(cluster, &jobs)).await.ok()? {
         Ok(queues) => queues,
         Err(error) => return Some(refused("cluster queues", error)),
