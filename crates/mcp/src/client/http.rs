@@ -9,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use http::{HeaderMap, Method, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, header::CONTENT_TYPE};
 use serde_json::value::RawValue;
 use switchboard_toolcall::BoxFuture;
 use tokio::{sync::oneshot, time::timeout};
@@ -24,6 +23,7 @@ mod shared;
 pub(super) mod state;
 pub(super) mod engine;
 mod pool;
+mod line;
 mod connect;
 pub(super) mod answer;
 pub(super) mod stream;
@@ -88,9 +88,10 @@ impl HttpTransport {
         let mut taken_back = (outset.legacy && request.cancellable)
             .then(|| TakeBack::unless_answered(self.shared.clone(), request.id));
         let asked = async {
-            let response = self.shared.send(Method::POST, &outset.headers, body.into()).await?;
+            let response = self.shared.post(&outset, body.into()).await?;
             if opening && response.status().is_success() {
-                let session = response.headers().get(state::SESSION).cloned();
+                let session = response.head().session.as_deref();
+                let session = session.and_then(|id| HeaderValue::from_bytes(id).ok());
                 self.shared.with_state(|state| state.set_session(session));
             }
             self.shared.answer(response, request.id, &outset).await
@@ -183,7 +184,7 @@ impl Transport for HttpTransport {
             self.shared.with_state(State::forget);
             if open {
                 // Whatever it answers, or if it does not, this session is over for us.
-                let goodbye = self.shared.send(Method::DELETE, &headers, Bytes::new());
+                let goodbye = self.shared.send(Method::DELETE, &headers);
                 let _ = timeout(GOODBYE, goodbye).await;
             }
         })

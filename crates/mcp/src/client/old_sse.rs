@@ -86,14 +86,15 @@ impl OldSseTransport {
         headers.remove(header::CONTENT_TYPE);
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         let uri = link.engine.uri();
-        let response = link.engine.send(Method::GET, uri, &headers, bytes::Bytes::new()).await?;
+        let response =
+            link.engine.send(Method::GET, uri, &headers, &[], bytes::Bytes::new()).await?;
         if !response.status().is_success() {
             return Err(answer::refused(response, None).await);
         }
-        if answer::kind(response.headers()) != Kind::Events {
+        if answer::kind(response.head()) != Kind::Events {
             return Err(Failure::Protocol("the server offers no event stream".to_owned()));
         }
-        Ok(Events::new(response.into_body(), sse::Parser::new(link.max_message)))
+        Ok(Events::new(response, sse::Parser::new(link.max_message)))
     }
 
     async fn first_event(&self, events: &mut Events) -> Result<Uri, Failure> {

@@ -8,5 +8,6 @@ mod legacy;
 mod streams;
 mod connections;
 mod failures;
+mod framing;
 mod old_sse;
 mod life;

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Response, StatusCode, header};
+use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use super::{pool::Answer, trouble};
+use super::{
+    line::{Broken, Head},
+    pool::Answer,
+    trouble,
+};
 use crate::{
     client::transport::{Failure, Inbox},
     wire::{Incoming, NotJsonRpc, message},
@@ -31,12 +35,12 @@ pub(in crate::client) enum Kind {
 }
 
 /// What the content type says.
-pub(in crate::client) fn kind(headers: &HeaderMap) -> Kind {
-    let value = headers.get(header::CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+pub(in crate::client) fn kind(head: &Head) -> Kind {
+    let value = head.content_type.as_deref().unwrap_or_default();
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    match essence.to_ascii_lowercase().as_slice() {
-        b"application/json" => Kind::Json,
-        b"text/event-stream" => Kind::Events,
+    match essence {
+        json if json.eq_ignore_ascii_case(b"application/json") => Kind::Json,
+        events if events.eq_ignore_ascii_case(b"text/event-stream") => Kind::Events,
         _ => Kind::Other,
     }
 }
@@ -83,25 +87,24 @@ pub(in crate::client) fn messages(bytes: &[u8]) -> Result<Vec<Incoming>, NotJson
 }
 
 /// A success that has neither JSON nor events for us.
-pub(super) async fn unreadable(response: Response<Answer>) -> Failure {
+pub(super) async fn unreadable(response: Answer) -> Failure {
     if response.status() == StatusCode::ACCEPTED {
         return Failure::Protocol("the server took the request but does not answer it".to_owned());
     }
-    let content_type = response.headers().get(header::CONTENT_TYPE);
-    let found = match content_type.map(|value| shortened(value.as_bytes())) {
+    let found = match response.head().content_type.as_deref().map(shortened) {
         Some(kind) => format!("`{kind}`"),
         None => "no content type".to_owned(),
     };
-    let text = shortened(&start(response.into_body()).await);
+    let text = shortened(&start(response).await);
     let text = if text.is_empty() { text } else { format!(": {text}") };
     Failure::Protocol(format!("the answer is neither JSON nor an event stream but {found}{text}"))
 }
 
 /// What a status that is no success means; `id` is the request's, if it was one.
-pub(in crate::client) async fn refused(response: Response<Answer>, id: Option<u64>) -> Failure {
+pub(in crate::client) async fn refused(response: Answer, id: Option<u64>) -> Failure {
     let status = response.status();
-    let location = response.headers().get(header::LOCATION).cloned();
-    let bytes = start(response.into_body()).await;
+    let location = response.head().location.clone();
+    let bytes = start(response).await;
     let error = match message::parse(&bytes) {
         Ok(Incoming::Response { id: found, outcome: Err(error) }) => Some((found, error)),
         _ => None,
@@ -112,7 +115,7 @@ pub(in crate::client) async fn refused(response: Response<Answer>, id: Option<u6
         Some((found, error)) if found.is_some() && found == id && !barred => Failure::Rpc(error),
         error => {
             let body = match location.filter(|_| status.is_redirection()) {
-                Some(there) => format!("redirected to {}", shortened(there.as_bytes())),
+                Some(there) => format!("redirected to {}", shortened(&there)),
                 None => shortened(&bytes),
             };
             Failure::Http { status: status.as_u16(), body, error: error.map(|(_, error)| error) }
@@ -128,9 +131,8 @@ async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
     }
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Failure::Protocol(broken(&error)))?;
-        let Ok(data) = frame.into_data() else { continue };
+    while let Some(piece) = body.piece().await {
+        let data = piece.map_err(|error| Failure::Protocol(broken(&error)))?;
         if first.len() + rest.len() + data.len() > limit {
             return Err(too_large());
         }
@@ -148,7 +150,7 @@ async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
 }
 
 /// Why a body ended too early.
-pub(in crate::client) fn broken(error: &hyper::Error) -> String {
+pub(in crate::client) fn broken(error: &Broken) -> String {
     format!("the answer broke off: {}", trouble::reason(error))
 }
 
@@ -157,8 +159,8 @@ async fn start(mut body: Answer) -> Vec<u8> {
     let (limit, patience) = REFUSAL;
     let mut bytes = Vec::new();
     let reading = async {
-        while let Some(Ok(frame)) = body.frame().await {
-            bytes.extend_from_slice(frame.data_ref().map_or(&b""[..], |data| data));
+        while let Some(Ok(piece)) = body.piece().await {
+            bytes.extend_from_slice(&piece);
             if bytes.len() >= limit {
                 break;
             }
@@ -172,7 +174,7 @@ async fn start(mut body: Answer) -> Vec<u8> {
 /// Lets a body that nobody reads end by itself, for then its connection can be used again.
 pub(in crate::client) fn let_end(mut body: Answer) {
     if !body.is_end() {
-        let rest = async move { while let Some(Ok(_)) = body.frame().await {} };
+        let rest = async move { while let Some(Ok(_)) = body.piece().await {} };
         tokio::spawn(timeout(REST, rest));
     }
 }

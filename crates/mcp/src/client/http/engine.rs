@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
-    header::{HOST, LOCATION},
-};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use url::{Position, Url};
 
 use super::{
     ConfigError,
     connect::Connector,
+    line::Request,
     pool::{Answer, Pool},
 };
 use crate::client::transport::Failure;
@@ -51,7 +48,7 @@ impl Engine {
         if url.origin() == self.url.origin() { path(&url) } else { None }
     }
 
-    /// Sends a request, and again to where the same server redirects it.
+    /// Sends a request, and again to where the same server redirects it. `own` stands for headers of the same name.
     ///
     /// An answer that points to another server is returned as it is: the credentials and the session in our
     /// headers are meant for this one.
@@ -60,42 +57,31 @@ impl Engine {
         method: Method,
         uri: &Uri,
         headers: &HeaderMap,
+        own: &[(HeaderName, HeaderValue)],
         body: Bytes,
-    ) -> Result<Response<Answer>, Failure> {
-        let mut uri = uri.clone();
-        for _ in 0..REDIRECTS {
-            let answer = self.once(&method, uri, headers, body.clone()).await?;
-            match self.redirected(&method, &answer) {
-                Some(there) => uri = there,
-                None => return Ok(answer),
+    ) -> Result<Answer, Failure> {
+        let (mut there, mut redirects) = (None, 0);
+        loop {
+            let uri = there.as_ref().unwrap_or(uri);
+            let (method, host, body) = (&method, &self.host, &body);
+            let request = Request { method, uri, host, headers, own, body };
+            let answer = self.pool.send(&request).await?;
+            match self.redirected(method, &answer) {
+                Some(next) if redirects < REDIRECTS => there = Some(next),
+                _ => return Ok(answer),
             }
+            redirects += 1;
         }
-        self.once(&method, uri, headers, body).await
     }
 
-    async fn once(
-        &self,
-        method: &Method,
-        uri: Uri,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Response<Answer>, Failure> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method.clone();
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers.clone();
-        request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
-        self.pool.send(request).await
-    }
-
-    fn redirected(&self, method: &Method, answer: &Response<Answer>) -> Option<Uri> {
+    fn redirected(&self, method: &Method, answer: &Answer) -> Option<Uri> {
         let keeps_method = match answer.status() {
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
             StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => *method == Method::GET,
             _ => false,
         };
-        let location = answer.headers().get(LOCATION).filter(|_| keeps_method)?;
-        self.resolve(location.to_str().ok()?)
+        let location = answer.head().location.as_ref().filter(|_| keeps_method)?;
+        self.resolve(str::from_utf8(location).ok()?)
     }
 }
 

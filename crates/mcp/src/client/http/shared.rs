@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::value::RawValue;
 
 use super::{
@@ -37,20 +37,26 @@ impl Shared {
         self.state().outset()
     }
 
+    /// Sends a message that begins with `outset`.
+    pub(super) async fn post(&self, outset: &Outset, body: Bytes) -> Result<Answer, Failure> {
+        let Outset { headers, own, .. } = outset;
+        self.engine.send(Method::POST, self.engine.uri(), headers, own, body).await
+    }
+
+    /// Sends a request that is no message.
     pub(super) async fn send(
         &self,
         method: Method,
         headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Response<Answer>, Failure> {
-        self.engine.send(method, self.engine.uri(), headers, body).await
+    ) -> Result<Answer, Failure> {
+        self.engine.send(method, self.engine.uri(), headers, &[], Bytes::new()).await
     }
 
     /// Sends what has no answer.
     pub(super) async fn tell(&self, outset: &Outset, body: Vec<u8>) -> Result<(), Failure> {
-        let response = self.send(Method::POST, &outset.headers, body.into()).await?;
+        let response = self.post(outset, body.into()).await?;
         if response.status().is_success() {
-            answer::let_end(response.into_body());
+            answer::let_end(response);
             return Ok(());
         }
         Err(Box::pin(self.refused(response, None, outset)).await)
@@ -58,17 +64,15 @@ impl Shared {
 
     pub(super) async fn answer(
         &self,
-        response: Response<Answer>,
+        response: Answer,
         id: u64,
         outset: &Outset,
     ) -> Result<Box<RawValue>, Failure> {
         if !response.status().is_success() {
             return Err(Box::pin(self.refused(response, Some(id), outset)).await);
         }
-        match answer::kind(response.headers()) {
-            Kind::Json => {
-                answer::json(response.into_body(), id, &*self.inbox, self.max_message).await
-            }
+        match answer::kind(response.head()) {
+            Kind::Json => answer::json(response, id, &*self.inbox, self.max_message).await,
             // Boxed, as is all that is rare: what every request carries along should be small.
             Kind::Events => Box::pin(stream::answer(self, response, id, outset.legacy)).await,
             Kind::Other => Err(Box::pin(answer::unreadable(response)).await),
@@ -77,7 +81,7 @@ impl Shared {
 
     pub(super) async fn refused(
         &self,
-        response: Response<Answer>,
+        response: Answer,
         id: Option<u64>,
         outset: &Outset,
     ) -> Failure {

@@ -37,18 +37,14 @@ pub(super) struct State {
 
 /// What one request begins with, and what was known when it was made.
 pub(super) struct Outset {
-    /// Its headers, which most requests share.
+    /// Its headers, as all requests share them.
     pub(super) headers: Arc<HeaderMap>,
+    /// Those that it alone has; they stand for others of the same name.
+    pub(super) own: Vec<(HeaderName, HeaderValue)>,
     /// Whether the server lives in the old era, for sure.
     pub(super) legacy: bool,
     /// Whether it names a session.
     pub(super) in_session: bool,
-}
-
-impl Outset {
-    fn add(&mut self, name: HeaderName, value: HeaderValue) {
-        Arc::make_mut(&mut self.headers).insert(name, value);
-    }
 }
 
 impl State {
@@ -85,6 +81,7 @@ impl State {
     pub(super) fn outset(&self) -> Outset {
         Outset {
             headers: self.current.clone(),
+            own: Vec::new(),
             legacy: matches!(self.era, Some(Era::Legacy(_))),
             in_session: self.session.is_some(),
         }
@@ -99,18 +96,18 @@ impl State {
         let mut outset = self.outset();
         let probe = self.era.is_none() && method == "server/discover";
         if probe {
-            outset.add(VERSION, HeaderValue::from_static(eras::MODERN));
+            outset.own.push((VERSION, HeaderValue::from_static(eras::MODERN)));
         }
         let is_modern = probe || self.era == Some(Era::Modern);
         if is_modern {
-            outset.add(METHOD, encoded(method)?);
+            outset.own.push((METHOD, encoded(method)?));
         }
         // The protocol's own are of the modern era; a trace is known in every one.
         let more = more.iter().filter(|(name, _)| is_modern || !name.starts_with("Mcp-"));
         for (name, value) in more {
             let name = HeaderName::try_from(name.as_str())
                 .map_err(|_| Failure::Protocol(format!("`{name}` cannot be a header's name")))?;
-            outset.add(name, encoded(value)?);
+            outset.own.push((name, encoded(value)?));
         }
         Ok(outset)
     }
@@ -218,8 +215,9 @@ mod tests {
         {
             let mut state = State::new(HeaderMap::new());
             state.set_era(era);
-            let sent = state.outset_of("tools/call", &headers).unwrap().headers;
-            let told = ["mcp-name", "traceparent"].map(|name| sent.contains_key(name));
+            let sent = state.outset_of("tools/call", &headers).unwrap().own;
+            let told =
+                ["mcp-name", "traceparent"].map(|name| sent.iter().any(|(sent, _)| sent == name));
             assert_eq!(told, names);
         }
     }

@@ -1,6 +1,6 @@
 //! Reads event streams: everything to the inbox in its order, until the answer comes.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::value::RawValue;
 use tokio::{
     sync::oneshot,
@@ -53,11 +53,10 @@ impl Events {
             if let Some(large) = self.too_large {
                 return Err(Failure::Protocol(format!("the server sent {large}")));
             }
-            let Some(frame) = self.body.frame().await else { return Ok(None) };
-            let frame = frame.map_err(|error| Failure::Lost(broken(&error)))?;
-            let Some(data) = frame.data_ref() else { continue };
+            let Some(piece) = self.body.piece().await else { return Ok(None) };
+            let piece = piece.map_err(|error| Failure::Lost(broken(&error)))?;
             let mut events = Vec::new();
-            self.too_large = self.parser.feed(data, &mut events).err();
+            self.too_large = self.parser.feed(&piece, &mut events).err();
             self.ready = events.into_iter();
         }
     }
@@ -66,11 +65,11 @@ impl Events {
 /// Reads the answer to request `id` off the stream that a POST was answered with, and off those that resume it.
 pub(super) async fn answer(
     shared: &Shared,
-    response: Response<Answer>,
+    response: Answer,
     id: u64,
     resumable: bool,
 ) -> Result<Box<RawValue>, Failure> {
-    let mut events = Events::new(response.into_body(), sse::Parser::new(shared.max_message));
+    let mut events = Events::new(response, sse::Parser::new(shared.max_message));
     loop {
         let why = match until_answer(shared, &mut events, id).await? {
             Ending::Answered(outcome) => {
@@ -84,7 +83,7 @@ pub(super) async fn answer(
         }
         tracing::debug!(server = &*shared.name, id, why, "a stream is resumed");
         let rest = resume(shared, &events.parser).await?;
-        events = Events::new(rest.into_body(), events.parser);
+        events = Events::new(rest, events.parser);
     }
 }
 
@@ -152,7 +151,7 @@ fn deliver(
 }
 
 /// Asks for the rest of a stream that broke off, once the time has come.
-async fn resume(shared: &Shared, parser: &sse::Parser) -> Result<Response<Answer>, Failure> {
+async fn resume(shared: &Shared, parser: &sse::Parser) -> Result<Answer, Failure> {
     let mut failures = 0;
     loop {
         sleep(pause(parser, failures)).await;
@@ -186,7 +185,7 @@ pub(super) async fn listen(shared: &Shared, answered: oneshot::Sender<()>) {
         match opened {
             Ok(response) if is_stream(&response) => {
                 failures = 0;
-                let mut events = Events::new(response.into_body(), parser);
+                let mut events = Events::new(response, parser);
                 let end = follow(shared, &mut events).await;
                 tracing::debug!(server = &*shared.name, ?end, "the listening stream ended");
                 parser = events.parser;
@@ -215,7 +214,7 @@ async fn follow(shared: &Shared, events: &mut Events) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn open(shared: &Shared, last_id: Option<&str>) -> Result<Response<Answer>, Failure> {
+async fn open(shared: &Shared, last_id: Option<&str>) -> Result<Answer, Failure> {
     let mut headers = HeaderMap::clone(&shared.outset().headers);
     headers.remove(header::CONTENT_TYPE);
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -223,11 +222,11 @@ async fn open(shared: &Shared, last_id: Option<&str>) -> Result<Response<Answer>
         let value = HeaderValue::from_str(id).or_else(|_| HeaderValue::from_bytes(id.as_bytes()));
         headers.extend(value.map(|value| (LAST_EVENT_ID, value)));
     }
-    shared.send(Method::GET, &headers, bytes::Bytes::new()).await
+    shared.send(Method::GET, &headers).await
 }
 
-fn is_stream(response: &Response<Answer>) -> bool {
-    response.status().is_success() && answer::kind(response.headers()) == Kind::Events
+fn is_stream(response: &Answer) -> bool {
+    response.status().is_success() && answer::kind(response.head()) == Kind::Events
 }
 
 /// What the server asks for, doubled with each failure.

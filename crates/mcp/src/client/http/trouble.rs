@@ -2,6 +2,8 @@
 
 use std::{error::Error, io};
 
+use super::line::Broken;
+
 type Cause<'a> = &'a (dyn Error + 'static);
 
 /// The reason that a person can use, from an error and what caused it.
@@ -20,10 +22,8 @@ fn spoken(cause: Cause<'_>) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<rustls::Error>() {
         return Some(format!("TLS failed: {error}"));
     }
-    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
-        let closed = || "the server closed the connection before it answered".to_owned();
-        let other = || format!("the server does not speak HTTP: {error}");
-        return error.is_incomplete_message().then(closed).or_else(|| error.is_parse().then(other));
+    if let Some(error) = cause.downcast_ref::<Broken>() {
+        return (!matches!(error, Broken::Io(_))).then(|| error.to_string());
     }
     let error = cause.downcast_ref::<io::Error>()?;
     let words = match error.kind() {

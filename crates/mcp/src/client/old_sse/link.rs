@@ -62,11 +62,12 @@ impl Link {
         body: Vec<u8>,
         id: Option<u64>,
     ) -> Result<(), Failure> {
-        let response = self.engine.send(Method::POST, endpoint, &self.headers, body.into()).await?;
+        let response =
+            self.engine.send(Method::POST, endpoint, &self.headers, &[], body.into()).await?;
         if !response.status().is_success() {
             return Err(answer::refused(response, id).await);
         }
-        answer::let_end(response.into_body());
+        answer::let_end(response);
         Ok(())
     }
 
