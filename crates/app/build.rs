@@ -1,22 +1,42 @@
-//! Has the linker pack relocations where the system's loader takes them that way: an idle process then keeps two
-//! megabytes less in memory. Other systems get what they always got.
+//! Tells the linker what makes the program small in memory: relocations are packed where the system's loader takes them
+//! that way, and in a release what a start and a call pass through lies side by side (`layout.ld`, `cargo xtask layout`).
+//! Other systems get what they always got.
 
 use std::{env, process::Command};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=layout.ld");
     if is_for_this_system() && takes_packed_relocations() {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
+    if is_for_this_system() && is_release() && has_the_usual_linker() {
+        println!("cargo::rustc-link-arg-bins=-Wl,-T,{}/layout.ld", told("CARGO_MANIFEST_DIR"));
     }
 }
 
 /// Whether the program is built for a system like this one, and that has glibc.
-#[expect(clippy::disallowed_methods, reason = "cargo tells build scripts through the environment")]
 fn is_for_this_system() -> bool {
-    let told = |key| env::var(key).unwrap_or_default();
     told("HOST") == told("TARGET")
         && told("CARGO_CFG_TARGET_OS") == "linux"
         && told("CARGO_CFG_TARGET_ENV") == "gnu"
+}
+
+/// Whether the program is built to be used: placing functions takes the linker some seconds.
+fn is_release() -> bool {
+    told("PROFILE") == "release" && told("CARGO_CFG_TARGET_ARCH") == "x86_64"
+}
+
+/// Whether nobody has chosen another linker: not all of them place functions one by one.
+fn has_the_usual_linker() -> bool {
+    let flags = told("CARGO_ENCODED_RUSTFLAGS");
+    told("RUSTC_LINKER").is_empty() && !flags.contains("link-arg") && !flags.contains("linker=")
+}
+
+/// What cargo tells build scripts, through the environment.
+#[expect(clippy::disallowed_methods, reason = "there is no other way to hear it")]
+fn told(key: &str) -> String {
+    env::var(key).unwrap_or_default()
 }
 
 /// Whether the loader is new enough: glibc knows packed relocations since 2.36.

@@ -8,6 +8,7 @@ mod parts;
 mod spec;
 mod conformance;
 mod console;
+mod layout;
 mod shell;
 
 use std::process::ExitCode;
@@ -52,6 +53,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Watch the released program at work, and have the linker lay what it passes through side by side
+    Layout,
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
     Conformance {
         /// Write nothing, and fail where the tables would change
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Task::Spec { json } => spec::run(json),
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
+        Task::Layout => layout::run(),
         Task::Conformance { check } => conformance::run(check),
     };
     match outcome {

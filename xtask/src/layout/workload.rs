@@ -1,0 +1,148 @@
+//! The work at which the program is watched: a start, and calls of both eras through it to a server behind it.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// How many calls are made in all.
+pub(super) const CALLS: u64 = 400;
+
+/// How many clients make them.
+const CLIENTS: u64 = 4;
+
+/// The headers that every message has.
+const HEADERS: &str = "Host: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+
+/// Runs the program in `folder` under callgrind; returns the profile, with the compiler's own names.
+pub(super) fn observe(program: &Path, folder: &Path) -> Result<String> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder)?;
+    let (behind, before) = (free_port()?, free_port()?);
+    let config = format!(
+        "[policy]\ndeny = [\"*__delete_*\"]\n[servers.up]\nurl = \"http://127.0.0.1:{behind}/mcp\"\n"
+    );
+    fs::write(folder.join("switchboard.toml"), config)?;
+    fs::create_dir_all(folder.join("behind"))?;
+    let _server = serve(&mut Command::new(program), &folder.join("behind"), behind)?;
+    let mut watched = Command::new("valgrind");
+    watched
+        .args(["--tool=callgrind", "--demangle=no", "--callgrind-out-file=profile"])
+        .arg(program);
+    let mut gateway = serve(&mut watched, folder, before)?;
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| call(before))).collect();
+        clients.into_iter().try_for_each(|client| match client.join() {
+            Ok(done) => done,
+            Err(_) => bail!("a client crashed"),
+        })
+    })?;
+    gateway.end()?;
+    let path = folder.join("profile");
+    fs::read_to_string(&path).with_context(|| format!("valgrind left no {}", path.display()))
+}
+
+/// A port that nobody has now.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// A program that serves until this is dropped.
+struct Serving(Child);
+
+fn serve(command: &mut Command, folder: &Path, port: u16) -> Result<Serving> {
+    command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
+    command.current_dir(folder).env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut serving = Serving(command.spawn().context("failed to start the program")?);
+    for _ in 0..600 {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Ok(serving);
+        }
+        if let Some(status) = serving.0.try_wait()? {
+            bail!("`switchboard serve` ended ({status}) before it listened");
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    bail!("`switchboard serve` does not listen after a minute")
+}
+
+impl Serving {
+    /// Lets it end by itself, for a profile is written at the end.
+    fn end(&mut self) -> Result<()> {
+        let asked = Command::new("kill").arg(self.0.id().to_string()).status()?;
+        ensure!(asked.success(), "the program cannot be told to end");
+        self.0.wait().map(drop).context("the program does not end")
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// One client: half of its calls in a session, half that stand alone.
+fn call(port: u16) -> Result<()> {
+    let mut line = Line(BufReader::new(TcpStream::connect(("127.0.0.1", port))?));
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"layout","version":"1"}}}"#;
+    let (head, _) = line.post("", hello)?;
+    let session = head.lines().find(|line| line.starts_with("mcp-session-id:"));
+    let session = format!("{}\r\n", session.context("no session was opened")?);
+    line.post(&session, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
+    line.post(&session, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
+    let modern =
+        "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: up__echo\r\n";
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"layout","version":"1"}},"#;
+    let text = "a text as long as those that tools are given and give back, say two hundred bytes "
+        .repeat(2);
+    for id in 0..CALLS / CLIENTS {
+        let (headers, meta) = if id % 2 == 0 { (&*session, "") } else { (modern, meta) };
+        let asked = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"up__echo","arguments":{{"text":"{text}"}}}}}}"#
+        );
+        let (_, answer) = line.post(headers, &asked)?;
+        ensure!(answer.contains("\"result\""), "a call was not answered: {answer}");
+    }
+    Ok(())
+}
+
+/// A connection to the gateway.
+struct Line(BufReader<TcpStream>);
+
+impl Line {
+    /// Posts a message; returns the head of the answer, in small letters, and its body.
+    fn post(&mut self, headers: &str, body: &str) -> Result<(String, String)> {
+        let length = body.len();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\n{HEADERS}{headers}Content-Length: {length}\r\n\r\n{body}"
+        );
+        self.0.get_mut().write_all(request.as_bytes())?;
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut header = String::new();
+            ensure!(self.0.read_line(&mut header)? > 0, "the gateway closed the connection");
+            let header = header.trim_end().to_ascii_lowercase();
+            if header.is_empty() {
+                break;
+            }
+            if let Some(value) = header.strip_prefix("content-length:") {
+                length = value.trim().parse()?;
+            }
+            head.push_str(&header);
+            head.push('\n');
+        }
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body)?;
+        Ok((head, String::from_utf8_lossy(&body).into_owned()))
+    }
+}
