@@ -14,7 +14,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body_util::Limited;
-use hyper::body::{Body as _, Frame, SizeHint};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 
 use crate::{
     Config,
@@ -73,14 +73,16 @@ fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response 
 }
 
 /// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
-pub(crate) async fn mcp(parts: &Parts, request: Request) -> Response {
+pub(crate) async fn mcp(parts: &Parts, request: http::Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
     let Admitted { caller, share } = match parts.access.admit(&head).await {
         Ok(admitted) => admitted,
         Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
-    let (body, _) = bounded(body, &parts.config);
-    let request = Request::from_parts(head, body);
+    // Not boxed: most requests come this way.
+    let (body, _) = Timely::new(body, parts.config.body_timeout.0);
+    let body = Limited::new(body, most(&parts.config));
+    let request = http::Request::from_parts(head, body);
     let mut response = parts.mcp.handle(request, caller.mcp()).await.map(Body::new);
     if parts.config.access_log {
         response.extensions_mut().insert(caller);
@@ -101,9 +103,13 @@ fn bounded(body: Body, config: &Config) -> (Body, Option<Late>) {
     if body.is_end_stream() {
         return (body, None);
     }
-    let most = usize::try_from(config.max_body.0).unwrap_or(usize::MAX);
     let (body, late) = Timely::new(body, config.body_timeout.0);
-    (Body::new(Limited::new(body, most)), Some(late))
+    (Body::new(Limited::new(body, most(config))), Some(late))
+}
+
+/// How large a body may be.
+fn most(config: &Config) -> usize {
+    usize::try_from(config.max_body.0).unwrap_or(usize::MAX)
 }
 
 /// A body that holds its caller's share until it is sent, or nobody wants it any more.

@@ -3,11 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use axum::{
-    Extension, Router,
-    extract::{DefaultBodyLimit, Request},
-    middleware,
-    response::Response,
+    Extension, Router, body::Body, extract::DefaultBodyLimit, middleware, response::Response,
 };
+use hyper::{Request, body::Incoming};
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
@@ -64,7 +62,7 @@ impl Gateway {
     }
 
     /// Answers one request.
-    pub(crate) async fn answer(&self, request: Request) -> Response {
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response {
         let (head, body) = request.into_parts();
         let line = self.parts.config.access_log.then(|| Line::begin(&head));
         let page = Page::of(&self.parts.access, &head);
@@ -81,13 +79,13 @@ impl Gateway {
         }
     }
 
-    async fn route(&self, request: Request) -> Response {
+    async fn route(&self, request: Request<Incoming>) -> Response {
         // Most requests are these, and they need no routing.
         let response = if request.uri().path() == "/mcp" {
             admission::mcp(&self.parts, request).await
         } else {
             let router = self.router.get_or_init(|| self.routes());
-            let Ok(response) = router.clone().call(request).await;
+            let Ok(response) = router.clone().call(request.map(Body::new)).await;
             response
         };
         self.parts.feed.metrics().answered(response.status().as_u16());

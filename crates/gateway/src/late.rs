@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-use axum::{BoxError, body::Body};
+use axum::BoxError;
 use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Whether a body came too late.
@@ -26,22 +26,26 @@ impl Late {
 }
 
 /// A body that must have come within a time.
-pub(crate) struct Timely {
-    body: Body,
+pub(crate) struct Timely<B> {
+    body: B,
     limit: Duration,
     /// Set when there is first something to wait for; most bodies come with their heads.
     end: Option<Pin<Box<Sleep>>>,
     late: Late,
 }
 
-impl Timely {
-    pub(crate) fn new(body: Body, limit: Duration) -> (Self, Late) {
+impl<B> Timely<B> {
+    pub(crate) fn new(body: B, limit: Duration) -> (Self, Late) {
         let late = Late::default();
         (Self { body, limit, end: None, late: late.clone() }, late)
     }
 }
 
-impl hyper::body::Body for Timely {
+impl<B> Body for Timely<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
     type Data = Bytes;
     type Error = BoxError;
 

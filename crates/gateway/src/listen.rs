@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::body::Body;
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -111,7 +110,7 @@ where
     let draining = gateway.draining().clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let gateway = gateway.clone();
-        async move { Ok::<_, std::convert::Infallible>(gateway.answer(request.map(Body::new)).await) }
+        async move { Ok::<_, std::convert::Infallible>(gateway.answer(request).await) }
     });
     let mut stream = TimeoutStream::new(stream);
     // Whoever does not read what it asked for must not hold its place for ever.

@@ -18,6 +18,8 @@ pub(super) struct Hosts {
     origins: Vec<String>,
     /// Where clients reach us through a proxy.
     public: Option<String>,
+    /// What most clients on this machine say; it is told without being taken apart.
+    usual: [String; 2],
 }
 
 impl Hosts {
@@ -25,10 +27,21 @@ impl Hosts {
         let lower = |names: &[String]| names.iter().map(|name| name.to_lowercase()).collect();
         let public = config.public_url.as_deref();
         let public = public.map(|url| url.trim_end_matches('/').to_lowercase());
-        Self { address, names: lower(&config.hosts), origins: lower(&config.origins), public }
+        let port = address.port();
+        let usual = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        Self {
+            address,
+            names: lower(&config.hosts),
+            origins: lower(&config.origins),
+            public,
+            usual,
+        }
     }
 
     pub(super) fn check(&self, request: &request::Parts) -> Result<(), Refusal> {
+        if self.is_usual(request) {
+            return Ok(());
+        }
         let host = host(&request.headers, &request.uri)?;
         if !self.is_own(&host) {
             let text = format!("`{host}` is not a name of this gateway; `[serve] hosts` adds one");
@@ -42,6 +55,14 @@ impl Hosts {
         let text =
             format!("pages of `{origin}` may not call this gateway; `[serve] origins` lets them");
         Err(Refusal::Forbidden(text))
+    }
+
+    /// Whether the request names us as a program on this machine does, which has no page.
+    fn is_usual(&self, request: &request::Parts) -> bool {
+        let host = request.headers.get(header::HOST).map_or(&b""[..], HeaderValue::as_bytes);
+        self.usual.iter().any(|usual| usual.as_bytes() == host)
+            && request.uri.authority().is_none()
+            && !request.headers.contains_key(header::ORIGIN)
     }
 
     /// Whether the request comes from a page of our own, as one that bears a cookie must. What changes something also
