@@ -6,7 +6,6 @@ mod calls;
 mod place;
 
 pub(crate) use feed::segments;
-use place::last_rank;
 pub(crate) use place::{apart, first_rank, place};
 
 use std::{

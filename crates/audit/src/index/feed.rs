@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How much of a segment is read at once: little enough to stay in the processor's cache.
-const PIECE: usize = 128 << 10;
+const PIECE: usize = 256 << 10;
 
 /// How much of a segment goes into the index in one change. Most calls end within it, so that their beginning and end are
 /// written as one row; and nobody else who feeds waits long.
