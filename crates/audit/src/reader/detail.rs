@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
-    os::unix::fs::FileExt,
     path::Path,
 };
 
@@ -108,8 +107,10 @@ impl<'a> Lines<'a> {
             Some((number, file)) if *number == segment => file,
             _ => &self.open.insert((segment, File::open(self.layout.segment(segment))?)).1,
         };
-        self.text.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
-        file.read_exact_at(&mut self.text, offset)?;
+        let mut file = file;
+        file.seek(SeekFrom::Start(offset))?;
+        self.text.clear();
+        file.take(length).read_to_end(&mut self.text)?;
         Ok(&self.text)
     }
 }
