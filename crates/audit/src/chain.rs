@@ -80,6 +80,12 @@ impl<'a> Sealed<'a> {
         Some(Self { content, hash })
     }
 
+    /// Whether a line ends as one that has a hash, whatever that is.
+    pub(crate) fn is_like(line: &[u8]) -> bool {
+        let end = line.len().checked_sub(BEFORE.len() + 64 + AFTER.len());
+        end.is_some_and(|end| line[end..].starts_with(BEFORE)) && line.ends_with(AFTER)
+    }
+
     /// Whether the line is unaltered and follows the one with the hash `previous`.
     pub(crate) fn follows(&self, previous: &Hash) -> bool {
         Hash::of(previous, self.content) == self.hash
@@ -116,11 +122,13 @@ mod tests {
         let text = &line[..line.len() - 1];
         let sealed = Sealed::parse(text).unwrap();
         assert_eq!(sealed.hash, hash);
+        assert!(Sealed::is_like(text));
         assert!(sealed.follows(&Hash::NONE) && !sealed.follows(&hash));
         let altered = String::from_utf8(text.to_vec()).unwrap().replacen('1', "2", 1);
         assert!(!Sealed::parse(altered.as_bytes()).unwrap().follows(&Hash::NONE));
         for torn in ["", "{", &altered[..altered.len() - 1]] {
             assert!(Sealed::parse(torn.as_bytes()).is_none(), "{torn}");
+            assert!(!Sealed::is_like(torn.as_bytes()), "{torn}");
         }
     }
 }

@@ -8,7 +8,7 @@ use globset::Glob;
 use rusqlite::{Connection, types::Value};
 use switchboard_toolcall::CallId;
 
-use crate::{error::Error, line::microseconds};
+use crate::{error::Error, index::first_rank, line::microseconds};
 
 /// Which records are asked for; what is left out does not matter.
 #[derive(Clone, Debug, Default)]
@@ -101,14 +101,14 @@ impl Filter {
         }
         if let Some(since) = self.since {
             // A tick is never before its time, so it narrows the search where the clock went back.
-            clause.and("tick >= ??", signed(since));
+            clause.and("rank >= ??", first_rank(microseconds(since)));
             clause.and("started >= ??", signed(since));
         }
         if let Some(until) = self.until {
             clause.and("started < ??", signed(until));
         }
         if let Some(after) = self.after {
-            clause.and("tick < (SELECT tick FROM calls WHERE id = ??)", after.to_string());
+            clause.and("rank < (SELECT rank FROM calls WHERE id = ??)", after.to_string());
         }
         Ok(clause)
     }

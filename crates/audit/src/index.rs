@@ -2,8 +2,11 @@
 
 mod schema;
 mod feed;
+mod calls;
+mod place;
 
 pub(crate) use feed::segments;
+pub(crate) use place::{apart, first_rank, place};
 
 use std::{
     collections::HashMap,
@@ -61,9 +64,10 @@ impl Index {
         let tried = self.tried("change");
         let mut forget = || {
             let change = self.connection.transaction()?;
-            // The oldest go first, so the ticks up to its last are few.
-            let calls = "DELETE FROM calls WHERE tick <= ?2 AND segment = ?1";
-            change.execute(calls, [segment, until])?;
+            // The oldest go first, so the ranks up to its last are few.
+            let calls = "DELETE FROM calls WHERE rank <= ?3 AND begun >= ?1 AND begun < ?2";
+            let (from, to) = (place(segment, 0), place(segment + 1, 0));
+            change.execute(calls, [from, to, place::last_rank(until)])?;
             change.execute("DELETE FROM artifacts WHERE segment = ?1", [segment])?;
             change.execute("DELETE FROM segments WHERE number = ?1", [segment])?;
             change.commit()

@@ -20,7 +20,7 @@ use crate::{
     artifacts::Artifacts,
     error::Error,
     filter::{self, Filter},
-    index::Index,
+    index::{Index, apart},
     journal,
     layout::Layout,
     line::Line,
@@ -44,8 +44,7 @@ pub struct Reader {
 }
 
 /// The columns that [`record`] reads, in its order.
-const COLUMNS: &str = "id, tool, server, caller, conversation, arguments, outcome, duration, started, bytes, reused, \
-     segment, offset, length";
+const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length";
 
 /// Where a line of the journal is: its segment, offset and length.
 pub(crate) type Found = (u64, u64, u64);
@@ -72,7 +71,7 @@ impl Reader {
         let clause = filter.clause(&index.connection)?;
         let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let question = format!(
-            "SELECT {COLUMNS} FROM calls WHERE {} ORDER BY tick DESC LIMIT {limit}",
+            "SELECT {COLUMNS} FROM calls WHERE {} ORDER BY rank DESC LIMIT {limit}",
             clause.conditions
         );
         let list = || {
@@ -123,18 +122,15 @@ impl Reader {
         find().map_err(index.tried("read"))
     }
 
-    /// The records with their arguments, where those are so long that only the journal has them.
+    /// The records with their arguments, which only the journal has.
     fn complete(&self, found: Vec<(Record, Found)>) -> Vec<Record> {
+        let mut lines = detail::Lines::new(&self.layout);
         let complete = |(mut record, begun): (Record, Found)| {
-            if record.arguments.is_empty() {
-                // A line that cannot be read is `verify`'s to report.
-                let line = detail::line(&self.layout, begun).map(|(line, _)| line);
-                let open = line.as_deref().map(Line::parse);
-                record.arguments = match open {
-                    Ok(Some(Line::Open(open))) => open.arguments.get().to_owned(),
-                    _ => "null".to_owned(),
-                };
-            }
+            // A line that cannot be read is `verify`'s to report.
+            record.arguments = match lines.read(begun).map(Line::parse) {
+                Ok(Some(Line::Open(open))) => open.arguments.get().to_owned(),
+                _ => "null".to_owned(),
+            };
             record
         };
         found.into_iter().map(complete).collect()
@@ -164,10 +160,10 @@ impl Reader {
     }
 }
 
-/// Reads a row of [`COLUMNS`].
+/// Reads a row of [`COLUMNS`]; arguments are not among them.
 fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
-    let outcome: Option<String> = row.get(6)?;
-    let reused: Option<String> = row.get(10)?;
+    let outcome: Option<String> = row.get(5)?;
+    let reused: Option<String> = row.get(9)?;
     let id: String = row.get(0)?;
     let record = Record {
         id: CallId::parse(&id).ok_or(rusqlite::Error::InvalidQuery)?,
@@ -175,11 +171,11 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
         server: row.get(2)?,
         caller: row.get(3)?,
         conversation: row.get(4)?,
-        arguments: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
+        arguments: String::new(),
         outcome: Outcome::parse(outcome.as_deref()),
-        duration: row.get::<_, Option<u64>>(7)?.map(Duration::from_nanos),
-        started: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(8)?.max(0).unsigned_abs()),
-        bytes: row.get(9)?,
+        duration: row.get::<_, Option<u64>>(6)?.map(Duration::from_nanos),
+        started: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(7)?.max(0).unsigned_abs()),
+        bytes: row.get(8)?,
         reused: reused.and_then(|code| {
             [Reused::Replayed, Reused::Cached, Reused::Shared]
                 .into_iter()
@@ -187,5 +183,6 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
         }),
         node: None,
     };
-    Ok((record, (row.get(11)?, row.get(12)?, row.get(13)?)))
+    let (segment, offset) = apart(row.get(10)?);
+    Ok((record, (segment, offset, row.get(11)?)))
 }

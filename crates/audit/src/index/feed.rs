@@ -1,37 +1,27 @@
 //! Brings the index up to date with the journal.
 
 use std::{
-    collections::HashMap,
     fs::{self, File},
-    io::{self, Read, Seek, SeekFrom},
+    io,
+    os::unix::fs::FileExt,
     path::Path,
 };
 
-use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
-use switchboard_toolcall::CallId;
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior};
 
-use super::Index;
+use super::{Index, calls::Calls};
 use crate::{
-    chain::{Hash, Sealed},
+    chain::{self, Hash, Sealed},
     error::Error,
-    line::{End, Line, Open},
     segment::lines,
 };
 
-/// How much of a segment is read at once.
-const CHUNK: u64 = 1 << 20;
+/// How much of a segment is read at once: little enough to stay in the processor's cache.
+const PIECE: usize = 256 << 10;
 
-/// Longer arguments stay in the journal alone.
-const LONG: usize = 4096;
-
-/// Where a line is.
-#[derive(Clone, Copy)]
-struct Place {
-    segment: u64,
-    offset: u64,
-    length: usize,
-}
+/// How much of a segment goes into the index in one change. Most calls end within it, so that their beginning and end are
+/// written as one row; and nobody else who feeds waits long.
+const CHANGE: u64 = 4 << 20;
 
 impl Index {
     /// Reads what was written since the last time, by any process; returns how many lines that was.
@@ -49,39 +39,47 @@ impl Index {
         }
         let mut fed = 0;
         let known = self.read_to()?;
+        let mut room = Vec::new();
         for (number, length) in lengths.into_iter().rev() {
             if known.get(&number).is_none_or(|(read, _)| *read < length) {
-                fed += self.feed_segment(number, length)?;
+                fed += self.feed_segment(number, length, &mut room)?;
             }
         }
         Ok(fed)
     }
 
-    fn feed_segment(&mut self, number: u64, length: u64) -> Result<u64, Error> {
+    /// Feeds a segment up to `length`; `room` is for what is read of it.
+    fn feed_segment(&mut self, number: u64, length: u64, room: &mut Vec<u8>) -> Result<u64, Error> {
         let path = self.layout.segment(number);
-        let mut file = File::open(&path).map_err(Error::file("open", &path))?;
-        let (mut fed, mut chunk) = (0, CHUNK);
+        let file = File::open(&path).map_err(Error::file("open", &path))?;
+        let mut fed = 0;
         loop {
             let tried = self.tried("feed");
             let behavior = TransactionBehavior::Immediate;
             let change = self.connection.transaction_with_behavior(behavior).map_err(tried)?;
             let tried = || Error::index("feed", &self.path);
             // Looked up within the change: another process may feed too.
-            let (from, last) = read_so_far(&change, number).map_err(tried())?;
-            if from >= length {
+            let mut read = Read::so_far(&change, number).map_err(tried())?;
+            let from = read.until;
+            let mut calls = Calls::new(&change, number).map_err(tried())?;
+            let mut most = PIECE;
+            while read.until < length.min(from + CHANGE) {
+                let text = read_at_most(&file, read.until, most, room)
+                    .map_err(Error::file("read", &path))?;
+                match read.take(text, &mut calls).map_err(tried())? {
+                    true => most = PIECE,
+                    // A line that is longer than a piece, or one that is still being written.
+                    false if text.len() < most => break,
+                    false => most *= 2,
+                }
+            }
+            calls.finish().map_err(tried())?;
+            if read.until == from {
                 return Ok(fed);
             }
-            let text = read(&mut file, from, chunk).map_err(Error::file("read", &path))?;
-            let mut feed = Feed { change: &change, segment: number, open: HashMap::new() };
-            let (count, until) = feed.lines(from, last, &text).map_err(tried())?;
+            read.keep(&change, number).map_err(tried())?;
             change.commit().map_err(tried())?;
-            fed += count;
-            match until > from {
-                true => chunk = CHUNK,
-                // A line that is longer than a chunk, or one that is still being written.
-                false if (text.len() as u64) < chunk => return Ok(fed),
-                false => chunk *= 2,
-            }
+            fed += read.lines;
         }
     }
 }
@@ -99,159 +97,104 @@ pub(crate) fn segments(journal: &Path) -> Result<Vec<u64>, Error> {
     Ok(numbers)
 }
 
-/// Where the next line begins, and the hash that it follows.
-fn read_so_far(change: &Transaction<'_>, number: u64) -> rusqlite::Result<(u64, Option<Hash>)> {
-    let mut row = change.prepare_cached("SELECT read, last FROM segments WHERE number = ?1")?;
-    let read = row.query_row([number], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
-    Ok(read.optional()?.map_or((0, None), |(read, last)| (read, Hash::parse(&last))))
+/// What begins at `from`, in the room that is there for it.
+fn read_at_most<'a>(
+    file: &File,
+    from: u64,
+    most: usize,
+    room: &'a mut Vec<u8>,
+) -> io::Result<&'a [u8]> {
+    // What was read before is written over, not cleared each time.
+    if room.len() < most {
+        room.resize(most, 0);
+    }
+    let mut length = 0;
+    while length < most {
+        match file.read_at(&mut room[length..most], from + length as u64)? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    Ok(&room[..length])
 }
 
-fn read(file: &mut File, from: u64, most: u64) -> io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(from))?;
-    let mut text = Vec::new();
-    file.take(most).read_to_end(&mut text)?;
-    Ok(text)
+/// How far a segment was read.
+struct Read {
+    /// Where the next line begins.
+    until: u64,
+    /// The hash of the line before it.
+    last: Option<Hash>,
+    /// How many lines were fed since.
+    lines: u64,
 }
 
-/// A part of a segment on its way into the index.
-struct Feed<'a, 'b> {
-    change: &'b Transaction<'b>,
-    segment: u64,
-    /// Most calls end soon: beginning and end are then written as one row.
-    open: HashMap<CallId, (Open<'a>, Place)>,
-}
+impl Read {
+    fn so_far(change: &Transaction<'_>, number: u64) -> rusqlite::Result<Self> {
+        let mut row = change.prepare_cached("SELECT read, last FROM segments WHERE number = ?1")?;
+        let read = row.query_row([number], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+        let read = read.optional()?.map(|(read, last)| (read, Hash::parse(&last)));
+        let (until, last) = read.unwrap_or((0, None));
+        Ok(Self { until, last, lines: 0 })
+    }
 
-impl<'a> Feed<'a, '_> {
-    /// Feeds the whole lines of a text that begins at `from` and follows `last`; returns how many there were and where
-    /// they end.
+    fn keep(&self, change: &Transaction<'_>, number: u64) -> rusqlite::Result<()> {
+        let mut row = change.prepare_cached(
+            "INSERT INTO segments VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET read = ?2, last = ?3",
+        )?;
+        let last = self.last.as_ref().map_or("", Hash::as_str);
+        row.execute((number, self.until, last)).map(|_| ())
+    }
+
+    /// Feeds the whole lines of a text; false where none of them was good.
     ///
-    /// Lines at the end that do not follow are left: they were torn, and whoever repairs the segment cuts them off.
-    fn lines(
-        &mut self,
-        from: u64,
-        last: Option<Hash>,
-        text: &'a [u8],
-    ) -> rusqlite::Result<(u64, u64)> {
-        let (mut count, mut until, mut previous, mut last) = (0, from, last, last);
+    /// Lines at the end that do not follow are left: they were torn, and whoever repairs the segment cuts them off. A
+    /// segment is only torn at its end: what is written next takes the place of that. So where the first line follows what
+    /// was read before, and the last one the line before it, those in between are not hashed again. Whether somebody
+    /// altered them is `verify`'s to say.
+    fn take(&mut self, text: &[u8], calls: &mut Calls<'_>) -> rusqlite::Result<bool> {
+        let (from, text) = (self.until, whole_lines(text));
+        if is_sound(text, self.last) {
+            (self.until, self.last) = (from + text.len() as u64, chain::before(text));
+            let sealed = lines(text).filter(|(_, line)| Sealed::is_like(line));
+            self.lines += calls.take(from, sealed)?;
+        } else {
+            let good = self.good(text);
+            self.lines += calls.take(from, good.into_iter())?;
+        }
+        Ok(self.until > from)
+    }
+
+    /// The lines that follow the one before them, hashed one by one.
+    fn good<'a>(&mut self, text: &'a [u8]) -> Vec<(u64, &'a [u8])> {
+        let (from, mut previous) = (self.until, self.last);
+        let mut good = Vec::new();
         for (at, line) in lines(text) {
             let sealed = Sealed::parse(line);
             let follows = |sealed: &Sealed<'_>| previous.is_none_or(|hash| sealed.follows(&hash));
             let is_good = sealed.as_ref().is_some_and(follows);
             previous = sealed.map(|sealed| sealed.hash);
-            if !is_good {
-                continue;
+            if is_good {
+                good.push((at, line));
+                (self.until, self.last) = (from + at + line.len() as u64 + 1, previous);
             }
-            let place = Place { segment: self.segment, offset: from + at, length: line.len() };
-            self.line(line, place)?;
-            count += 1;
-            until = place.offset + line.len() as u64 + 1;
-            last = previous;
         }
-        for (call, begun) in self.open.values() {
-            insert(self.change, call, *begun, None)?;
-        }
-        if let Some(last) = last {
-            let mut read = self.change.prepare_cached(
-                "INSERT INTO segments VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET read = ?2, last = ?3",
-            )?;
-            read.execute(params![self.segment, until, last.as_str()])?;
-        }
-        Ok((count, until))
-    }
-
-    fn line(&mut self, line: &'a [u8], place: Place) -> rusqlite::Result<()> {
-        match Line::parse(line) {
-            Some(Line::Open(call)) => _ = self.open.insert(call.id, (call, place)),
-            Some(Line::End(end)) => match self.open.remove(&end.id) {
-                Some((call, begun)) => insert(self.change, &call, begun, Some((&end, place)))?,
-                None => update(self.change, &end, place)?,
-            },
-            Some(Line::Unknown(id)) => {
-                if let Some((call, begun)) = self.open.remove(&id) {
-                    insert(self.change, &call, begun, None)?;
-                }
-                mark_unknown(self.change, id)?;
-            }
-            // What cannot be read is `verify`'s to report.
-            Some(Line::Other) | None => {}
-        }
-        Ok(())
+        good
     }
 }
 
-fn insert(
-    change: &Transaction<'_>,
-    call: &Open<'_>,
-    begun: Place,
-    end: Option<(&End<'_>, Place)>,
-) -> rusqlite::Result<()> {
-    let mut row = change.prepare_cached(
-        "INSERT OR IGNORE INTO calls VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
-    )?;
-    let started = call.at.parse().map_or(0, |at: Timestamp| at.as_microsecond());
-    let place = end.map(|(_, place)| place);
-    let end = end.map(|(end, _)| end);
-    let found = end.and_then(|end| end.found.as_deref());
-    row.execute(params![
-        call.id.to_string(),
-        call.tick,
-        started,
-        found.unwrap_or(&call.tool),
-        end.and_then(|end| end.server.as_deref()),
-        call.caller.as_deref(),
-        call.conversation.as_deref(),
-        Some(call.arguments.get()).filter(|arguments| arguments.len() <= LONG),
-        end.map(|end| &*end.outcome),
-        end.map(|end| end.duration_ns),
-        end.map(|end| end.bytes),
-        end.and_then(|end| end.reused).map(|reused| reused.code()),
-        begun.segment,
-        begun.offset,
-        begun.length,
-        place.map(|place| place.segment),
-        place.map(|place| place.offset),
-        place.map(|place| place.length),
-    ])?;
-    match (end, place) {
-        (Some(end), Some(place)) => name_artifacts(change, end, place.segment),
-        _ => Ok(()),
-    }
+fn whole_lines(text: &[u8]) -> &[u8] {
+    &text[..memchr::memrchr(b'\n', text).map_or(0, |at| at + 1)]
 }
 
-fn update(change: &Transaction<'_>, end: &End<'_>, place: Place) -> rusqlite::Result<()> {
-    // An end that was written is truer than the guess that there is none.
-    let mut row = change.prepare_cached(
-        "UPDATE calls SET outcome = ?2, duration = ?3, server = ?4, bytes = ?5, reused = ?6, tool = coalesce(?7, tool),
-         end_segment = ?8, end_offset = ?9, end_length = ?10
-         WHERE id = ?1 AND (outcome IS NULL OR outcome = 'outcome_unknown')",
-    )?;
-    row.execute(params![
-        end.id.to_string(),
-        &*end.outcome,
-        end.duration_ns,
-        end.server.as_deref(),
-        end.bytes,
-        end.reused.map(|reused| reused.code()),
-        end.found.as_deref(),
-        place.segment,
-        place.offset,
-        place.length,
-    ])?;
-    name_artifacts(change, end, place.segment)
-}
-
-fn mark_unknown(change: &Transaction<'_>, id: CallId) -> rusqlite::Result<()> {
-    let mut row = change.prepare_cached(
-        "UPDATE calls SET outcome = 'outcome_unknown' WHERE id = ?1 AND outcome IS NULL",
-    )?;
-    row.execute([id.to_string()]).map(|_| ())
-}
-
-fn name_artifacts(change: &Transaction<'_>, end: &End<'_>, segment: u64) -> rusqlite::Result<()> {
-    for artifact in &end.artifacts {
-        let mut row =
-            change.prepare_cached("INSERT OR IGNORE INTO artifacts VALUES (?1, ?2, ?3)")?;
-        row.execute(params![artifact.id, segment, end.id.to_string()])?;
-    }
-    Ok(())
+/// Whether the first of these lines follows `last`, and the last one the line before it.
+fn is_sound(text: &[u8], last: Option<Hash>) -> bool {
+    let follows = |line: &[u8], previous: Option<Hash>| {
+        Sealed::parse(line).is_some_and(|line| previous.is_none_or(|hash| line.follows(&hash)))
+    };
+    let Some((_, first)) = lines(text).next() else { return false };
+    let before_last = whole_lines(&text[..text.len() - 1]);
+    let last_line = &text[before_last.len()..text.len() - 1];
+    follows(first, last)
+        && (before_last.is_empty()
+            || chain::before(before_last).is_some_and(|hash| follows(last_line, Some(hash))))
 }

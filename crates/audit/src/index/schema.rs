@@ -7,39 +7,38 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 /// The version of the tables below, kept in `user_version`.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 4;
 
-/// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments`
-/// where they are so long that only the journal has them.
-/// `read` and `last` say how far a segment was read, and the hash of the line there; `segment`, `offset` and `length`
-/// where in the journal a call's lines are. Calls come in order, and a table with row ids is filled page by page.
+/// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments` where
+/// they are so long that only the journal has them; they are there for people, we read the journal.
+/// `read` and `last` say how far a segment was read, and the hash of the line there. `rank` and the places `begun` and
+/// `ended` are numbers that `place.rs` makes. A table is filled page by page where rows come in the order of their keys, and
+/// each further index costs every call.
 const TABLES: &str = "
     CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL, last TEXT NOT NULL);
     CREATE TABLE calls (
-        id TEXT NOT NULL PRIMARY KEY,
-        tick INTEGER NOT NULL,
+        rank INTEGER PRIMARY KEY,
+        id TEXT NOT NULL,
         started INTEGER NOT NULL,
         tool TEXT NOT NULL,
         server TEXT,
         caller TEXT,
         conversation TEXT,
-        arguments TEXT,
         outcome TEXT,
         duration INTEGER,
         bytes INTEGER,
         reused TEXT,
-        segment INTEGER NOT NULL,
-        offset INTEGER NOT NULL,
+        begun INTEGER NOT NULL,
         length INTEGER NOT NULL,
-        end_segment INTEGER,
-        end_offset INTEGER,
-        end_length INTEGER
+        ended INTEGER,
+        end_length INTEGER,
+        arguments TEXT
     );
-    CREATE INDEX calls_by_time ON calls (tick);
-    CREATE INDEX calls_by_tool ON calls (tool, tick);
-    CREATE INDEX calls_by_conversation ON calls (conversation, tick) WHERE conversation IS NOT NULL;
-    CREATE INDEX calls_not_ok ON calls (tick) WHERE outcome IS NOT 'ok';
-    CREATE INDEX calls_slow ON calls (tick) WHERE duration > 100000000;
+    CREATE UNIQUE INDEX calls_by_id ON calls (id);
+    CREATE INDEX calls_by_tool ON calls (tool);
+    CREATE INDEX calls_by_conversation ON calls (conversation) WHERE conversation IS NOT NULL;
+    CREATE INDEX calls_not_ok ON calls (rank) WHERE outcome IS NOT 'ok';
+    CREATE INDEX calls_slow ON calls (rank) WHERE duration > 100000000;
     CREATE TABLE artifacts (
         artifact TEXT NOT NULL,
         segment INTEGER NOT NULL,
@@ -48,7 +47,8 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
     CREATE VIEW records AS SELECT
         id, strftime('%Y-%m-%dT%H:%M:%fZ', started / 1e6, 'unixepoch') AS started, tool, server, caller,
-        coalesce(outcome, 'running') AS outcome, duration / 1e6 AS duration_ms, bytes, arguments
+        coalesce(outcome, 'running') AS outcome, duration / 1e6 AS duration_ms, bytes, arguments,
+        begun >> 40 AS segment, begun & 0xffffffffff AS offset
     FROM calls;
 ";
 

@@ -13,7 +13,7 @@ use super::{COLUMNS, Found, Reader, record};
 use crate::{
     chain::{self, Hash, Sealed},
     error::Error,
-    index::Index,
+    index::{Index, apart},
     layout::Layout,
     line::Line,
     record::{Detail, Place, Record},
@@ -73,13 +73,12 @@ impl Reader {
 }
 
 fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found>)>, Error> {
-    let question =
-        format!("SELECT {COLUMNS}, end_segment, end_offset, end_length FROM calls WHERE id = ?1");
+    let question = format!("SELECT {COLUMNS}, ended, end_length FROM calls WHERE id = ?1");
     let find = || {
         let mut rows = index.connection.prepare_cached(&question)?;
         let found = rows.query_row([id.to_string()], |row| {
-            let ended = match row.get::<_, Option<u64>>(14)? {
-                Some(segment) => Some((segment, row.get(15)?, row.get(16)?)),
+            let ended = match row.get::<_, Option<i64>>(12)?.map(apart) {
+                Some((segment, offset)) => Some((segment, offset, row.get(13)?)),
                 None => None,
             };
             let (record, begun) = record(row)?;
@@ -88,6 +87,32 @@ fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found
         found.optional()
     };
     find().map_err(index.tried("read"))
+}
+
+/// Reads lines one after another, most of them of the same segment.
+pub(super) struct Lines<'a> {
+    layout: &'a Layout,
+    open: Option<(u64, File)>,
+    text: Vec<u8>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(layout: &'a Layout) -> Self {
+        Self { layout, open: None, text: Vec::new() }
+    }
+
+    /// The text of a line.
+    pub(super) fn read(&mut self, (segment, offset, length): Found) -> io::Result<&[u8]> {
+        let file = match &self.open {
+            Some((number, file)) if *number == segment => file,
+            _ => &self.open.insert((segment, File::open(self.layout.segment(segment))?)).1,
+        };
+        let mut file = file;
+        file.seek(SeekFrom::Start(offset))?;
+        self.text.clear();
+        file.take(length).read_to_end(&mut self.text)?;
+        Ok(&self.text)
+    }
 }
 
 /// The text of a line, and its place.

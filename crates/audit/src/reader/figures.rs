@@ -84,7 +84,7 @@ impl Reader {
         let Some(index) = self.fresh()? else { return Ok(sums.figures()) };
         let clause = window.within(filter).clause(&index.connection)?;
         let question = format!(
-            "SELECT {}, outcome, duration, started FROM calls WHERE {} ORDER BY tick DESC LIMIT {}",
+            "SELECT {}, outcome, duration, started FROM calls WHERE {} ORDER BY rank DESC LIMIT {}",
             window.by.column(),
             clause.conditions,
             MOST + 1

@@ -6,7 +6,11 @@ use rusqlite::Connection;
 
 use super::{Collected, Contents, GRACE, length};
 use crate::{
-    config::Config, error::Error, index::Index, layout::Layout, line::microseconds,
+    config::Config,
+    error::Error,
+    index::{Index, place},
+    layout::Layout,
+    line::microseconds,
     manifest::Manifest,
 };
 
@@ -52,7 +56,8 @@ impl Contents {
 
     fn forget_for_now(&self, segment: u64) -> Result<(), Error> {
         self.change(|index| {
-            index.execute("DELETE FROM calls WHERE segment = ?1", [segment])?;
+            let places = [place(segment, 0), place(segment + 1, 0)];
+            index.execute("DELETE FROM calls WHERE begun >= ?1 AND begun < ?2", places)?;
             index.execute("DELETE FROM artifacts WHERE segment = ?1", [segment]).map(|_| ())
         })
     }

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 use switchboard_audit::Reader;
+use switchboard_toolcall::CallId;
 
 use crate::support::{Folder, call, executor};
 
@@ -204,18 +205,52 @@ async fn a_torn_tail_that_a_reader_met_does_not_hide_what_follows() {
     let folder = Folder::new();
     let holder = executor(folder.store());
     call(&holder, "look", json!({})).await;
-    // The holder is alive, so a reader repairs nothing and meets garbage that looks like a line.
+    // The holder is alive, so a reader repairs nothing and meets garbage that looks like a line, or even like one of ours.
     let segment = folder.segment(1);
     let whole = fs::read(&segment).unwrap();
-    folder.rewrite(&segment, |mut text| {
-        text.extend_from_slice(b"{\"open\":\"nonsense\"}\n");
-        text
-    });
-    assert_eq!(folder.records().len(), 1);
-    folder.rewrite(&segment, |_| whole);
+    let open = String::from_utf8(whole.clone()).unwrap().lines().nth(1).unwrap().to_owned();
+    let id = open[9..35].to_owned();
+    let forged = open.replace(&id, &CallId::generate().to_string());
+    for garbage in ["{\"open\":\"nonsense\"}", &forged, &format!("{forged}\n{forged}")] {
+        folder.rewrite(&segment, |mut text| {
+            text.extend_from_slice(garbage.as_bytes());
+            text.push(b'\n');
+            text
+        });
+        assert_eq!(folder.records().len(), 1, "{garbage}");
+        folder.rewrite(&segment, |_| whole.clone());
+    }
     call(&holder, "look", json!({})).await;
     assert_eq!(folder.records().len(), 2);
     assert_eq!(folder.damage(), []);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_does_not_hide_what_follows() {
+    let folder = Folder::new();
+    folder.write(5).await;
+    // More than is read at once.
+    let garbage = "nonsense\n".repeat(100_000);
+    folder.rewrite(&folder.segment(1), |text| {
+        let mut lines: Vec<_> = text.split_inclusive(|byte| *byte == b'\n').collect();
+        lines.insert(5, garbage.as_bytes());
+        lines.concat()
+    });
+    assert_eq!(folder.outcomes().iter().filter(|(_, outcome)| *outcome == "ok").count(), 5);
+    assert_eq!(folder.damage().len(), 100_000);
+}
+
+// The index says what the journal says; whether that is what was written, `verify` knows.
+#[tokio::test]
+async fn what_was_altered_is_listed_as_it_stands_there() {
+    let folder = Folder::new();
+    folder.write(5).await;
+    folder.rewrite(&folder.segment(1), |text| {
+        String::from_utf8(text).unwrap().replace("{\"with\":1}", "{\"with\":9}").into_bytes()
+    });
+    let records = folder.records();
+    assert_eq!((records.len(), &*records[3].arguments), (5, "{\"with\":9}"));
+    assert_eq!(folder.damage(), found(4, ALTERED));
 }
 
 // RC-1: wherever the journal ends, what is whole stays, and the next process goes on.

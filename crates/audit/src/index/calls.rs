@@ -1,0 +1,317 @@
+//! Calls on their way into the index: beginning and end are written as one row where they come soon after each other.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    io::Write,
+};
+
+use rusqlite::{CachedStatement, Statement, Transaction, params};
+use switchboard_toolcall::CallId;
+
+use super::place::{TRIES, place, rank};
+use crate::line::{Begun, Brief, Clock, Ended};
+
+/// How many calls are written together: each statement has its price, whatever it writes.
+const TOGETHER: usize = 16;
+/// How many columns a row has.
+const COLUMNS: usize = 16;
+
+/// An end that was written is truer than the guess that there is none.
+const UPDATE: &str =
+    "UPDATE calls SET outcome = ?2, duration = ?3, server = ?4, bytes = ?5, reused = ?6,
+     tool = coalesce(?7, tool), ended = ?8, end_length = ?9
+     WHERE id = ?1 AND (outcome IS NULL OR outcome = 'outcome_unknown')";
+
+/// The calls of a segment.
+pub(super) struct Calls<'a> {
+    change: &'a Transaction<'a>,
+    segment: u64,
+    insert: CachedStatement<'a>,
+    insert_together: CachedStatement<'a>,
+    update: CachedStatement<'a>,
+    /// Those that began in what was taken before, and have not ended yet.
+    running: HashMap<CallId, Call<'static>>,
+    clock: Clock,
+}
+
+/// A line's place and its length.
+type Place = (i64, usize);
+
+struct Call<'a> {
+    begun: Begun<'a>,
+    place: Place,
+    ended: Option<(Ended<'a>, Place)>,
+    is_unknown: bool,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(change: &'a Transaction<'a>, segment: u64) -> rusqlite::Result<Self> {
+        Ok(Self {
+            change,
+            segment,
+            insert: change.prepare_cached(&insert(1))?,
+            insert_together: change.prepare_cached(&insert(TOGETHER))?,
+            update: change.prepare_cached(UPDATE)?,
+            running: HashMap::new(),
+            clock: Clock::default(),
+        })
+    }
+
+    /// Takes lines, each with where it begins behind `from`; returns how many there were.
+    pub(super) fn take<'t>(
+        &mut self,
+        from: u64,
+        lines: impl Iterator<Item = (u64, &'t [u8])>,
+    ) -> rusqlite::Result<u64> {
+        let (mut begun, mut over) = (InOrder::default(), Vec::new());
+        let mut count = 0;
+        for (at, line) in lines {
+            count += 1;
+            let place = (place(self.segment, from + at), line.len());
+            match Brief::read(line, &mut self.clock) {
+                Brief::Open(call) => begun.add(call, place),
+                Brief::End(ended) => match begun.find(ended.id) {
+                    Some(call) => _ = call.ended.get_or_insert((ended, place)),
+                    None => over.extend(self.end(ended, place)?),
+                },
+                Brief::Unknown(id) => match begun.find(id) {
+                    Some(call) => call.is_unknown = true,
+                    None => self.mark_unknown(id)?,
+                },
+                // What cannot be read is `verify`'s to report.
+                Brief::Other => {}
+            }
+        }
+        for call in begun.calls {
+            match call.ended.is_some() || call.is_unknown {
+                true => over.push(call),
+                false => _ = self.running.insert(call.begun.id, call.into_running()),
+            }
+        }
+        self.write(over)?;
+        Ok(count)
+    }
+
+    /// Writes those that have not ended, too.
+    pub(super) fn finish(mut self) -> rusqlite::Result<()> {
+        let running = std::mem::take(&mut self.running);
+        self.write(running.into_values().collect())
+    }
+
+    /// The call that has ended, where it is not in the index yet.
+    fn end<'t>(&mut self, ended: Ended<'t>, at: Place) -> rusqlite::Result<Option<Call<'t>>> {
+        let Some(Call { begun, place, .. }) = self.running.remove(&ended.id) else {
+            return self.update(&ended, at).map(|()| None);
+        };
+        Ok(Some(Call { begun, place, ended: Some((ended, at)), is_unknown: false }))
+    }
+
+    fn write(&mut self, mut calls: Vec<Call<'_>>) -> rusqlite::Result<()> {
+        calls.sort_unstable_by_key(|call| call.begun.tick);
+        for calls in calls.chunks(TOGETHER) {
+            if calls.len() < TOGETHER || !self.are_new(calls)? {
+                calls.iter().try_for_each(|call| self.write_alone(call))?;
+            }
+            let ended = calls.iter().filter_map(|call| call.ended.as_ref());
+            for (ended, _) in ended.filter(|(ended, _)| !ended.artifacts.is_empty()) {
+                self.name_artifacts(ended)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes as many calls as go together; false where some were there already, or the ranks of some are taken.
+    fn are_new(&mut self, calls: &[Call<'_>]) -> rusqlite::Result<bool> {
+        for (number, call) in calls.iter().enumerate() {
+            let rank = rank(call.begun.tick, self.segment);
+            call.bind(rank, &mut self.insert_together, number * COLUMNS)?;
+        }
+        Ok(self.insert_together.raw_execute()? == calls.len())
+    }
+
+    fn write_alone(&mut self, call: &Call<'_>) -> rusqlite::Result<()> {
+        let rank = rank(call.begun.tick, self.segment);
+        call.bind(rank, &mut self.insert, 0)?;
+        match self.insert.raw_execute()? {
+            0 => self.insert_beside(call, rank),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a call whose rank is taken, unless it is there already.
+    fn insert_beside(&mut self, call: &Call<'_>, rank: i64) -> rusqlite::Result<()> {
+        let mut same = self.change.prepare_cached("SELECT 1 FROM calls WHERE id = ?1")?;
+        if same.exists([IdText::of(call.begun.id).as_str()])? {
+            return Ok(());
+        }
+        for next in (rank..rank.saturating_add(TRIES)).skip(1) {
+            call.bind(next, &mut self.insert, 0)?;
+            if self.insert.raw_execute()? > 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, ended: &Ended<'_>, place: Place) -> rusqlite::Result<()> {
+        self.update.execute(params![
+            IdText::of(ended.id).as_str(),
+            &*ended.outcome,
+            ended.duration_ns,
+            ended.server.as_deref(),
+            ended.bytes,
+            ended.reused.map(|reused| reused.code()),
+            ended.found.as_deref(),
+            place.0,
+            place.1,
+        ])?;
+        self.name_artifacts(ended)
+    }
+
+    fn mark_unknown(&mut self, id: CallId) -> rusqlite::Result<()> {
+        if let Some(call) = self.running.get_mut(&id) {
+            call.is_unknown = true;
+            return Ok(());
+        }
+        let mut row = self.change.prepare_cached(
+            "UPDATE calls SET outcome = 'outcome_unknown' WHERE id = ?1 AND outcome IS NULL",
+        )?;
+        row.execute([IdText::of(id).as_str()]).map(|_| ())
+    }
+
+    fn name_artifacts(&self, ended: &Ended<'_>) -> rusqlite::Result<()> {
+        for artifact in &ended.artifacts {
+            let mut row = self
+                .change
+                .prepare_cached("INSERT OR IGNORE INTO artifacts VALUES (?1, ?2, ?3)")?;
+            row.execute(params![artifact.id, self.segment, IdText::of(ended.id).as_str()])?;
+        }
+        Ok(())
+    }
+}
+
+/// A statement that writes so many rows.
+fn insert(rows: usize) -> String {
+    let row = format!("({})", ["?"; COLUMNS].join(", "));
+    format!("INSERT OR IGNORE INTO calls VALUES {}", vec![row; rows].join(", "))
+}
+
+impl Call<'_> {
+    /// Binds the columns of its row to the parameters behind `before`.
+    fn bind(&self, rank: i64, to: &mut Statement<'_>, before: usize) -> rusqlite::Result<()> {
+        let Self { begun, place, ended, is_unknown } = self;
+        let ended_at = ended.as_ref().map(|(_, place)| *place);
+        let ended = ended.as_ref().map(|(ended, _)| ended);
+        let found = ended.and_then(|ended| ended.found.as_deref());
+        let unknown = is_unknown.then_some("outcome_unknown");
+        to.raw_bind_parameter(before + 1, rank)?;
+        to.raw_bind_parameter(before + 2, IdText::of(begun.id).as_str())?;
+        to.raw_bind_parameter(before + 3, begun.started)?;
+        to.raw_bind_parameter(before + 4, found.unwrap_or(&begun.tool))?;
+        to.raw_bind_parameter(before + 5, ended.and_then(|ended| ended.server.as_deref()))?;
+        to.raw_bind_parameter(before + 6, begun.caller.as_deref())?;
+        to.raw_bind_parameter(before + 7, begun.conversation.as_deref())?;
+        to.raw_bind_parameter(before + 8, ended.map(|ended| &*ended.outcome).or(unknown))?;
+        to.raw_bind_parameter(before + 9, ended.map(|ended| ended.duration_ns))?;
+        to.raw_bind_parameter(before + 10, ended.map(|ended| ended.bytes))?;
+        let reused = ended.and_then(|ended| ended.reused).map(|reused| reused.code());
+        to.raw_bind_parameter(before + 11, reused)?;
+        to.raw_bind_parameter(before + 12, place.0)?;
+        to.raw_bind_parameter(before + 13, place.1)?;
+        to.raw_bind_parameter(before + 14, ended_at.map(|place| place.0))?;
+        to.raw_bind_parameter(before + 15, ended_at.map(|place| place.1))?;
+        to.raw_bind_parameter(before + COLUMNS, begun.arguments.as_deref())
+    }
+
+    /// The same without the text that it was read from, for a call that has not ended in it.
+    fn into_running(self) -> Call<'static> {
+        let Self { begun, place, is_unknown, .. } = self;
+        Call { begun: begun.into_owned(), place, ended: None, is_unknown }
+    }
+}
+
+/// Calls in the order in which they began, which is that of their rows.
+#[derive(Default)]
+struct InOrder<'a> {
+    calls: Vec<Call<'a>>,
+    by_id: HashMap<CallId, usize>,
+}
+
+impl<'a> InOrder<'a> {
+    fn add(&mut self, begun: Begun<'a>, place: Place) {
+        if let Entry::Vacant(entry) = self.by_id.entry(begun.id) {
+            entry.insert(self.calls.len());
+            self.calls.push(Call { begun, place, ended: None, is_unknown: false });
+        }
+    }
+
+    fn find(&mut self, id: CallId) -> Option<&mut Call<'a>> {
+        self.calls.get_mut(*self.by_id.get(&id)?)
+    }
+}
+
+/// An id as text, without finding room for it.
+struct IdText([u8; 26]);
+
+impl IdText {
+    fn of(id: CallId) -> Self {
+        let mut text = [0; 26];
+        // An id has just so many letters.
+        _ = write!(&mut text[..], "{id}");
+        Self(text)
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::index::schema;
+
+    /// Feeds lines that open calls, all with the same tick, and returns how many rows there are.
+    fn check(segments: &[(u64, Vec<CallId>)]) -> usize {
+        let mut connection = Connection::open_in_memory().unwrap();
+        schema::migrate(&connection, Path::new("memory")).unwrap();
+        let change = connection.transaction().unwrap();
+        for (segment, ids) in segments {
+            let line = |id| {
+                let at = "2026-07-28T10:00:00Z";
+                format!(
+                    "{{\"open\":\"{id}\",\"at\":\"{at}\",\"tool\":\"t\",\"arguments\":{{}},\"tick\":7}}"
+                )
+            };
+            let lines: Vec<_> = ids.iter().map(line).collect();
+            let mut calls = Calls::new(&change, *segment).unwrap();
+            let count = calls.take(0, lines.iter().map(|line| (0, line.as_bytes()))).unwrap();
+            assert_eq!(count, ids.len() as u64);
+            calls.finish().unwrap();
+        }
+        change.query_row("SELECT count(*) FROM calls", [], |row| row.get(0)).unwrap()
+    }
+
+    fn ids(count: usize) -> Vec<CallId> {
+        (0..count).map(|_| CallId::generate()).collect()
+    }
+
+    #[test]
+    fn calls_of_one_moment_all_have_a_row() {
+        assert_eq!(check(&[(1, ids(1)), (2, ids(1))]), 2);
+        // These want the same rank.
+        assert_eq!(check(&[(1, ids(1)), (1025, ids(1))]), 2);
+        assert_eq!(check(&[(1, ids(40))]), 40);
+        assert_eq!(check(&[(1, ids(TOGETHER)), (1025, ids(TOGETHER * 3))]), TOGETHER * 4);
+    }
+
+    #[test]
+    fn a_call_has_one_row_however_often_it_is_fed() {
+        let ids = ids(TOGETHER + 1);
+        assert_eq!(check(&[(1, ids.clone()), (1, ids.clone()), (2, ids)]), TOGETHER + 1);
+    }
+}
