@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<()> {
     let folder = root().join("target/layout");
     let profile = workload::observe(&program, &folder)?;
     let script = script::write(&script::functions(&symbols), &script::calls(&profile));
-    let count = script.matches("*(.text.").count();
+    let count = script.matches(".text.unlikely.").count();
     let path = root().join("crates/app/layout.ld");
     std::fs::write(&path, script).with_context(|| format!("failed to write {}", path.display()))?;
     eprintln!(

@@ -66,18 +66,18 @@ pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>) -> String {
     let (always, once): (Vec<_>, Vec<_>) = seen.partition(|(_, count)| *count >= CALLS);
     let mut script = String::from(
         "/* Written by `cargo xtask layout`: what a call passes through, then what else a start does. */\n\
-         SECTIONS\n{\n  .text.first :\n  {\n",
+         SECTIONS\n{\n  .text :\n  {\n",
     );
     let mut written = HashSet::new();
     for (name, _) in always.into_iter().chain(once) {
         let pattern = pattern(name);
         if !written.contains(&pattern) {
-            // Writing to a string cannot fail.
-            _ = writeln!(script, "    *(.text.{pattern})");
+            // What the compiler thinks unlikely has a prefix that says so. Writing to a string cannot fail.
+            _ = writeln!(script, "    *(.text.{pattern} .text.unlikely.{pattern})");
             written.insert(pattern);
         }
     }
-    script.push_str("  }\n}\nINSERT BEFORE .text;\n");
+    script.push_str("    *(.text .text.*)\n  }\n}\nINSERT BEFORE .init;\n");
     script
 }
 
@@ -147,11 +147,11 @@ mod tests {
         );
         let names: Vec<_> =
             script.lines().filter_map(|line| line.trim().strip_prefix("*(.text.")).collect();
-        assert_eq!(names, ["_ZN1a17h*)", "start)"]);
+        assert_eq!(names, ["_ZN1a17h* .text.unlikely._ZN1a17h*)", "start .text.unlikely.start)"]);
         // Many of one name are most likely not all meant.
         let many: Vec<_> = (0..9).map(|n| format!("_ZN1a17h{n}123456789abcdefE")).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
         let script = write(&many, &HashMap::from([(many[4], 1)]));
-        assert!(script.contains("*(.text._ZN1a17h4123456789abcdefE)\n"));
+        assert!(script.contains("*(.text._ZN1a17h4123456789abcdefE ."));
     }
 }
