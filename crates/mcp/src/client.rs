@@ -21,6 +21,7 @@ pub mod inbox;
 pub mod under_way;
 pub mod discover;
 pub mod tool;
+mod answered;
 pub mod headers;
 pub mod transport;
 pub mod stdio;

@@ -19,6 +19,9 @@ use crate::wire::{Era, RpcError};
 /// What stands before the names of the protocol's own `_meta` keys.
 pub const META: &str = "io.modelcontextprotocol/";
 
+/// The `resultType` of a result that asks something back.
+const ASKS_BACK: &str = "input_required";
+
 /// How many times a server may ask back before it answers.
 const MOST_ROUNDS: usize = 16;
 
@@ -69,7 +72,15 @@ impl Session {
     ///
     /// # Cancel safety
     /// Dropping the future takes the request back.
-    pub async fn ask(&self, mut asking: Asking<'_>) -> Result<Value, Failure> {
+    pub async fn ask(&self, asking: Asking<'_>) -> Result<Value, Failure> {
+        read(&self.ask_raw(asking).await?)
+    }
+
+    /// As [`ask`](Self::ask); the result as it came.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub async fn ask_raw(&self, mut asking: Asking<'_>) -> Result<Box<RawValue>, Failure> {
         let trace = asking.trace.as_deref().map(trace_fields).unwrap_or_default();
         asking.headers.extend(trace.iter().cloned());
         let (method, headers) = (asking.method, &asking.headers);
@@ -81,9 +92,15 @@ impl Session {
             let meta = self.meta(progress.is_watched().then_some(id), way_back.as_deref(), &trace);
             let sent = Sent { meta: &meta, params: &asking.params, further: &further }.to_json()?;
             let request = Request { id, method, params: Some(&sent), headers, cancellable: true };
-            let result = read(&self.transport.request(request).await?)?;
-            if result["resultType"] != "input_required" {
+            let result = self.transport.request(request).await?;
+            // Most results do not have the word in them, and need not be read to know.
+            if !result.get().contains(ASKS_BACK) {
                 return Ok(result);
+            }
+            let raw = result;
+            let result = read(&raw)?;
+            if result["resultType"] != ASKS_BACK {
+                return Ok(raw);
             }
             let responses = self.input(&result["inputRequests"], way_back.as_deref()).await?;
             further.insert("inputResponses".to_owned(), Value::Object(responses));

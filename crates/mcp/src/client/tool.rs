@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use switchboard_toolcall::{
-    Annotations, BoxFuture, CallContext, Content, ErrorKind, Origin, Part, Tool, ToolError,
-    ToolOutput, ToolSpec,
+    Annotations, BoxFuture, CallContext, ErrorKind, Origin, Tool, ToolError, ToolOutput, ToolSpec,
 };
 
 use super::{
+    answered::output,
     config::{Kind, ServerConfig},
     headers::{self, ParameterHeader},
     sent::Params,
     server::Server,
-    session::{Asking, META},
+    session::Asking,
     transport::Failure,
 };
 use crate::wire::Era;
@@ -70,8 +70,8 @@ impl RemoteTool {
                 way_back: cx.way_back.clone(),
                 trace: cx.trace.clone(),
             };
-            return match session.ask(asking).await {
-                Ok(result) => output(result),
+            return match session.ask_raw(asking).await {
+                Ok(result) => output(&result),
                 Err(Failure::SessionExpired) => {
                     server.renew(&session, "the session has expired");
                     continue;
@@ -155,38 +155,5 @@ fn spec(
         origin: Origin::Server { server: server.clone(), tool: name.into() },
         settings: config.tool_settings(name),
         extra: entry,
-    }
-}
-
-/// The answer of `tools/call`, with everything in it that is not the protocol's own book-keeping.
-fn output(result: Value) -> Result<ToolOutput, ToolError> {
-    let Value::Object(mut fields) = result else {
-        return Err(ToolError::failed("the server's answer is no tool result"));
-    };
-    fields.remove("resultType");
-    if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
-        meta.remove(&format!("{META}serverInfo"));
-        if meta.is_empty() {
-            fields.remove("_meta");
-        }
-    }
-    let failed = fields.remove("isError") == Some(Value::Bool(true));
-    let parts = match fields.remove("content") {
-        Some(Value::Array(parts)) => parts.into_iter().map(part).collect(),
-        None => Vec::new(),
-        Some(_) => return Err(ToolError::failed("the server's answer is no tool result")),
-    };
-    let output = ToolOutput::Content(Content { parts, fields });
-    match failed {
-        true => Err(ToolError::answered(output)),
-        false => Ok(output),
-    }
-}
-
-/// A part as it came; what is no object is shown as its text.
-fn part(value: Value) -> Part {
-    match value {
-        Value::Object(part) => Part(part),
-        other => Part::text(other.to_string()),
     }
 }

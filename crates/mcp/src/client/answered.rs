@@ -1,0 +1,140 @@
+//! What `tools/call` was answered with: read in one go, for most of it is only passed on.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_toolcall::{Content, Part, ToolError, ToolOutput};
+
+use super::session::META;
+
+/// What a tool answered, with everything in it that is not the protocol's own book-keeping.
+///
+/// # Errors
+/// The tool says that it failed, or the server's answer is no result of a tool.
+pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
+    let answered: Answered = serde_json::from_str(result.get())
+        .map_err(|_| ToolError::failed("the server's answer is no tool result"))?;
+    let Answered { parts, mut fields, failed } = answered;
+    if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
+        meta.remove(&format!("{META}serverInfo"));
+        if meta.is_empty() {
+            fields.remove("_meta");
+        }
+    }
+    let output = ToolOutput::Content(Content { parts, fields });
+    match failed {
+        true => Err(ToolError::answered(output)),
+        false => Ok(output),
+    }
+}
+
+/// The fields of a result, the known ones taken apart.
+#[derive(Default)]
+struct Answered {
+    parts: Vec<Part>,
+    fields: Map<String, Value>,
+    failed: bool,
+}
+
+impl<'de> Deserialize<'de> for Answered {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Answered;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the result of a tool")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Answered, A::Error> {
+        let mut answered = Answered::default();
+        while let Some(key) = map.next_key::<String>()? {
+            let value = map.next_value()?;
+            match (key.as_str(), value) {
+                ("content", Value::Array(parts)) => {
+                    answered.parts = parts.into_iter().map(part).collect();
+                }
+                ("content", _) => return Err(A::Error::custom("the content is no list")),
+                ("isError", failed) => answered.failed = failed == Value::Bool(true),
+                // This hop's own.
+                ("resultType", _) => {}
+                (_, value) => _ = answered.fields.insert(key, value),
+            }
+        }
+        Ok(answered)
+    }
+}
+
+/// A part as it came; what is no object is shown as its text.
+fn part(value: Value) -> Part {
+    match value {
+        Value::Object(part) => Part(part),
+        other => Part::text(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(result: &str) -> Result<Value, String> {
+        let result = RawValue::from_string(result.to_owned()).unwrap();
+        match output(&result) {
+            Ok(ToolOutput::Content(content)) => Ok(serde_json::to_value(content).unwrap()),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.for_model),
+        }
+    }
+
+    // MC-4
+    #[test]
+    fn everything_but_book_keeping_is_passed_on() {
+        let text = json!([{"type": "text", "text": "hi"}]);
+        let cases = [
+            (r#"{"content":[{"type":"text","text":"hi"}]}"#, json!({"content": text})),
+            (
+                r#"{"resultType":"complete","content":[{"type":"text","text":"hi"}],"isError":false,"vendor/x":1.50}"#,
+                json!({"content": text, "vendor/x": 1.5}),
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"x"}}}"#,
+                json!({"content": []}),
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/serverInfo":1,"a":2}}"#,
+                json!({"content": [], "_meta": {"a": 2}}),
+            ),
+            (
+                r#"{"content":[7],"structuredContent":{"a":[]}}"#,
+                json!({"content": [{"type": "text", "text": "7"}], "structuredContent": {"a": []}}),
+            ),
+            (r#"{"content":[],"isError":"yes"}"#, json!({"content": []})),
+        ];
+        for (result, expected) in cases {
+            let found = check(result).unwrap();
+            // Numbers keep their digits, so they are compared as text.
+            assert_eq!(found.to_string().replace("1.50", "1.5"), expected.to_string(), "{result}");
+        }
+    }
+
+    // MC-4
+    #[test]
+    fn what_is_no_result_is_an_error() {
+        for result in ["7", "[]", "null", r#"{"content":"hi"}"#, r#"{"content":null}"#] {
+            assert_eq!(check(result).unwrap_err(), "the server's answer is no tool result");
+        }
+        let failed = check(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#);
+        assert_eq!(failed.unwrap_err(), "no");
+    }
+}
