@@ -89,7 +89,9 @@ impl Held {
 
     /// What became of the line of a call whose batch was written, and where the journal ends.
     fn outcome(&mut self, id: CallId) -> Result<Position, Error> {
-        match self.unwritten.remove(&id) {
+        // Nearly always there is none, and nothing need be looked up.
+        let unwritten = if self.unwritten.is_empty() { None } else { self.unwritten.remove(&id) };
+        match unwritten {
             Some(error) => Err(Error::Again(error)),
             None => {
                 Ok(self.segment.as_ref().map_or((0, 0), |segment| (segment.number, segment.length)))
