@@ -129,6 +129,13 @@ impl Visit for Fields<'_> {
         }
     }
 
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        match millionths(value) {
+            Some(parts) => self.write(field, |writer| decimal(writer.0, parts)),
+            None => self.record_debug(field, &value),
+        }
+    }
+
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
         self.write(field, |writer| {
             write!(writer, "{value}")?;
@@ -148,6 +155,28 @@ impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.write(field, |writer| write!(writer, "{value:?}"));
     }
+}
+
+/// What a number is in millionths, as durations in milliseconds are; none, where it is not whole there or is usually written
+/// with an exponent.
+fn millionths(value: f64) -> Option<u64> {
+    let parts = (value * 1e6).round();
+    let is_usual = (0.001..1e9).contains(&value) && parts / 1e6 == value;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as just checked")]
+    is_usual.then_some(parts as u64)
+}
+
+/// Writes millionths with as many digits as they need, and one behind the point at the least.
+fn decimal(writer: &mut impl Write, parts: u64) -> fmt::Result {
+    let mut digits = [0; 6];
+    let mut rest = parts % 1_000_000;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let needed = digits.iter().rposition(|digit| *digit != b'0').unwrap_or(0) + 1;
+    write!(writer, "{}.", parts / 1_000_000)?;
+    writer.write_str(str::from_utf8(&digits[..needed]).unwrap_or_default())
 }
 
 /// Keeps what could steer a terminal out of what somebody else wrote.
@@ -259,5 +288,29 @@ mod tests {
         assert_eq!(told(1_794_769_419_000_120), "2026-11-15T19:03:39.000120Z");
         assert_eq!(told(1_794_769_419_999_999), "2026-11-15T19:03:39.999999Z");
         assert_eq!(told(1_794_769_420_000_000), "2026-11-15T19:03:40.000000Z");
+    }
+
+    #[test]
+    fn numbers_are_written_as_ever() {
+        for value in [
+            0.001,
+            0.213_417,
+            1.0,
+            12.5,
+            0.1 + 0.2,
+            1e-5,
+            0.0,
+            -1.5,
+            123_456_789.25,
+            1e9,
+            1e300,
+            f64::NAN,
+        ] {
+            let mut text = String::new();
+            let written = millionths(value).map(|parts| decimal(&mut text, parts));
+            let text = if written.is_some() { text } else { format!("{value:?}") };
+            assert_eq!(text, format!("{value:?}"));
+        }
+        assert_eq!(millionths(0.213_417), Some(213_417));
     }
 }

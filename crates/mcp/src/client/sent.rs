@@ -1,5 +1,7 @@
 //! The parameters of a request as they are sent: written in one go, nothing copied on the way.
 
+use std::sync::LazyLock;
+
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value, value::RawValue};
 
@@ -95,7 +97,10 @@ impl Serialize for Meta<'_> {
         if let Some(takes) = &self.takes {
             map.serialize_entry(VERSION, eras::MODERN)?;
             map.serialize_entry(TAKES, takes)?;
-            map.serialize_entry(INFO, &ClientInfo)?;
+            match &*CLIENT_INFO {
+                Some(text) => map.serialize_entry(INFO, text)?,
+                None => map.serialize_entry(INFO, &ClientInfo)?,
+            }
         }
         if let Some(level) = self.level {
             map.serialize_entry(LEVEL, level)?;
@@ -109,6 +114,10 @@ impl Serialize for Meta<'_> {
         map.end()
     }
 }
+
+/// Who we are, written once: every request says it.
+static CLIENT_INFO: LazyLock<Option<Box<RawValue>>> =
+    LazyLock::new(|| serde_json::value::to_raw_value(&ClientInfo).ok());
 
 /// Who we are.
 pub(super) struct ClientInfo;
