@@ -1,14 +1,20 @@
 //! How an answer lies in its connection, and what becomes of the connection.
 
+use std::{sync::Arc, time::Duration};
+
 use serde_json::value::RawValue;
-use switchboard_mcp::{client::transport::Transport, wire::Era};
+use switchboard_mcp::{
+    client::{http::HttpTransport, transport::Transport},
+    wire::Era,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
+    time::sleep,
 };
 
 use crate::{
-    client::{call, client, config, told},
+    client::{Heard, call, client, config, told},
     server::Server,
 };
 
@@ -102,13 +108,39 @@ async fn a_refusal_may_come_before_the_request_has_gone() {
         stream.write_all(text.as_bytes()).await.unwrap();
         stream
     };
-    let heard = std::sync::Arc::new(crate::client::Heard::default());
-    let client =
-        switchboard_mcp::client::http::HttpTransport::new("docs", &config(&url), heard).unwrap();
+    let heard = Arc::new(Heard::default());
+    let client = HttpTransport::new("docs", &config(&url), heard).unwrap();
     let params = RawValue::from_string(format!("[{:?}]", "x".repeat(32 << 20))).unwrap();
     let mut request = call(2);
     request.params = Some(&params);
     // The connection stands, and is not read, until the client has what it came for.
     let (result, _stream) = tokio::join!(client.request(request), serve);
     assert_eq!(told(result), "Http 413 too much");
+}
+
+// MC-2: a connection that is torn down says so in words.
+#[tokio::test]
+async fn a_reset_is_told_as_one() {
+    for (said, expected) in [
+        ("", "Lost connection reset by the server"),
+        ("HTTP/1.1 200 OK\r\n", "Lost connection reset by the server"),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
+            "Protocol the answer broke off: connection reset by the server",
+        ),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            // Unread bytes make the system reset the connection when it is closed.
+            stream.read_exact(&mut [0; 16]).await.unwrap();
+            stream.write_all(said.as_bytes()).await.unwrap();
+            sleep(Duration::from_millis(100)).await;
+        };
+        let heard = Arc::new(Heard::default());
+        let client = HttpTransport::new("docs", &config(&url), heard).unwrap();
+        let (result, ()) = tokio::join!(client.request(call(2)), serve);
+        assert_eq!(told(result), expected, "{said:?}");
+    }
 }

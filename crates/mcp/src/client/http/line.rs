@@ -70,7 +70,7 @@ pub(in crate::client) enum Broken {
     #[error("the server does not speak HTTP: {0}")]
     NotHttp(String),
     /// The system says why.
-    #[error(transparent)]
+    #[error("{0}")]
     Io(#[from] io::Error),
 }
 
