@@ -89,13 +89,18 @@ impl Part {
 
     /// What `type` says.
     pub fn kind(&self) -> &str {
-        self.0.get("type").and_then(Value::as_str).unwrap_or("")
+        self.field("type").and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// A field. There are few, and looking at them is quicker than hashing.
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
     /// The text of a text part.
     pub fn as_text(&self) -> Option<&str> {
         match self.kind() {
-            "text" => self.0.get("text").and_then(Value::as_str),
+            "text" => self.field("text").and_then(Value::as_str),
             _ => None,
         }
     }

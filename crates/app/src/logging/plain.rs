@@ -105,7 +105,8 @@ impl Fields<'_> {
         let space = if std::mem::take(is_first) { "" } else { " " };
         *written = writer.write_str(space).and_then(|()| {
             if field.name() != "message" {
-                writer.write_str(field.name().trim_start_matches("r#"))?;
+                let name = field.name();
+                writer.write_str(name.strip_prefix("r#").unwrap_or(name))?;
                 writer.write_char('=')?;
             }
             value(&mut Safe(writer))
