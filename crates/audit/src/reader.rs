@@ -44,7 +44,7 @@ pub struct Reader {
 }
 
 /// The columns that [`record`] reads, in its order.
-const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length";
+const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length, arguments";
 
 /// Where a line of the journal is: its segment, offset and length.
 pub(crate) type Found = (u64, u64, u64);
@@ -122,15 +122,17 @@ impl Reader {
         find().map_err(index.tried("read"))
     }
 
-    /// The records with their arguments, which only the journal has.
+    /// The records with their arguments, where those are so long that only the journal has them.
     fn complete(&self, found: Vec<(Record, Found)>) -> Vec<Record> {
         let mut lines = detail::Lines::new(&self.layout);
         let complete = |(mut record, begun): (Record, Found)| {
-            // A line that cannot be read is `verify`'s to report.
-            record.arguments = match lines.read(begun).map(Line::parse) {
-                Ok(Some(Line::Open(open))) => open.arguments.get().to_owned(),
-                _ => "null".to_owned(),
-            };
+            if record.arguments.is_empty() {
+                // A line that cannot be read is `verify`'s to report.
+                record.arguments = match lines.read(begun).map(Line::parse) {
+                    Ok(Some(Line::Open(open))) => open.arguments.get().to_owned(),
+                    _ => "null".to_owned(),
+                };
+            }
             record
         };
         found.into_iter().map(complete).collect()
@@ -160,7 +162,7 @@ impl Reader {
     }
 }
 
-/// Reads a row of [`COLUMNS`]; arguments are not among them.
+/// Reads a row of [`COLUMNS`].
 fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
     let outcome: Option<String> = row.get(5)?;
     let reused: Option<String> = row.get(9)?;
@@ -171,7 +173,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
         server: row.get(2)?,
         caller: row.get(3)?,
         conversation: row.get(4)?,
-        arguments: String::new(),
+        arguments: row.get::<_, Option<String>>(12)?.unwrap_or_default(),
         outcome: Outcome::parse(outcome.as_deref()),
         duration: row.get::<_, Option<u64>>(6)?.map(Duration::from_nanos),
         started: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(7)?.max(0).unsigned_abs()),

@@ -10,7 +10,7 @@ use crate::error::Error;
 pub(super) const VERSION: i64 = 4;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments` where
-/// they are so long that only the journal has them; they are there for people, we read the journal.
+/// they are so long that only the journal has them.
 /// `read` and `last` say how far a segment was read, and the hash of the line there. `rank` and the places `begun` and
 /// `ended` are numbers that `place.rs` makes. A table is filled page by page where rows come in the order of their keys, and
 /// each further index costs every call.
