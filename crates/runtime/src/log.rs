@@ -80,5 +80,5 @@ fn shortened(json: &str) -> Cow<'_, str> {
         return json.into();
     }
     let end = (0..=SHOWN).rev().find(|end| json.is_char_boundary(*end));
-    format!("{}…", &json[..end.unwrap_or_default()]).into()
+    [&json[..end.unwrap_or_default()], "…"].concat().into()
 }

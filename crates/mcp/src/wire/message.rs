@@ -1,6 +1,6 @@
 //! One message: told apart by its fields, its payload kept raw.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -172,35 +172,26 @@ fn read_error(error: &RawValue) -> RpcError {
 }
 
 /// A message of ours.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Copy, Debug)]
 pub enum Outgoing<'a> {
     /// A request.
     Request {
-        /// Always "2.0".
-        jsonrpc: Version,
         /// Our id.
         id: u64,
         /// What we want.
         method: &'a str,
         /// With which parameters.
-        #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a RawValue>,
     },
     /// A notification.
     Notification {
-        /// Always "2.0".
-        jsonrpc: Version,
         /// What it is about.
         method: &'a str,
         /// The details.
-        #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a RawValue>,
     },
     /// A good answer.
     Result {
-        /// Always "2.0".
-        jsonrpc: Version,
         /// Their id.
         id: &'a RawValue,
         /// What they get.
@@ -208,8 +199,6 @@ pub enum Outgoing<'a> {
     },
     /// A bad answer.
     Error {
-        /// Always "2.0".
-        jsonrpc: Version,
         /// Their id.
         id: &'a RawValue,
         /// What went wrong.
@@ -220,19 +209,19 @@ pub enum Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     /// A request of ours.
     pub fn request(id: u64, method: &'a str, params: Option<&'a RawValue>) -> Self {
-        Self::Request { jsonrpc: Version, id, method, params }
+        Self::Request { id, method, params }
     }
 
     /// Something we tell.
     pub fn notification(method: &'a str, params: Option<&'a RawValue>) -> Self {
-        Self::Notification { jsonrpc: Version, method, params }
+        Self::Notification { method, params }
     }
 
     /// The answer to a request of theirs.
     pub fn response(id: &'a RawValue, outcome: &'a Result<Box<RawValue>, RpcError>) -> Self {
         match outcome {
-            Ok(result) => Self::Result { jsonrpc: Version, id, result },
-            Err(error) => Self::Error { jsonrpc: Version, id, error },
+            Ok(result) => Self::Result { id, result },
+            Err(error) => Self::Error { id, error },
         }
     }
 
@@ -245,21 +234,14 @@ impl<'a> Outgoing<'a> {
             Self::Error { .. } => None,
         };
         let mut bytes = Vec::with_capacity(128 + payload.map_or(0, |payload| payload.get().len()));
-        // Serializing strings, numbers and raw JSON into memory cannot fail.
-        if serde_json::to_writer(&mut bytes, self).is_err() {
-            bytes.clear();
-        }
+        self.write(&mut bytes);
         bytes
     }
 
     /// Appends the message as one line, with its end.
     pub fn write_line(&self, buffer: &mut Vec<u8>) {
         let start = buffer.len();
-        // As above.
-        if serde_json::to_writer(&mut *buffer, self).is_err() {
-            buffer.truncate(start);
-            return;
-        }
+        self.write(buffer);
         // Raw JSON may have been laid out on several lines; within its strings a line end is always escaped.
         for byte in &mut buffer[start..] {
             if matches!(*byte, b'\n' | b'\r') {
@@ -268,20 +250,82 @@ impl<'a> Outgoing<'a> {
         }
         buffer.push(b'\n');
     }
-}
 
-/// Writes `"2.0"`.
-#[derive(Clone, Copy, Debug)]
-pub struct Version;
-
-impl Serialize for Version {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("2.0")
+    /// Appends the message. Most of it is JSON already, and only copied.
+    fn write(&self, buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+        match self {
+            Self::Request { id, method, params } => {
+                value(buffer, ",\"id\":", id);
+                value(buffer, ",\"method\":", method);
+                params.iter().for_each(|params| raw(buffer, ",\"params\":", params));
+            }
+            Self::Notification { method, params } => {
+                value(buffer, ",\"method\":", method);
+                params.iter().for_each(|params| raw(buffer, ",\"params\":", params));
+            }
+            Self::Result { id, result } => {
+                raw(buffer, ",\"id\":", id);
+                raw(buffer, ",\"result\":", result);
+            }
+            Self::Error { id, error } => {
+                raw(buffer, ",\"id\":", id);
+                value(buffer, ",\"error\":", error);
+            }
+        }
+        buffer.push(b'}');
     }
 }
 
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("2.0")
+/// Appends a field that is not JSON yet.
+fn value(buffer: &mut Vec<u8>, key: &str, value: &impl Serialize) {
+    buffer.extend_from_slice(key.as_bytes());
+    // Writing strings, numbers and JSON into memory cannot fail.
+    _ = serde_json::to_writer(buffer, value);
+}
+
+/// Appends a field that is JSON.
+fn raw(buffer: &mut Vec<u8>, key: &str, json: &RawValue) {
+    buffer.extend_from_slice(key.as_bytes());
+    buffer.extend_from_slice(json.get().as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(message: Outgoing<'_>, expected: &str) {
+        assert_eq!(String::from_utf8(message.to_bytes()).unwrap(), expected);
+        let mut line = b"before\n".to_vec();
+        message.write_line(&mut line);
+        let expected = format!("before\n{}\n", expected.replace('\n', " "));
+        assert_eq!(String::from_utf8(line).unwrap(), expected);
+    }
+
+    #[test]
+    fn messages_have_the_fields_of_their_kind() {
+        let json = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let params = json("{\n\"a\":1.0}");
+        check(
+            Outgoing::request(7, "tools/call", Some(&params)),
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\n\"a\":1.0}}",
+        );
+        check(Outgoing::request(8, "ping", None), r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#);
+        check(
+            Outgoing::notification("a\"b", Some(&json("[]"))),
+            r#"{"jsonrpc":"2.0","method":"a\"b","params":[]}"#,
+        );
+        check(Outgoing::notification("n", None), r#"{"jsonrpc":"2.0","method":"n"}"#);
+        check(
+            Outgoing::response(&json("\"x\""), &Ok(json("{}"))),
+            r#"{"jsonrpc":"2.0","id":"x","result":{}}"#,
+        );
+        let error = RpcError::new(-1, "no").with_data(json!({"why": ["b", 2]}));
+        check(
+            Outgoing::response(RawValue::NULL, &Err(error)),
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no","data":{"why":["b",2]}}}"#,
+        );
     }
 }
