@@ -2,8 +2,10 @@
 
 pub mod eras;
 pub mod message;
+pub mod outgoing;
 pub mod lines;
 pub mod sse;
 
 pub use eras::Era;
-pub use message::{Incoming, NotJsonRpc, Outgoing, RpcError, parse};
+pub use message::{Incoming, NotJsonRpc, RpcError, parse};
+pub use outgoing::{AsJson, Outgoing, Written};

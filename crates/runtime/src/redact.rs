@@ -2,10 +2,11 @@
 
 mod suspect;
 
-use std::{borrow::Cow, fmt::Write, sync::LazyLock};
+use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
 use serde_json::{Map, Value};
+use switchboard_toolcall::json::{self, write_string};
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -82,49 +83,23 @@ pub fn value(value: &Value) -> String {
 fn write_value(out: &mut String, value: &Value) {
     match value {
         Value::Object(object) => write_object(out, object),
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_value(out, item);
-            }
-            out.push(']');
-        }
+        Value::Array(items) => json::write_list(out, items, write_value),
         Value::String(string) => write_string(out, &text(string)),
-        // Writing to a string cannot fail.
-        other => _ = write!(out, "{other}"),
+        Value::Null | Value::Bool(_) | Value::Number(_) => json::write_value(out, value),
     }
 }
 
 fn write_object(out: &mut String, object: &Map<String, Value>) {
-    out.push('{');
-    for (index, (key, value)) in object.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write_string(out, key);
-        out.push(':');
+    let mut written = json::Object::begin(out);
+    for (key, value) in object {
+        let out = written.field(key);
         match value {
             Value::Null | Value::Bool(_) => write_value(out, value),
             value if is_secret(key) && !is_empty(value) => write_string(out, REDACTED),
             value => write_value(out, value),
         }
     }
-    out.push('}');
-}
-
-fn write_string(out: &mut String, string: &str) {
-    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    // Looked at to the end: many bytes at a time are quicker than an early stop.
-    if string.bytes().fold(true, |all, byte| all & plain(byte)) {
-        out.push('"');
-        out.push_str(string);
-        out.push('"');
-    } else {
-        out.push_str(&serde_json::to_string(string).unwrap_or_default());
-    }
+    written.end();
 }
 
 fn is_empty(value: &Value) -> bool {

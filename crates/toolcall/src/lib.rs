@@ -18,6 +18,7 @@ pub mod context;
 pub mod error;
 pub mod function;
 pub mod human;
+pub mod json;
 pub mod numbers;
 pub mod output;
 pub mod result;

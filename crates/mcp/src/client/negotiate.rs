@@ -15,7 +15,7 @@ use tracing::debug;
 use super::{
     config::Protocol,
     inbox::{Answers, Desk},
-    sent::{ClientInfo, Meta, Params, Sent},
+    sent::{Meta, Params, Sent, client_info},
     session::{META, Session, read},
     transport::{Failure, Request, Transport},
     usage::Usage,
@@ -95,7 +95,7 @@ impl Stranger {
         loop {
             let meta = Meta { takes: Some(self.answers.capabilities()), ..Meta::default() };
             let nothing = Params::Fields(Map::new());
-            let params = Sent { meta: &meta, params: &nothing, further: &Map::new() }.to_json()?;
+            let params = Sent { meta: &meta, params: &nothing, further: &Map::new() }.to_json();
             let id = ids.fetch_add(1, Ordering::Relaxed);
             let request = Request {
                 id,
@@ -147,10 +147,9 @@ impl Stranger {
         let params = json!({
             "protocolVersion": eras::LATEST_LEGACY,
             "capabilities": self.answers.capabilities(),
-            "clientInfo": ClientInfo,
+            "clientInfo": client_info(),
         });
-        let params = serde_json::value::to_raw_value(&params)
-            .map_err(|error| Failure::Protocol(error.to_string()))?;
+        let params = params.to_string();
         let id = ids.fetch_add(1, Ordering::Relaxed);
         let request = Request {
             id,

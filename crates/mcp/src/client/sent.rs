@@ -2,10 +2,9 @@
 
 use std::sync::LazyLock;
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::json::{Object, write_string, write_value};
 
-use super::transport::Failure;
 use crate::wire::eras;
 
 // The protocol's own keys.
@@ -52,26 +51,22 @@ pub(super) struct Meta<'a> {
 }
 
 impl Sent<'_> {
-    pub(super) fn to_json(&self) -> Result<Box<RawValue>, Failure> {
-        serde_json::value::to_raw_value(self).map_err(|error| Failure::Protocol(error.to_string()))
-    }
-}
-
-impl Serialize for Sent<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
+    pub(super) fn to_json(&self) -> String {
+        let mut json = String::with_capacity(512);
+        let mut object = Object::begin(&mut json);
         if !self.meta.is_empty() {
-            map.serialize_entry("_meta", self.meta)?;
+            self.meta.write(object.field("_meta"));
         }
         match self.params {
-            Params::Fields(fields) => entries(&mut map, fields)?,
+            Params::Fields(fields) => object.fields(fields),
             Params::Call { name, arguments } => {
-                map.serialize_entry("name", name)?;
-                map.serialize_entry("arguments", arguments)?;
+                write_string(object.field("name"), name);
+                write_value(object.field("arguments"), arguments);
             }
         }
-        entries(&mut map, self.further)?;
-        map.end()
+        object.fields(self.further);
+        object.end();
+        json
     }
 }
 
@@ -84,67 +79,47 @@ impl Meta<'_> {
             && progress.is_none()
             && trace.is_empty()
     }
-}
 
-impl Serialize for Meta<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
+    fn write(&self, json: &mut String) {
+        let mut object = Object::begin(json);
         // Our own place in the trace stands for the caller's.
         let is_ours = |key: &str| self.trace.iter().any(|(ours, _)| ours == key);
         for (key, value) in self.notes.iter().filter(|(key, _)| !is_ours(key)) {
-            map.serialize_entry(key, value)?;
+            write_value(object.field(key), value);
         }
         if let Some(takes) = &self.takes {
-            map.serialize_entry(VERSION, eras::MODERN)?;
-            map.serialize_entry(TAKES, takes)?;
-            match &*CLIENT_INFO {
-                Some(text) => map.serialize_entry(INFO, text)?,
-                None => map.serialize_entry(INFO, &ClientInfo)?,
-            }
+            write_string(object.field(VERSION), eras::MODERN);
+            write_value(object.field(TAKES), takes);
+            object.field(INFO).push_str(&CLIENT_INFO);
         }
         if let Some(level) = self.level {
-            map.serialize_entry(LEVEL, level)?;
+            write_string(object.field(LEVEL), level);
         }
         if let Some(number) = self.progress {
-            map.serialize_entry("progressToken", &number)?;
+            write_value(object.field("progressToken"), &number.into());
         }
         for (key, value) in self.trace {
-            map.serialize_entry(key, value)?;
+            write_string(object.field(key), value);
         }
-        map.end()
+        object.end();
     }
 }
 
 /// Who we are, written once: every request says it.
-static CLIENT_INFO: LazyLock<Option<Box<RawValue>>> =
-    LazyLock::new(|| serde_json::value::to_raw_value(&ClientInfo).ok());
+static CLIENT_INFO: LazyLock<String> = LazyLock::new(|| client_info().to_string());
 
 /// Who we are.
-pub(super) struct ClientInfo;
-
-impl Serialize for ClientInfo {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("name", "switchboard")?;
-        map.serialize_entry("title", "Switchboard")?;
-        map.serialize_entry("version", env!("CARGO_PKG_VERSION"))?;
-        map.end()
-    }
-}
-
-fn entries<M: SerializeMap>(map: &mut M, fields: &Map<String, Value>) -> Result<(), M::Error> {
-    fields.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))
+pub(super) fn client_info() -> Value {
+    json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")})
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn sent(meta: &Meta<'_>, params: &Params<'_>, further: Value) -> String {
         let further = further.as_object().cloned().unwrap_or_default();
-        Sent { meta, params, further: &further }.to_json().unwrap().get().to_owned()
+        Sent { meta, params, further: &further }.to_json()
     }
 
     #[test]

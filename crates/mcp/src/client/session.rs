@@ -90,7 +90,7 @@ impl Session {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
             let _remembered = self.desk.under_way().begin(id, progress, way_back.as_ref());
             let meta = self.meta(progress.is_watched().then_some(id), way_back.as_deref(), &trace);
-            let sent = Sent { meta: &meta, params: &asking.params, further: &further }.to_json()?;
+            let sent = Sent { meta: &meta, params: &asking.params, further: &further }.to_json();
             let request = Request { id, method, params: Some(&sent), headers, cancellable: true };
             let result = self.transport.request(request).await?;
             // Most results do not have the word in them, and need not be read to know.

@@ -56,8 +56,8 @@ pub struct Request<'a> {
     pub id: u64,
     /// The method.
     pub method: &'a str,
-    /// The parameters, `_meta` included, exactly as they are to be sent.
-    pub params: Option<&'a RawValue>,
+    /// The parameters as JSON, `_meta` included, exactly as they are to be sent.
+    pub params: Option<&'a str>,
     /// What HTTP says in headers too (2026-07-28: `Mcp-Name`, `Mcp-Param-*`; always: the trace); values not yet encoded.
     pub headers: &'a [(String, String)],
     /// Whether taking it back is told to the server: not so for `initialize`.

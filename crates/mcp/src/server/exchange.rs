@@ -12,10 +12,10 @@ use switchboard_toolcall::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, outbox::Outbox, questions::Questions, session::Session};
-use crate::wire::{Outgoing, RpcError};
+use crate::wire::{Outgoing, RpcError, Written};
 
 /// What comes of a request.
-pub(crate) type Outcome = Result<Box<RawValue>, RpcError>;
+pub(crate) type Outcome = Result<Written, RpcError>;
 
 /// Under which name a request may say that it is one act, however often it is made.
 const KEY: &str = "switchboard/idempotencyKey";

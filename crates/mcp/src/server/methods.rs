@@ -54,7 +54,7 @@ impl Inner {
             }
             (method, _) => return Err(unknown(method)),
         };
-        self.dress(&reply, &exchange)
+        Ok(self.dress(&reply, &exchange))
     }
 
     /// Answers what only makes sense with servers behind us.

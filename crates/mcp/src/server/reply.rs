@@ -1,14 +1,13 @@
 //! Results as each era wants them.
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value, json, value::RawValue};
-use switchboard_toolcall::{Content, Part, ToolOutput, ToolResult};
-
-use super::{
-    Inner,
-    exchange::{Exchange, Outcome},
+use switchboard_toolcall::{
+    Content, Part, ToolOutput, ToolResult,
+    json::{Object, write_list, write_object, write_string, write_value},
 };
-use crate::{client::session::META, wire::RpcError};
+
+use super::{Inner, exchange::Exchange};
+use crate::{client::session::META, wire::Written};
 
 /// A result that is not on the wire yet.
 pub(crate) enum Reply {
@@ -63,10 +62,11 @@ impl Reply {
 
 impl Inner {
     /// The result as the client's era wants it.
-    pub(crate) fn dress(&self, reply: &Reply, exchange: &Exchange) -> Outcome {
+    pub(crate) fn dress(&self, reply: &Reply, exchange: &Exchange) -> Written {
         let info = exchange.is_modern().then_some(&self.info);
-        serde_json::value::to_raw_value(&Dressed { reply, info })
-            .map_err(|error| RpcError::new(RpcError::INTERNAL, error.to_string()))
+        let mut json = String::with_capacity(512);
+        Dressed { reply, info }.write(&mut json);
+        Written(json)
     }
 }
 
@@ -76,109 +76,92 @@ struct Dressed<'a> {
     info: Option<&'a Value>,
 }
 
-impl Serialize for Dressed<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
+impl<'a> Dressed<'a> {
+    fn write(&self, json: &mut String) {
+        let mut object = Object::begin(json);
         let meta = match self.reply {
-            Reply::Fields(fields) | Reply::Task(fields) => self.fields(fields, &mut map)?,
+            Reply::Fields(fields) | Reply::Task(fields) => self.fields(fields, &mut object),
             Reply::List(list) => {
-                self.list(list, &mut map)?;
+                self.list(list, &mut object);
                 None
             }
-            Reply::Tool(result) => self.tool(result, &mut map)?,
+            Reply::Tool(result) => self.tool(result, &mut object),
         };
         if let Some(info) = self.info {
             let is_task = matches!(self.reply, Reply::Task(_));
-            map.serialize_entry("resultType", if is_task { "task" } else { "complete" })?;
-            map.serialize_entry("_meta", &Meta { theirs: meta, info })?;
+            write_string(object.field("resultType"), if is_task { "task" } else { "complete" });
+            write_meta(object.field("_meta"), meta, info);
         }
-        map.end()
+        object.end();
     }
-}
 
-impl Dressed<'_> {
     /// Writes all fields but the `_meta` that gets something added, which is returned.
-    fn fields<'a, M: SerializeMap>(
-        &self,
-        fields: &'a Map<String, Value>,
-        map: &mut M,
-    ) -> Result<Option<&'a Value>, M::Error> {
+    fn fields(&self, fields: &'a Map<String, Value>, object: &mut Object<'_>) -> Option<&'a Value> {
         let mut meta = None;
         for (key, value) in fields {
             match key == "_meta" && self.info.is_some() {
                 true => meta = Some(value),
-                false => map.serialize_entry(key, value)?,
+                false => write_value(object.field(key), value),
             }
         }
-        Ok(meta)
+        meta
     }
 
-    fn list<M: SerializeMap>(&self, list: &ListReply, map: &mut M) -> Result<(), M::Error> {
-        map.serialize_entry(list.key, &list.entries)?;
+    fn list(&self, list: &ListReply, object: &mut Object<'_>) {
+        write_list(object.field(list.key), &list.entries, |out, entry| out.push_str(entry.get()));
         if let Some(next) = &list.next {
-            map.serialize_entry("nextCursor", next)?;
+            write_string(object.field("nextCursor"), next);
         }
         if self.info.is_some() {
-            map.serialize_entry("ttlMs", &list.ttl)?;
-            map.serialize_entry("cacheScope", if list.private { "private" } else { "public" })?;
+            write_value(object.field("ttlMs"), &list.ttl.into());
+            let scope = if list.private { "private" } else { "public" };
+            write_string(object.field("cacheScope"), scope);
         }
-        Ok(())
     }
 
-    fn tool<'a, M: SerializeMap>(
-        &self,
-        result: &'a ToolResult,
-        map: &mut M,
-    ) -> Result<Option<&'a Value>, M::Error> {
-        let meta = match &result.outcome {
+    fn tool(&self, result: &'a ToolResult, object: &mut Object<'_>) -> Option<&'a Value> {
+        match &result.outcome {
             Ok(answer) => match &answer.output {
-                ToolOutput::Content(content) => self.content(content, map)?,
+                ToolOutput::Content(content) => self.content(content, object),
                 ToolOutput::Value(value) => {
-                    map.serialize_entry("content", &[Part::text(result.text())])?;
+                    write_text(object, result);
                     if value.is_object() {
-                        map.serialize_entry("structuredContent", value)?;
+                        write_value(object.field("structuredContent"), value);
                     }
                     None
                 }
             },
             Err(error) => {
                 let meta = match error.output.as_deref() {
-                    Some(ToolOutput::Content(content)) => self.content(content, map)?,
+                    Some(ToolOutput::Content(content)) => self.content(content, object),
                     _ => {
-                        map.serialize_entry("content", &[Part::text(result.text())])?;
+                        write_text(object, result);
                         None
                     }
                 };
-                map.serialize_entry("isError", &true)?;
+                object.field("isError").push_str("true");
                 meta
             }
-        };
-        Ok(meta)
-    }
-
-    fn content<'a, M: SerializeMap>(
-        &self,
-        content: &'a Content,
-        map: &mut M,
-    ) -> Result<Option<&'a Value>, M::Error> {
-        map.serialize_entry("content", &content.parts)?;
-        self.fields(&content.fields, map)
-    }
-}
-
-/// A `_meta` that also says who we are.
-struct Meta<'a> {
-    theirs: Option<&'a Value>,
-    info: &'a Value,
-}
-
-impl Serialize for Meta<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (key, value) in self.theirs.and_then(Value::as_object).into_iter().flatten() {
-            map.serialize_entry(key, value)?;
         }
-        map.serialize_entry("io.modelcontextprotocol/serverInfo", self.info)?;
-        map.end()
     }
+
+    fn content(&self, content: &'a Content, object: &mut Object<'_>) -> Option<&'a Value> {
+        let write_part = |out: &mut String, part: &Part| write_object(out, &part.0);
+        write_list(object.field("content"), &content.parts, write_part);
+        self.fields(&content.fields, object)
+    }
+}
+
+/// Writes content of one text.
+fn write_text(object: &mut Object<'_>, result: &ToolResult) {
+    let part = Part::text(result.text());
+    write_list(object.field("content"), &[part], |out, part| write_object(out, &part.0));
+}
+
+/// Writes a `_meta` that also says who we are.
+fn write_meta(out: &mut String, theirs: Option<&Value>, info: &Value) {
+    let mut object = Object::begin(out);
+    theirs.and_then(Value::as_object).into_iter().for_each(|theirs| object.fields(theirs));
+    write_value(object.field("io.modelcontextprotocol/serverInfo"), info);
+    object.end();
 }

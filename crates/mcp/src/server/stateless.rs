@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     client::session::META,
-    wire::{RpcError, eras},
+    wire::{RpcError, Written, eras},
 };
 
 /// What `_meta` says.
@@ -217,8 +217,7 @@ impl Inner {
             "requestState": handle,
             "_meta": {"io.modelcontextprotocol/serverInfo": self.info},
         });
-        serde_json::value::to_raw_value(&result)
-            .map_err(|error| RpcError::new(RpcError::INTERNAL, error.to_string()))
+        Ok(Written(result.to_string()))
     }
 }
 

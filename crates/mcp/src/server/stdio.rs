@@ -24,7 +24,7 @@ use super::{
 use under_way::UnderWay;
 
 use crate::wire::{
-    self, Incoming, Outgoing, RpcError,
+    self, Incoming, Outgoing, RpcError, Written,
     lines::{Line as WireLine, Lines},
 };
 
@@ -147,7 +147,7 @@ impl Connection {
     }
 
     fn refuse(&self, id: &RawValue, error: RpcError) {
-        self.outbox.send(&Outgoing::response(id, &Err(error)));
+        self.outbox.send(&Outgoing::error(id, &error));
     }
 
     fn take(&mut self, message: Incoming) {
@@ -195,9 +195,7 @@ impl Connection {
     }
 
     fn answer_ping(&self, id: &RawValue) {
-        if let Ok(empty) = RawValue::from_string("{}".to_owned()) {
-            self.outbox.send(&Outgoing::response(id, &Ok(empty)));
-        }
+        self.outbox.send(&Outgoing::response(id, &Ok(Written("{}".to_owned()))));
     }
 
     fn initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {

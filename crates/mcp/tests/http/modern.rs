@@ -60,7 +60,7 @@ async fn a_call_says_in_headers_what_it_is() {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let headers =
         [pair("Mcp-Name", "echo"), pair("Mcp-Param-City", "Köln"), pair("Mcp-Param-Note", " x")];
-    let request = Request { params: Some(&params), headers: &headers, ..call(1) };
+    let request = Request { params: Some(params.get()), headers: &headers, ..call(1) };
     let (result, ()) = tokio::join!(client.request(request), async {
         let asked = server.next().await;
         let expected = [

@@ -133,7 +133,7 @@ impl Server {
         let request = Request {
             id,
             method,
-            params: Some(&params),
+            params: Some(params.get()),
             headers: &[],
             cancellable: method != "initialize",
         };

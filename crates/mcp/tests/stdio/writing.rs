@@ -88,7 +88,7 @@ async fn parameters_on_several_lines_are_sent_on_one() {
     let request = Request {
         id: 1,
         method: "tools/call",
-        params: Some(&params),
+        params: Some(params.get()),
         headers: &[],
         cancellable: true,
     };

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,7 @@ use crate::{
         exchange::{Line, Outcome},
         outbox::Outbox,
     },
-    wire::RpcError,
+    wire::{RpcError, Written},
 };
 
 /// What a client comes back with.
@@ -45,7 +45,7 @@ enum Request {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Reply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    result: Option<Box<RawValue>>,
+    result: Option<Written>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<RpcError>,
 }

@@ -21,8 +21,7 @@ pub(super) fn plain(status: StatusCode) -> Response<Body> {
 
 /// A status with a JSON-RPC error; `id` is the request's, where it could be read.
 pub(super) fn error(status: StatusCode, id: Option<&RawValue>, error: RpcError) -> Response<Body> {
-    let outcome = Err(error);
-    let body = Outgoing::response(id.unwrap_or(RawValue::NULL), &outcome).to_bytes();
+    let body = Outgoing::error(id.unwrap_or(RawValue::NULL), &error).to_bytes();
     json(status, body)
 }
 

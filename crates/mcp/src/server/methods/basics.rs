@@ -17,7 +17,7 @@ use crate::{
         sessions::Full,
         stateless, tasks, token,
     },
-    wire::{RpcError, eras},
+    wire::{RpcError, Written, eras},
 };
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ impl Inner {
         caller: &Caller,
         outbox: Arc<Outbox>,
         entrance: Entrance,
-    ) -> Result<(Arc<Session>, Box<RawValue>), RpcError> {
+    ) -> Result<(Arc<Session>, Written), RpcError> {
         let internal = |text: String| RpcError::new(RpcError::INTERNAL, text);
         let asked: InitializeParams = read(params)?;
         // Who asks for what we do not have, or for the revision without sessions, gets the newest that has them.
@@ -78,8 +78,6 @@ impl Inner {
         if let Some(instructions) = &self.config.instructions {
             result["instructions"] = instructions.as_str().into();
         }
-        let result = serde_json::value::to_raw_value(&result)
-            .map_err(|error| internal(error.to_string()))?;
         let agreed = Agreed { version, capabilities: Value::Object(asked.capabilities) };
         let (id, reach) = self
             .name_session(&agreed, caller, entrance)
@@ -93,7 +91,7 @@ impl Inner {
                 return Err(internal("there are too many sessions; try again later".to_owned()));
             }
         }
-        Ok((session, result))
+        Ok((session, Written(result.to_string())))
     }
 
     /// An id for a new session, and how far it reaches with it; none, where there is no randomness.

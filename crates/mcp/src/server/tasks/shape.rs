@@ -48,8 +48,8 @@ impl Inner {
             Some(result) => match methods::protocol_error(&result) {
                 Some(error) => error,
                 None => {
-                    let dressed = self.dress(&Reply::Tool(Box::new(result)), exchange)?;
-                    let dressed = serde_json::from_str(dressed.get());
+                    let dressed = self.dress(&Reply::Tool(Box::new(result)), exchange);
+                    let dressed = serde_json::from_str(&dressed.0);
                     fields.insert("result".to_owned(), dressed.unwrap_or_default());
                     return Ok(fields);
                 }

@@ -1,0 +1,220 @@
+//! A message of ours: most of it is JSON already, and only copied.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::RpcError;
+
+/// What holds JSON as text.
+pub trait AsJson {
+    /// The JSON.
+    fn as_json(&self) -> &str;
+}
+
+impl AsJson for str {
+    fn as_json(&self) -> &str {
+        self
+    }
+}
+
+impl AsJson for RawValue {
+    fn as_json(&self) -> &str {
+        self.get()
+    }
+}
+
+impl AsJson for Box<RawValue> {
+    fn as_json(&self) -> &str {
+        self.get()
+    }
+}
+
+/// JSON that we have written ourselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written(pub String);
+
+impl AsJson for Written {
+    fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(|raw| Self(Box::<str>::from(raw).into()))
+    }
+}
+
+impl Serialize for Written {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = serde_json::from_str::<&RawValue>(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// A message of ours. Payloads and ids of others are JSON.
+#[derive(Clone, Copy, Debug)]
+pub enum Outgoing<'a> {
+    /// A request.
+    Request {
+        /// Our id.
+        id: u64,
+        /// What we want.
+        method: &'a str,
+        /// With which parameters.
+        params: Option<&'a str>,
+    },
+    /// A notification.
+    Notification {
+        /// What it is about.
+        method: &'a str,
+        /// The details.
+        params: Option<&'a str>,
+    },
+    /// A good answer.
+    Result {
+        /// Their id.
+        id: &'a str,
+        /// What they get.
+        result: &'a str,
+    },
+    /// A bad answer.
+    Error {
+        /// Their id.
+        id: &'a str,
+        /// What went wrong.
+        error: &'a RpcError,
+    },
+}
+
+impl<'a> Outgoing<'a> {
+    /// A request of ours.
+    pub fn request(id: u64, method: &'a str, params: Option<&'a (impl AsJson + ?Sized)>) -> Self {
+        Self::Request { id, method, params: params.map(AsJson::as_json) }
+    }
+
+    /// Something we tell.
+    pub fn notification(method: &'a str, params: Option<&'a (impl AsJson + ?Sized)>) -> Self {
+        Self::Notification { method, params: params.map(AsJson::as_json) }
+    }
+
+    /// The answer to a request of theirs.
+    pub fn response(id: &'a RawValue, outcome: &'a Result<impl AsJson, RpcError>) -> Self {
+        match outcome {
+            Ok(result) => Self::Result { id: id.get(), result: result.as_json() },
+            Err(error) => Self::error(id, error),
+        }
+    }
+
+    /// The answer that there is none.
+    pub fn error(id: &'a RawValue, error: &'a RpcError) -> Self {
+        Self::Error { id: id.get(), error }
+    }
+
+    /// The message as JSON on one line, without its end.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // What stands around the payload is short; room for all of it is found once.
+        let payload = match self {
+            Self::Request { params, .. } | Self::Notification { params, .. } => *params,
+            Self::Result { result, .. } => Some(*result),
+            Self::Error { .. } => None,
+        };
+        let mut bytes = Vec::with_capacity(128 + payload.map_or(0, str::len));
+        self.write(&mut bytes);
+        bytes
+    }
+
+    /// Appends the message as one line, with its end.
+    pub fn write_line(&self, buffer: &mut Vec<u8>) {
+        let start = buffer.len();
+        self.write(buffer);
+        // Raw JSON may have been laid out on several lines; within its strings a line end is always escaped.
+        for byte in &mut buffer[start..] {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        buffer.push(b'\n');
+    }
+
+    /// Appends the message.
+    fn write(&self, buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+        match self {
+            Self::Request { id, method, params } => {
+                value(buffer, ",\"id\":", id);
+                value(buffer, ",\"method\":", method);
+                params.iter().for_each(|params| raw(buffer, ",\"params\":", params));
+            }
+            Self::Notification { method, params } => {
+                value(buffer, ",\"method\":", method);
+                params.iter().for_each(|params| raw(buffer, ",\"params\":", params));
+            }
+            Self::Result { id, result } => {
+                raw(buffer, ",\"id\":", id);
+                raw(buffer, ",\"result\":", result);
+            }
+            Self::Error { id, error } => {
+                raw(buffer, ",\"id\":", id);
+                value(buffer, ",\"error\":", error);
+            }
+        }
+        buffer.push(b'}');
+    }
+}
+
+/// Appends a field that is not JSON yet.
+fn value(buffer: &mut Vec<u8>, key: &str, value: &impl Serialize) {
+    buffer.extend_from_slice(key.as_bytes());
+    // Writing strings, numbers and JSON into memory cannot fail.
+    _ = serde_json::to_writer(buffer, value);
+}
+
+/// Appends a field that is JSON.
+fn raw(buffer: &mut Vec<u8>, key: &str, json: &str) {
+    buffer.extend_from_slice(key.as_bytes());
+    buffer.extend_from_slice(json.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(message: Outgoing<'_>, expected: &str) {
+        assert_eq!(String::from_utf8(message.to_bytes()).unwrap(), expected);
+        let mut line = b"before\n".to_vec();
+        message.write_line(&mut line);
+        let expected = format!("before\n{}\n", expected.replace('\n', " "));
+        assert_eq!(String::from_utf8(line).unwrap(), expected);
+    }
+
+    #[test]
+    fn messages_have_the_fields_of_their_kind() {
+        let json = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let params = json("{\n\"a\":1.0}");
+        check(
+            Outgoing::request(7, "tools/call", Some(&params)),
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\n\"a\":1.0}}",
+        );
+        check(
+            Outgoing::request(8, "ping", None::<&str>),
+            r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#,
+        );
+        check(
+            Outgoing::notification("a\"b", Some("[]")),
+            r#"{"jsonrpc":"2.0","method":"a\"b","params":[]}"#,
+        );
+        check(Outgoing::notification("n", None::<&str>), r#"{"jsonrpc":"2.0","method":"n"}"#);
+        check(
+            Outgoing::response(&json("\"x\""), &Ok(Written("{}".to_owned()))),
+            r#"{"jsonrpc":"2.0","id":"x","result":{}}"#,
+        );
+        let error = RpcError::new(-1, "no").with_data(json!({"why": ["b", 2]}));
+        check(
+            Outgoing::error(RawValue::NULL, &error),
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no","data":{"why":["b",2]}}}"#,
+        );
+    }
+}
