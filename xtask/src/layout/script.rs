@@ -5,7 +5,7 @@ use std::{
     fmt::Write,
 };
 
-use super::workload::CALLS;
+use super::workload::OF_AN_ERA;
 
 /// How many functions of one name are taken together. More are most likely many kinds of one generic function, of which
 /// few are meant; these are named with the compiler's hash, which holds until the compiler or a dependency changes.
@@ -52,7 +52,7 @@ pub(super) fn calls(profile: &str) -> HashMap<&str, u64> {
     calls
 }
 
-/// The script: first what every call passes through, then what was needed at all.
+/// The script: first what every call of an era passes through, then what was needed at all.
 pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>) -> String {
     let mut alike = HashMap::new();
     for name in functions {
@@ -63,7 +63,7 @@ pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>) -> String {
         _ => name.to_owned(),
     };
     let seen = functions.iter().filter_map(|name| Some((name, *calls.get(name)?)));
-    let (always, once): (Vec<_>, Vec<_>) = seen.partition(|(_, count)| *count >= CALLS);
+    let (always, once): (Vec<_>, Vec<_>) = seen.partition(|(_, count)| *count >= OF_AN_ERA);
     let mut script = String::from(
         "/* Written by `cargo xtask layout`: what a call passes through, then what else a start does. */\n\
          SECTIONS\n{\n  .text :\n  {\n",
@@ -140,7 +140,7 @@ mod tests {
         let listed = "01 t start\n02 T _ZN1a17h0123456789abcdefE\n03 d data\n04 t never\n05 W _ZN1a17h1123456789abcdefE\n   U puts\n";
         let functions = functions(listed);
         assert_eq!(functions.len(), 4);
-        let always = CALLS + 1;
+        let always = OF_AN_ERA + 1;
         let script = write(
             &functions,
             &HashMap::from([(functions[0], 1), (functions[1], always), (functions[3], always)]),

@@ -13,7 +13,10 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 /// How many calls are made in all.
-pub(super) const CALLS: u64 = 400;
+const CALLS: u64 = 400;
+
+/// How many of them are of the one era, and how many of the other.
+pub(super) const OF_AN_ERA: u64 = CALLS / 2;
 
 /// How many clients make them.
 const CLIENTS: u64 = 4;
