@@ -29,7 +29,7 @@ pub(crate) struct Index {
 
 /// How long another process's writing is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many bytes a page of the index has.
+/// How many bytes a page of a new index has.
 const PAGE: u32 = 16 << 10;
 /// How many bytes are written beside the index before they go into it.
 const LOG: u32 = 4 << 20;
@@ -124,7 +124,9 @@ fn connect(path: &Path) -> Result<Connection, Error> {
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
-        connection.pragma_update(None, "wal_autocheckpoint", LOG / PAGE)?;
+        // Counted in pages, of which an index that was there before has smaller ones.
+        let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        connection.pragma_update(None, "wal_autocheckpoint", LOG / page)?;
         connection.pragma_update(None, "cache_size", -1_000)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(())
@@ -137,4 +139,27 @@ fn connect(path: &Path) -> Result<Connection, Error> {
 fn is_broken(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &Path, page: u32, checkpoint: u32) {
+        let index = connect(path).unwrap();
+        let ask = |what| index.pragma_query_value(None, what, |row| row.get::<_, u32>(0)).unwrap();
+        assert_eq!((ask("page_size"), ask("wal_autocheckpoint")), (page, checkpoint));
+    }
+
+    #[test]
+    fn an_index_keeps_its_pages_and_as_long_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        check(&folder.path().join("new.db"), 16384, 256);
+        let old = folder.path().join("old.db");
+        let made = Connection::open(&old).unwrap();
+        made.execute_batch("PRAGMA page_size = 4096; CREATE TABLE calls (id TEXT)").unwrap();
+        drop(made);
+        check(&old, 4096, 1024);
+        check(&old, 4096, 1024);
+    }
 }

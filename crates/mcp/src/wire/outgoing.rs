@@ -23,13 +23,13 @@ impl AsJson for RawValue {
     }
 }
 
-impl AsJson for Box<RawValue> {
+impl<T: AsJson + ?Sized> AsJson for Box<T> {
     fn as_json(&self) -> &str {
-        self.get()
+        (**self).as_json()
     }
 }
 
-/// JSON that we have written ourselves.
+/// JSON that we have written ourselves, here or at another gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written(pub String);
 
