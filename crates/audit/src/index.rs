@@ -124,6 +124,7 @@ fn connect(path: &Path) -> Result<Connection, Error> {
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
+        // What undoes a statement: with pages of this size SQLite would write it to a file.
         connection.pragma_update(None, "temp_store", "memory")?;
         // Counted in pages, of which an index that was there before has smaller ones.
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;

@@ -14,11 +14,12 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body_util::Limited;
-use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Frame, SizeHint};
 
 use crate::{
     Config,
     access::{Admitted, Share},
+    content::Content,
     gateway::Parts,
     late::{Late, Timely},
     metadata,
@@ -73,7 +74,7 @@ fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response 
 }
 
 /// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
-pub(crate) async fn mcp(parts: &Parts, request: http::Request<Incoming>) -> Response {
+pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>) -> Response {
     let (head, body) = request.into_parts();
     let Admitted { caller, share } = match parts.access.admit(&head).await {
         Ok(admitted) => admitted,

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use axum::{
     Extension, Router, body::Body, extract::DefaultBodyLimit, middleware, response::Response,
 };
-use hyper::{Request, body::Incoming};
+use hyper::Request;
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Access, Config, Feed, Models, access_log::Line, admission, console, cors::Page,
-    draining::Draining, listen, metadata, openai, rest,
+    Access, Config, Feed, Models, access_log::Line, admission, console, content::Content,
+    cors::Page, draining::Draining, listen, metadata, openai, rest,
 };
 
 /// What a gateway is made of.
@@ -62,7 +62,7 @@ impl Gateway {
     }
 
     /// Answers one request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response {
+    pub(crate) async fn answer(&self, request: Request<Content>) -> Response {
         let (head, body) = request.into_parts();
         let line = self.parts.config.access_log.then(|| Line::begin(&head));
         let page = Page::of(&self.parts.access, &head);
@@ -79,7 +79,7 @@ impl Gateway {
         }
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Response {
+    async fn route(&self, request: Request<Content>) -> Response {
         // Most requests are these, and they need no routing.
         let response = if request.uri().path() == "/mcp" {
             admission::mcp(&self.parts, request).await

@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod rules;
 mod rest;
 mod console;
+mod content;
 pub mod openai;
 mod refusal;
 mod sse;

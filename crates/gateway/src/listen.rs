@@ -1,13 +1,15 @@
 //! Connections: bounded in number, not to be held up by slow clients, drained at the end.
 
+mod line;
+mod plain;
+mod signals;
+
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchboard_toolcall::BoxFuture;
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
@@ -15,7 +17,10 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::Gateway;
+use crate::{Gateway, content::Content};
+use line::Line;
+use plain::Left;
+use signals::{Signal, Signals};
 
 /// How many headers hyper takes unless it is told otherwise.
 const HYPERS_HEADERS: usize = 100;
@@ -105,16 +110,35 @@ async fn talk<S>(gateway: Gateway, stream: S, ending: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
-    let parts = gateway.parts().clone();
-    let config = &parts.config;
-    let draining = gateway.draining().clone();
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let gateway = gateway.clone();
-        async move { Ok::<_, std::convert::Infallible>(gateway.answer(request).await) }
-    });
+    let mut signals = Signals::new(gateway.draining().clone(), ending);
     let mut stream = TimeoutStream::new(stream);
     // Whoever does not read what it asked for must not hold its place for ever.
-    stream.set_write_timeout(Some(config.write_timeout.0));
+    stream.set_write_timeout(Some(gateway.parts().config.write_timeout.0));
+    let mut line = Line::new(Box::pin(stream));
+    match plain::serve(&gateway, &mut line, &mut signals).await {
+        // Boxed: most connections never come to this.
+        Left::Other => Box::pin(converse(gateway, line, signals)).await,
+        Left::Nothing => {
+            let ended = signals.beside(line.shutdown(), |_, signal| signal != Signal::End).await;
+            if let Some(Err(error)) = ended {
+                tracing::debug!(%error, "a connection broke");
+            }
+        }
+    }
+}
+
+/// Leaves the rest of a connection to hyper.
+async fn converse<S>(gateway: Gateway, line: Line<S>, mut signals: Signals)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let parts = gateway.parts().clone();
+    let config = &parts.config;
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let gateway = gateway.clone();
+        let request = request.map(Content::Coming);
+        async move { Ok::<_, std::convert::Infallible>(gateway.answer(request).await) }
+    });
     let mut server = http1::Builder::new();
     server
         .timer(TokioTimer::new())
@@ -124,12 +148,7 @@ where
     if config.max_headers != HYPERS_HEADERS {
         server.max_headers(config.max_headers);
     }
-    let connection = server.serve_connection(TokioIo::new(Box::pin(stream)), service);
-    let mut connection = std::pin::pin!(connection);
-    // They have wakers of their own, so that a connection that is woken for a request does not ask them again.
-    let mut signals = FuturesUnordered::<BoxFuture<'_, Signal>>::new();
-    signals.push(Box::pin(draining.begun().map(|()| Signal::Drain)));
-    signals.push(Box::pin(ending.cancelled().map(|()| Signal::End)));
+    let mut connection = std::pin::pin!(server.serve_connection(TokioIo::new(line), service));
     loop {
         tokio::select! {
             biased;
@@ -139,18 +158,12 @@ where
                 }
                 break;
             }
-            Some(signal) = signals.next() => match signal {
+            signal = signals.next() => match signal {
                 Signal::Drain => connection.as_mut().graceful_shutdown(),
                 Signal::End => break,
+                // hyper has clocks of its own.
+                Signal::Time => {}
             },
         }
     }
-}
-
-/// What a connection is told.
-enum Signal {
-    /// Finish what you are at.
-    Drain,
-    /// Finish nothing.
-    End,
 }

@@ -154,8 +154,8 @@ impl Sessions {
     fn find_own(&self, headers: &HeaderMap) -> Option<Whose> {
         let open = self.lock();
         let mut found = self.ids(headers).filter_map(|id| open.get(&tokens::hash(id)));
-        let now = Instant::now();
-        found.find(|session| session.until > now).map(|session| session.whose.clone())
+        let found = found.find(|session| session.until > Instant::now());
+        found.map(|session| session.whose.clone())
     }
 
     /// Ends the session of a request; returns the cookie that takes it from the browser.
