@@ -29,6 +29,7 @@ mod session;
 mod seal;
 mod siblings;
 mod wandering;
+mod meta;
 mod stateless;
 mod exchange;
 mod questions;

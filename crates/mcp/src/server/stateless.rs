@@ -11,50 +11,10 @@ use super::{
     Caller, Inner,
     exchange::{Client, Exchange, Level, Line, Modern, Outcome},
     held::{Asked, Held, Return},
+    meta::Meta,
     outbox::Outbox,
 };
-use crate::{
-    client::session::META,
-    wire::{RpcError, Written, eras},
-};
-
-/// What `_meta` says.
-#[derive(Debug, Default, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Meta(Map<String, Value>);
-
-impl Meta {
-    fn own(&self, key: &str) -> Option<&Value> {
-        // Most old requests have no more than a progress token.
-        (self.0.len() > 1 || !self.0.contains_key(PROGRESS)).then_some(())?;
-        self.0.get(&format!("{META}{key}"))
-    }
-
-    /// The revision that the request says it is of.
-    pub(crate) fn version(&self) -> Option<&str> {
-        self.own("protocolVersion")?.as_str()
-    }
-
-    /// Under which token progress is told.
-    fn progress_token(&self) -> Option<Box<RawValue>> {
-        let token = self.0.get(PROGRESS).filter(|token| token.is_string() || token.is_number())?;
-        serde_json::value::to_raw_value(token).ok()
-    }
-
-    /// The trace that the request is part of (SEP-414); one that cannot be read is no reason to refuse it.
-    fn trace(&self) -> Option<Arc<TraceContext>> {
-        let state = self.0.get("tracestate").and_then(Value::as_str);
-        TraceContext::parse(self.0.get("traceparent")?.as_str()?, state).map(Arc::new)
-    }
-
-    /// What is neither the protocol's nor this hop's.
-    fn notes(mut self) -> Map<String, Value> {
-        self.0.retain(|key, _| key != PROGRESS && !key.starts_with(META));
-        self.0
-    }
-}
-
-const PROGRESS: &str = "progressToken";
+use crate::wire::{RpcError, Written, eras};
 
 /// What is looked at before a request is given to its method.
 #[derive(Debug, Default, Deserialize)]
@@ -107,7 +67,7 @@ impl Head {
     /// Where the messages of the request go, and what it says beside what it asks for.
     pub(crate) fn line(&mut self, outbox: Arc<Outbox>) -> (Line, Map<String, Value>) {
         let meta = self.meta.take().unwrap_or_default();
-        (Line { outbox, progress_token: meta.progress_token() }, meta.notes())
+        (Line { outbox, progress_token: meta.progress_token() }, meta.notes)
     }
 
     /// What the request names, as `Mcp-Name` repeats it.
@@ -131,10 +91,9 @@ impl Head {
         };
         let meta = self.meta.as_ref().ok_or_else(|| missing("protocolVersion"))?;
         let version = meta.version().ok_or_else(|| missing("protocolVersion"))?;
-        let capabilities =
-            meta.own("clientCapabilities").ok_or_else(|| missing("clientCapabilities"))?;
-        let info = meta.own("clientInfo");
-        if !capabilities.is_object() || info.is_some_and(|info| !info.is_object()) {
+        let capabilities = meta.capabilities.as_ref();
+        let capabilities = capabilities.ok_or_else(|| missing("clientCapabilities"))?;
+        if !capabilities.is_object() || meta.is_misnamed {
             let text = "`clientCapabilities` and `clientInfo` must be objects";
             return Err(RpcError::new(RpcError::INVALID_PARAMS, text));
         }
@@ -143,7 +102,7 @@ impl Head {
             let data = json!({"supported": supported(), "requested": version});
             return Err(RpcError::new(RpcError::UNSUPPORTED_VERSION, text).with_data(data));
         }
-        let log_level = meta.own("logLevel").and_then(Value::as_str).and_then(Level::named);
+        let log_level = meta.log_level().and_then(Level::named);
         Ok(Modern { capabilities: capabilities.clone(), log_level })
     }
 }

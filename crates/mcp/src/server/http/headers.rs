@@ -1,10 +1,10 @@
 //! What a request says in its headers, and whether that is what its body says.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{
-    HeaderMap, HeaderName,
+    HeaderMap, HeaderName, HeaderValue,
     header::{self, AsHeaderName},
 };
 use serde_json::{Value, value::RawValue};
@@ -18,6 +18,12 @@ use crate::{
 
 /// The header that carries the revision.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+// What a modern request repeats, and W3C's place in a trace.
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// What MCP has every client accept.
 const BOTH: &[u8] = b"application/json, text/event-stream";
@@ -61,9 +67,9 @@ pub(super) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str>
 
 /// The trace that a request is part of, as W3C's headers say it.
 pub fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
-    let parent = text(headers, "traceparent")?;
+    let parent = text(headers, TRACE_PARENT)?;
     // It may come in several headers, which are then one list.
-    let states = headers.get_all("tracestate").iter().filter_map(|state| state.to_str().ok());
+    let states = headers.get_all(TRACE_STATE).iter().filter_map(|state| state.to_str().ok());
     let state = states.collect::<Vec<_>>().join(",");
     TraceContext::parse(parent, Some(&state)).map(Arc::new)
 }
@@ -74,10 +80,11 @@ pub fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
 /// They do not, or one is missing.
 pub(super) fn check(headers: &HeaderMap, method: &str, head: &Head) -> Result<(), RpcError> {
     let version = head.meta.as_ref().and_then(|meta| meta.version());
-    same(headers, VERSION.as_str(), version)?;
-    same(headers, "mcp-method", Some(method))?;
+    let same = |name: HeaderName, expected| same(headers.get(&name), name.as_str(), expected);
+    same(VERSION, version)?;
+    same(METHOD, Some(method))?;
     match head.named(method) {
-        Some(name) => same(headers, "mcp-name", Some(name)),
+        Some(name) => same(NAME, Some(name)),
         None => Ok(()),
     }
 }
@@ -105,35 +112,38 @@ pub(super) fn check_parameters(
     for parameter in parameters {
         let name = parameter.header_name();
         let value = expected.iter().find(|(expected, _)| *expected == name);
-        let sent = headers.contains_key(&name);
+        let sent = headers.get(&name);
         match value {
-            Some((_, value)) => same(headers, &name, Some(value))?,
-            None if sent => return Err(mismatch(&name, "the body has no such parameter")),
+            Some((_, value)) => same(sent, &name, Some(value))?,
+            None if sent.is_some() => {
+                return Err(mismatch(&name, "the body has no such parameter"));
+            }
             None => {}
         }
     }
     Ok(())
 }
 
-fn same(headers: &HeaderMap, name: &str, expected: Option<&str>) -> Result<(), RpcError> {
-    let Some(value) = headers.get(name) else {
+fn same(sent: Option<&HeaderValue>, name: &str, expected: Option<&str>) -> Result<(), RpcError> {
+    let Some(value) = sent else {
         return Err(mismatch(name, "it is missing"));
     };
     match decoded(value.as_bytes()) {
-        Some(value) if expected == Some(&value) => Ok(()),
+        Some(value) if expected == Some(&*value) => Ok(()),
         Some(_) => Err(mismatch(name, "the body says something else")),
         None => Err(mismatch(name, "it cannot be read")),
     }
 }
 
 /// The value of a header: plain, or in base64 where it could not be.
-fn decoded(value: &[u8]) -> Option<String> {
+fn decoded(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = str::from_utf8(value).ok()?.trim_matches([' ', '\t']);
     let encoded = text.get(..9).filter(|start| start.eq_ignore_ascii_case("=?base64?"));
     match encoded.and_then(|_| text[9..].strip_suffix("?=")) {
-        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok().map(Cow::Owned),
         None => {
-            text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t')).then(|| text.to_owned())
+            let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+            is_plain.then_some(Cow::Borrowed(text))
         }
     }
 }
