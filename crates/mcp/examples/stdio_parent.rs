@@ -36,7 +36,13 @@ async fn main() -> io::Result<()> {
     // A server that stays silent is started nevertheless.
     let answer = transport.request(request);
     let _ = tokio::time::timeout(std::time::Duration::from_secs(2), answer).await;
-    let group = transport.process_group().unwrap_or_default();
+    // The guard may tell it later than the server answers.
+    let group = loop {
+        match transport.process_group() {
+            Some(group) => break group,
+            None => tokio::time::sleep(std::time::Duration::from_millis(1)).await,
+        }
+    };
     writeln!(io::stdout(), "{group}")?;
     std::future::pending().await
 }
