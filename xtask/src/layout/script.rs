@@ -72,12 +72,18 @@ pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>) -> String {
     for (name, _) in always.into_iter().chain(once) {
         let pattern = pattern(name);
         if !written.contains(&pattern) {
-            // What the compiler thinks unlikely has a prefix that says so. Writing to a string cannot fail.
-            _ = writeln!(script, "    *(.text.{pattern} .text.unlikely.{pattern})");
+            // What the compiler thinks hot or unlikely has a prefix that says so. Writing to a string cannot fail.
+            _ = writeln!(
+                script,
+                "    *(.text.{pattern} .text.hot.{pattern} .text.unlikely.{pattern})"
+            );
             written.insert(pattern);
         }
     }
-    script.push_str("    *(.text .text.*)\n  }\n}\nINSERT BEFORE .init;\n");
+    // A build with a profile inlines otherwise, so it may have hot functions that were not seen here.
+    script.push_str(
+        "    *(.text.hot .text.hot.*)\n    *(.text .text.*)\n  }\n}\nINSERT BEFORE .init;\n",
+    );
     script
 }
 
@@ -145,9 +151,15 @@ mod tests {
             &functions,
             &HashMap::from([(functions[0], 1), (functions[1], always), (functions[3], always)]),
         );
-        let names: Vec<_> =
-            script.lines().filter_map(|line| line.trim().strip_prefix("*(.text.")).collect();
-        assert_eq!(names, ["_ZN1a17h* .text.unlikely._ZN1a17h*)", "start .text.unlikely.start)"]);
+        let placed: Vec<_> =
+            script.lines().filter_map(|line| line.trim().strip_prefix("*(.text")).collect();
+        let wanted = [
+            "._ZN1a17h* .text.hot._ZN1a17h* .text.unlikely._ZN1a17h*)",
+            ".start .text.hot.start .text.unlikely.start)",
+            ".hot .text.hot.*)",
+            " .text.*)",
+        ];
+        assert_eq!(placed, wanted);
         // Many of one name are most likely not all meant.
         let many: Vec<_> = (0..9).map(|n| format!("_ZN1a17h{n}123456789abcdefE")).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
