@@ -1,6 +1,6 @@
 //! The tasks of the people who work on Switchboard, and of CI: `cargo xtask TASK`.
 //!
-//! Each task is a module; what they share (running a command, the repository's root) is in `shell`.
+//! Each task is a module; what all share (running a command, the repository's root) is in `shell`.
 
 mod ci;
 mod test;
@@ -9,6 +9,8 @@ mod spec;
 mod conformance;
 mod console;
 mod layout;
+mod program;
+mod workload;
 mod shell;
 
 use std::process::ExitCode;
