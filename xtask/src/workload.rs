@@ -42,10 +42,7 @@ pub(crate) fn run(
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder.join("behind"))?;
     let (behind, before) = (free_port()?, free_port()?);
-    let config = format!(
-        "[policy]\ndeny = [\"*__delete_*\"]\n[servers.up]\nurl = \"http://127.0.0.1:{behind}/mcp\"\n"
-    );
-    fs::write(folder.join("switchboard.toml"), config)?;
+    fs::write(folder.join("switchboard.toml"), config(behind))?;
     let mut server = serve(server, &folder.join("behind"), behind)?;
     let mut gateway = serve(gateway, folder, before)?;
     crowds.iter().try_for_each(|crowd| all_call(*crowd, before))?;
@@ -62,6 +59,16 @@ fn all_call(crowd: Crowd, port: u16) -> Result<()> {
             Err(_) => bail!("a client crashed"),
         })
     })
+}
+
+/// The one server behind, spoken with in both ways.
+fn config(port: u16) -> String {
+    let address = format!("url = \"http://127.0.0.1:{port}/mcp\"\n");
+    format!(
+        "[policy]\ndeny = [\"*__delete_*\"]\n\
+         [servers.old]\nprotocol = \"legacy\"\n{address}\
+         [servers.new]\nprotocol = \"2026-07-28\"\n{address}"
+    )
 }
 
 /// A port that nobody has now.
@@ -116,14 +123,15 @@ fn call(port: u16, calls: u64) -> Result<()> {
     line.post(&session, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
     line.post(&session, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
     let modern =
-        "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: up__echo\r\n";
+        "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: new__echo\r\n";
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"layout","version":"1"}},"#;
     let text = "a text as long as those that tools are given and give back, say two hundred bytes "
         .repeat(2);
     for id in 0..calls {
-        let (headers, meta) = if id % 2 == 0 { (&*session, "") } else { (modern, meta) };
+        let (headers, meta, era) =
+            if id % 2 == 0 { (&*session, "", "old") } else { (modern, meta, "new") };
         let asked = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"up__echo","arguments":{{"text":"{text}"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"{era}__echo","arguments":{{"text":"{text}"}}}}}}"#
         );
         let (_, answer) = line.post(headers, &asked)?;
         ensure!(answer.contains("\"result\""), "a call was not answered: {answer}");
