@@ -9,6 +9,7 @@ mod spec;
 mod conformance;
 mod console;
 mod layout;
+mod release;
 mod program;
 mod workload;
 mod shell;
@@ -57,6 +58,8 @@ enum Task {
     },
     /// Watch the released program at work, and have the linker lay what it passes through side by side
     Layout,
+    /// Build the program to publish: put one that counts to work, and have the compiler heed what it counted
+    Release,
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
     Conformance {
         /// Write nothing, and fail where the tables would change
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
         Task::Layout => layout::run(),
+        Task::Release => release::run(),
         Task::Conformance { check } => conformance::run(check),
     };
     match outcome {
