@@ -9,6 +9,16 @@ use std::{
 /// few are meant; these are named with the compiler's hash, which holds until the compiler or a dependency changes.
 const ALIKE: usize = 4;
 
+/// A build with a profile inlines otherwise, so it may have hot functions that were not seen; and to it all that hardly ever
+/// ran is unlikely, which then lies behind the rest. Names of Rust's functions begin with an underscore.
+const REST: &str = "    *(.text.hot .text.hot.*)
+    *(.text._*)
+    *(.text .text.*)
+  }
+}
+INSERT BEFORE .init;
+";
+
 /// The functions of a program as `nm -n` lists them, in the order in which they lie there.
 pub(super) fn functions(listed: &str) -> Vec<&str> {
     listed.lines().filter_map(function_of).collect()
@@ -78,10 +88,7 @@ pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>, of_an_era: u
             written.insert(pattern);
         }
     }
-    // A build with a profile inlines otherwise, so it may have hot functions that were not seen here.
-    script.push_str(
-        "    *(.text.hot .text.hot.*)\n    *(.text .text.*)\n  }\n}\nINSERT BEFORE .init;\n",
-    );
+    script.push_str(REST);
     script
 }
 
@@ -152,6 +159,7 @@ mod tests {
             "._ZN1a17h* .text.hot._ZN1a17h* .text.unlikely._ZN1a17h*)",
             ".start .text.hot.start .text.unlikely.start)",
             ".hot .text.hot.*)",
+            "._*)",
             " .text.*)",
         ];
         assert_eq!(placed, wanted);
