@@ -1,6 +1,6 @@
 //! The tasks of the people who work on Switchboard, and of CI: `cargo xtask TASK`.
 //!
-//! Each task is a module; what they share (running a command, the repository's root) is in `shell`.
+//! Each task is a module; what all share (running a command, the repository's root) is in `shell`.
 
 mod ci;
 mod test;
@@ -9,6 +9,9 @@ mod spec;
 mod conformance;
 mod console;
 mod layout;
+mod release;
+mod program;
+mod workload;
 mod shell;
 
 use std::process::ExitCode;
@@ -55,6 +58,8 @@ enum Task {
     },
     /// Watch the released program at work, and have the linker lay what it passes through side by side
     Layout,
+    /// Build the program to publish: put one that counts to work, and have the compiler heed what it counted
+    Release,
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
     Conformance {
         /// Write nothing, and fail where the tables would change
@@ -73,6 +78,7 @@ fn main() -> ExitCode {
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
         Task::Layout => layout::run(),
+        Task::Release => release::run(),
         Task::Conformance { check } => conformance::run(check),
     };
     match outcome {

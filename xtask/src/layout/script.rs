@@ -5,11 +5,19 @@ use std::{
     fmt::Write,
 };
 
-use super::workload::OF_AN_ERA;
-
 /// How many functions of one name are taken together. More are most likely many kinds of one generic function, of which
 /// few are meant; these are named with the compiler's hash, which holds until the compiler or a dependency changes.
 const ALIKE: usize = 4;
+
+/// A build with a profile inlines otherwise, so it may have hot functions that were not seen; and to it all that hardly ever
+/// ran is unlikely, which then lies behind the rest. Names of Rust's functions begin with an underscore.
+const REST: &str = "    *(.text.hot .text.hot.*)
+    *(.text._*)
+    *(.text .text.*)
+  }
+}
+INSERT BEFORE .init;
+";
 
 /// The functions of a program as `nm -n` lists them, in the order in which they lie there.
 pub(super) fn functions(listed: &str) -> Vec<&str> {
@@ -53,7 +61,7 @@ pub(super) fn calls(profile: &str) -> HashMap<&str, u64> {
 }
 
 /// The script: first what every call of an era passes through, then what was needed at all.
-pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>) -> String {
+pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>, of_an_era: u64) -> String {
     let mut alike = HashMap::new();
     for name in functions {
         *alike.entry(without_hash(name)).or_insert(0) += 1;
@@ -63,7 +71,7 @@ pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>) -> String {
         _ => name.to_owned(),
     };
     let seen = functions.iter().filter_map(|name| Some((name, *calls.get(name)?)));
-    let (always, once): (Vec<_>, Vec<_>) = seen.partition(|(_, count)| *count >= OF_AN_ERA);
+    let (always, once): (Vec<_>, Vec<_>) = seen.partition(|(_, count)| *count >= of_an_era);
     let mut script = String::from(
         "/* Written by `cargo xtask layout`: what a call passes through, then what else a start does. */\n\
          SECTIONS\n{\n  .text :\n  {\n",
@@ -72,12 +80,15 @@ pub(super) fn write(functions: &[&str], calls: &HashMap<&str, u64>) -> String {
     for (name, _) in always.into_iter().chain(once) {
         let pattern = pattern(name);
         if !written.contains(&pattern) {
-            // What the compiler thinks unlikely has a prefix that says so. Writing to a string cannot fail.
-            _ = writeln!(script, "    *(.text.{pattern} .text.unlikely.{pattern})");
+            // What the compiler thinks hot or unlikely has a prefix that says so. Writing to a string cannot fail.
+            _ = writeln!(
+                script,
+                "    *(.text.{pattern} .text.hot.{pattern} .text.unlikely.{pattern})"
+            );
             written.insert(pattern);
         }
     }
-    script.push_str("    *(.text .text.*)\n  }\n}\nINSERT BEFORE .init;\n");
+    script.push_str(REST);
     script
 }
 
@@ -140,18 +151,22 @@ mod tests {
         let listed = "01 t start\n02 T _ZN1a17h0123456789abcdefE\n03 d data\n04 t never\n05 W _ZN1a17h1123456789abcdefE\n   U puts\n";
         let functions = functions(listed);
         assert_eq!(functions.len(), 4);
-        let always = OF_AN_ERA + 1;
-        let script = write(
-            &functions,
-            &HashMap::from([(functions[0], 1), (functions[1], always), (functions[3], always)]),
-        );
-        let names: Vec<_> =
-            script.lines().filter_map(|line| line.trim().strip_prefix("*(.text.")).collect();
-        assert_eq!(names, ["_ZN1a17h* .text.unlikely._ZN1a17h*)", "start .text.unlikely.start)"]);
+        let counted = [(functions[0], 1), (functions[1], 9), (functions[3], 8)];
+        let script = write(&functions, &HashMap::from(counted), 8);
+        let placed: Vec<_> =
+            script.lines().filter_map(|line| line.trim().strip_prefix("*(.text")).collect();
+        let wanted = [
+            "._ZN1a17h* .text.hot._ZN1a17h* .text.unlikely._ZN1a17h*)",
+            ".start .text.hot.start .text.unlikely.start)",
+            ".hot .text.hot.*)",
+            "._*)",
+            " .text.*)",
+        ];
+        assert_eq!(placed, wanted);
         // Many of one name are most likely not all meant.
         let many: Vec<_> = (0..9).map(|n| format!("_ZN1a17h{n}123456789abcdefE")).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
-        let script = write(&many, &HashMap::from([(many[4], 1)]));
+        let script = write(&many, &HashMap::from([(many[4], 1)]), 8);
         assert!(script.contains("*(.text._ZN1a17h4123456789abcdefE ."));
     }
 }

@@ -12,44 +12,63 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// How many calls are made in all.
-const CALLS: u64 = 400;
+/// Clients that call at the same time.
+#[derive(Clone, Copy)]
+pub(crate) struct Crowd {
+    /// How many there are.
+    pub(crate) clients: u64,
+    /// How many calls each of them makes: half in a session, half that stand alone.
+    pub(crate) calls: u64,
+}
 
-/// How many of them are of the one era, and how many of the other.
-pub(super) const OF_AN_ERA: u64 = CALLS / 2;
-
-/// How many clients make them.
-const CLIENTS: u64 = 4;
+impl Crowd {
+    /// How many calls of the one era they make together, and how many of the other.
+    pub(crate) const fn of_an_era(self) -> u64 {
+        self.clients * self.calls / 2
+    }
+}
 
 /// The headers that every message has.
 const HEADERS: &str = "Host: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
 
-/// Runs the program in `folder` under callgrind; returns the profile, with the compiler's own names.
-pub(super) fn observe(program: &Path, folder: &Path) -> Result<String> {
+/// Starts `gateway` before `server`, both of them the program, in a `folder` that is made anew; has one crowd after the
+/// other call, and both end by themselves, for profiles are written at the end.
+pub(crate) fn run(
+    gateway: &mut Command,
+    server: &mut Command,
+    folder: &Path,
+    crowds: &[Crowd],
+) -> Result<()> {
     let _ = fs::remove_dir_all(folder);
-    fs::create_dir_all(folder)?;
-    let (behind, before) = (free_port()?, free_port()?);
-    let config = format!(
-        "[policy]\ndeny = [\"*__delete_*\"]\n[servers.up]\nurl = \"http://127.0.0.1:{behind}/mcp\"\n"
-    );
-    fs::write(folder.join("switchboard.toml"), config)?;
     fs::create_dir_all(folder.join("behind"))?;
-    let _server = serve(&mut Command::new(program), &folder.join("behind"), behind)?;
-    let mut watched = Command::new("valgrind");
-    watched
-        .args(["--tool=callgrind", "--demangle=no", "--callgrind-out-file=profile"])
-        .arg(program);
-    let mut gateway = serve(&mut watched, folder, before)?;
+    let (behind, before) = (free_port()?, free_port()?);
+    fs::write(folder.join("switchboard.toml"), config(behind))?;
+    let mut server = serve(server, &folder.join("behind"), behind)?;
+    let mut gateway = serve(gateway, folder, before)?;
+    crowds.iter().try_for_each(|crowd| all_call(*crowd, before))?;
+    gateway.end()?;
+    server.end()
+}
+
+fn all_call(crowd: Crowd, port: u16) -> Result<()> {
     thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| call(before))).collect();
+        let clients: Vec<_> =
+            (0..crowd.clients).map(|_| scope.spawn(|| call(port, crowd.calls))).collect();
         clients.into_iter().try_for_each(|client| match client.join() {
             Ok(done) => done,
             Err(_) => bail!("a client crashed"),
         })
-    })?;
-    gateway.end()?;
-    let path = folder.join("profile");
-    fs::read_to_string(&path).with_context(|| format!("valgrind left no {}", path.display()))
+    })
+}
+
+/// The one server behind, spoken with in both ways.
+fn config(port: u16) -> String {
+    let address = format!("url = \"http://127.0.0.1:{port}/mcp\"\n");
+    format!(
+        "[policy]\ndeny = [\"*__delete_*\"]\n\
+         [servers.old]\nprotocol = \"legacy\"\n{address}\
+         [servers.new]\nprotocol = \"2026-07-28\"\n{address}"
+    )
 }
 
 /// A port that nobody has now.
@@ -78,7 +97,7 @@ fn serve(command: &mut Command, folder: &Path, port: u16) -> Result<Serving> {
 }
 
 impl Serving {
-    /// Lets it end by itself, for a profile is written at the end.
+    /// Lets it end by itself.
     fn end(&mut self) -> Result<()> {
         let asked = Command::new("kill").arg(self.0.id().to_string()).status()?;
         ensure!(asked.success(), "the program cannot be told to end");
@@ -95,7 +114,7 @@ impl Drop for Serving {
 }
 
 /// One client: half of its calls in a session, half that stand alone.
-fn call(port: u16) -> Result<()> {
+fn call(port: u16, calls: u64) -> Result<()> {
     let mut line = Line(BufReader::new(TcpStream::connect(("127.0.0.1", port))?));
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"layout","version":"1"}}}"#;
     let (head, _) = line.post("", hello)?;
@@ -104,14 +123,15 @@ fn call(port: u16) -> Result<()> {
     line.post(&session, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
     line.post(&session, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
     let modern =
-        "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: up__echo\r\n";
+        "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: new__echo\r\n";
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"layout","version":"1"}},"#;
     let text = "a text as long as those that tools are given and give back, say two hundred bytes "
         .repeat(2);
-    for id in 0..CALLS / CLIENTS {
-        let (headers, meta) = if id % 2 == 0 { (&*session, "") } else { (modern, meta) };
+    for id in 0..calls {
+        let (headers, meta, era) =
+            if id % 2 == 0 { (&*session, "", "old") } else { (modern, meta, "new") };
         let asked = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"up__echo","arguments":{{"text":"{text}"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"{era}__echo","arguments":{{"text":"{text}"}}}}}}"#
         );
         let (_, answer) = line.post(headers, &asked)?;
         ensure!(answer.contains("\"result\""), "a call was not answered: {answer}");
