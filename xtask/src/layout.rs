@@ -13,11 +13,11 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     program,
     shell::{Run, bold, root},
-    workload::{self, Crowd},
+    workload::{self, Crowd, Way},
 };
 
 /// Few calls, for under valgrind each takes long.
-const CROWD: Crowd = Crowd { clients: 4, calls: 100 };
+const CROWD: Crowd = Crowd { clients: 4, calls: 100, ways: Way::MOST };
 
 /// Builds the program, watches it at work, and writes down what it passed through.
 pub(crate) fn run() -> Result<()> {
@@ -30,7 +30,7 @@ pub(crate) fn run() -> Result<()> {
     eprintln!("{}", bold("Watching it start and serve"));
     let profile = observe(&program, &root().join("target/layout"))?;
     let (functions, calls) = (script::functions(&symbols), script::calls(&profile));
-    let script = script::write(&functions, &calls, CROWD.of_an_era());
+    let script = script::write(&functions, &calls, CROWD.of_a_way());
     let count = script.matches(".text.unlikely.").count();
     let path = root().join("crates/app/layout.ld");
     fs::write(&path, script).with_context(|| format!("failed to write {}", path.display()))?;

@@ -1,4 +1,4 @@
-//! The work at which the program is watched: a start, and calls of both eras through it to a server behind it.
+//! The work at which the program is watched: a start, and calls through it to servers behind it.
 
 use std::{
     fs,
@@ -17,14 +17,44 @@ use anyhow::{Context, Result, bail, ensure};
 pub(crate) struct Crowd {
     /// How many there are.
     pub(crate) clients: u64,
-    /// How many calls each of them makes: half in a session, half that stand alone.
+    /// How many calls each of them makes.
     pub(crate) calls: u64,
+    /// In which ways they call, in turn.
+    pub(crate) ways: &'static [Way],
 }
 
 impl Crowd {
-    /// How many calls of the one era they make together, and how many of the other.
-    pub(crate) const fn of_an_era(self) -> u64 {
-        self.clients * self.calls / 2
+    /// How many calls they make together in each of their ways.
+    pub(crate) const fn of_a_way(self) -> u64 {
+        self.clients * self.calls / self.ways.len() as u64
+    }
+}
+
+/// How a call is made, and which way the gateway passes it on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// In a session, to a server of the old era.
+    Session,
+    /// Standing alone, to one of the new era.
+    Alone,
+    /// In a session, to a server that is a process of ours.
+    Process,
+    /// By REST, to a server of the new era.
+    Rest,
+}
+
+impl Way {
+    /// Both eras of MCP over HTTP, as most calls go.
+    pub(crate) const MOST: &[Self] = &[Self::Session, Self::Alone];
+    /// All of them.
+    pub(crate) const ALL: &[Self] = &[Self::Session, Self::Alone, Self::Process, Self::Rest];
+
+    const fn tool(self) -> &'static str {
+        match self {
+            Self::Session => "old__echo",
+            Self::Alone | Self::Rest => "new__echo",
+            Self::Process => "own__echo",
+        }
     }
 }
 
@@ -42,7 +72,8 @@ pub(crate) fn run(
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder.join("behind"))?;
     let (behind, before) = (free_port()?, free_port()?);
-    fs::write(folder.join("switchboard.toml"), config(behind))?;
+    let config = config(behind, Path::new(server.get_program()));
+    fs::write(folder.join("switchboard.toml"), config)?;
     let mut server = serve(server, &folder.join("behind"), behind)?;
     let mut gateway = serve(gateway, folder, before)?;
     crowds.iter().try_for_each(|crowd| all_call(*crowd, before))?;
@@ -53,7 +84,7 @@ pub(crate) fn run(
 fn all_call(crowd: Crowd, port: u16) -> Result<()> {
     thread::scope(|scope| {
         let clients: Vec<_> =
-            (0..crowd.clients).map(|_| scope.spawn(|| call(port, crowd.calls))).collect();
+            (0..crowd.clients).map(|_| scope.spawn(|| call(port, crowd))).collect();
         clients.into_iter().try_for_each(|client| match client.join() {
             Ok(done) => done,
             Err(_) => bail!("a client crashed"),
@@ -61,13 +92,14 @@ fn all_call(crowd: Crowd, port: u16) -> Result<()> {
     })
 }
 
-/// The one server behind, spoken with in both ways.
-fn config(port: u16) -> String {
+/// The one server behind, spoken with in both ways; and `program` once more, as a process of the gateway's.
+fn config(port: u16, program: &Path) -> String {
     let address = format!("url = \"http://127.0.0.1:{port}/mcp\"\n");
     format!(
         "[policy]\ndeny = [\"*__delete_*\"]\n\
          [servers.old]\nprotocol = \"legacy\"\n{address}\
-         [servers.new]\nprotocol = \"2026-07-28\"\n{address}"
+         [servers.new]\nprotocol = \"2026-07-28\"\n{address}\
+         [servers.own]\ncommand = {program:?}\nargs = [\"serve\", \"--stdio\"]\ncwd = \"behind\"\n"
     )
 }
 
@@ -113,28 +145,18 @@ impl Drop for Serving {
     }
 }
 
-/// One client: half of its calls in a session, half that stand alone.
-fn call(port: u16, calls: u64) -> Result<()> {
+/// One client.
+fn call(port: u16, crowd: Crowd) -> Result<()> {
     let mut line = Line(BufReader::new(TcpStream::connect(("127.0.0.1", port))?));
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"layout","version":"1"}}}"#;
-    let (head, _) = line.post("", hello)?;
+    let (head, _) = line.post("/mcp", "", hello)?;
     let session = head.lines().find(|line| line.starts_with("mcp-session-id:"));
     let session = format!("{}\r\n", session.context("no session was opened")?);
-    line.post(&session, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
-    line.post(&session, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
-    let modern =
-        "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: new__echo\r\n";
-    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"layout","version":"1"}},"#;
-    let text = "a text as long as those that tools are given and give back, say two hundred bytes "
-        .repeat(2);
-    for id in 0..calls {
-        let (headers, meta, era) =
-            if id % 2 == 0 { (&*session, "", "old") } else { (modern, meta, "new") };
-        let asked = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"{era}__echo","arguments":{{"text":"{text}"}}}}}}"#
-        );
-        let (_, answer) = line.post(headers, &asked)?;
-        ensure!(answer.contains("\"result\""), "a call was not answered: {answer}");
+    line.post("/mcp", &session, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
+    line.post("/mcp", &session, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
+    for (way, id) in crowd.ways.iter().cycle().zip(0..crowd.calls) {
+        let answer = line.call(*way, id, &session)?;
+        ensure!(answer.contains("say two hundred"), "a call was not answered: {answer}");
     }
     Ok(())
 }
@@ -143,11 +165,38 @@ fn call(port: u16, calls: u64) -> Result<()> {
 struct Line(BufReader<TcpStream>);
 
 impl Line {
+    /// Makes a call; returns the answer.
+    fn call(&mut self, way: Way, id: u64, session: &str) -> Result<String> {
+        let text =
+            "a text as long as those that tools are given and give back, say two hundred bytes "
+                .repeat(2);
+        let tool = way.tool();
+        let arguments = format!(r#"{{"text":"{text}"}}"#);
+        let alone = format!(
+            "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+        );
+        let (headers, meta) = match way {
+            Way::Rest => {
+                let path = format!("/api/tools/{tool}/call");
+                return self.post(&path, "", &arguments).map(|(_, answer)| answer);
+            }
+            Way::Alone => (
+                &*alone,
+                r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"layout","version":"1"}},"#,
+            ),
+            Way::Session | Way::Process => (session, ""),
+        };
+        let asked = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"{tool}","arguments":{arguments}}}}}"#
+        );
+        self.post("/mcp", headers, &asked).map(|(_, answer)| answer)
+    }
+
     /// Posts a message; returns the head of the answer, in small letters, and its body.
-    fn post(&mut self, headers: &str, body: &str) -> Result<(String, String)> {
+    fn post(&mut self, path: &str, headers: &str, body: &str) -> Result<(String, String)> {
         let length = body.len();
         let request = format!(
-            "POST /mcp HTTP/1.1\r\n{HEADERS}{headers}Content-Length: {length}\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\n{HEADERS}{headers}Content-Length: {length}\r\n\r\n{body}"
         );
         self.0.get_mut().write_all(request.as_bytes())?;
         let (mut head, mut length) = (String::new(), 0);
