@@ -5,7 +5,7 @@ use std::sync::Arc;
 use divan::{AllocProfiler, Bencher, black_box, counter::ItemsCount};
 use serde_json::{Map, Value, json};
 use switchboard_runtime::{
-    ToolExecutor, ToolManager,
+    ToolExecutor, ToolManager, redact,
     toolcall::{
         BoxFuture, CallContext, Strictness, Tool, ToolCall, ToolError, ToolOutput, ToolSpec,
     },
@@ -173,4 +173,11 @@ fn shape_megabyte(bencher: Bencher<'_, '_>) {
     bencher
         .with_inputs(|| ToolCall::new("long", Map::new()))
         .bench_local_values(|call| runtime.block_on(executor.execute(call, &cx)));
+}
+
+/// A long text full of quotes, which any secret could hide in; letters that are not ASCII must not make it slow.
+#[divan::bench(args = ["e", "é"])]
+fn redact_long(bencher: Bencher<'_, '_>, letter: &str) {
+    let text = format!("x\n\"{letter}").repeat(25_000);
+    bencher.bench_local(|| redact::text(black_box(&text)).len());
 }
