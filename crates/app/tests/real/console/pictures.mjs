@@ -47,7 +47,7 @@ await visit(async ({ window }) => {
   const more = history(40);
   const held = call('scene', { room: 'garage', lights: [{ name: 'Garage/Door', level: 100 }] });
   for (const colorScheme of ['light', 'dark']) {
-    const { open } = await window({ colorScheme, viewport: { width: 1200, height: 720 } });
+    const { open } = await window({ colorScheme, viewport: { width: 1200, height: 680 } });
     for (const [name, [path, prepare]] of Object.entries(PICTURES)) {
       const page = await open(path);
       await prepare(page);
