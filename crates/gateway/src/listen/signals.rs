@@ -45,8 +45,7 @@ impl Signals {
         }
     }
 
-    /// What comes of `work`; `heard` says what to do when there is a signal before, and none comes of it where it does
-    /// not go on.
+    /// What comes of `work`; none, where there is a signal before after which it does not go on.
     pub(super) async fn beside<T>(
         &mut self,
         work: impl Future<Output = T>,

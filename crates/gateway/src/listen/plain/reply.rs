@@ -54,13 +54,16 @@ impl Writer {
         let (head, mut body) = response.into_parts();
         let framing = framing(head.status, &body);
         self.head(&head, framing, closes);
+        if framing == Framing::Chunks {
+            // What comes may come late: that it will should be known at once.
+            self.flush(line).await?;
+        }
         let mut left = match framing {
             Framing::Length(length) => length,
             Framing::Chunks => u64::MAX,
             Framing::Nothing => 0,
         };
         while left > 0 {
-            // Who waits for more should have what there is.
             let Some(data) = next(&mut body, line).await? else { break };
             match framing {
                 Framing::Chunks => {
@@ -236,6 +239,22 @@ mod tests {
             long.len()
         );
         assert_eq!(sent(answers).await, (expected, true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn that_a_stream_comes_is_told_before_anything_comes_of_it() {
+        let (own, mut other) = duplex(1 << 10);
+        let mut line = Line::new(own);
+        let nothing = stream::pending::<io::Result<Bytes>>();
+        let answer = Response::new(Body::from_stream(nothing));
+        let mut writer = Writer::default();
+        let mut head = Vec::with_capacity(1 << 10);
+        tokio::select! {
+            _ = writer.send(&mut line, answer, false) => panic!("it has no end"),
+            read = other.read_buf(&mut head) => read.unwrap(),
+            () = tokio::time::sleep(std::time::Duration::from_secs(1)) => panic!("nothing is told"),
+        };
+        assert!(head.ends_with(b"\r\n\r\n"), "{}", String::from_utf8_lossy(&head));
     }
 
     #[tokio::test]
