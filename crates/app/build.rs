@@ -2,7 +2,7 @@
 //! that way, and in a release what a start and a call pass through lies side by side (`layout.ld`, `cargo xtask layout`).
 //! Other systems get what they always got.
 
-use std::{env, process::Command};
+use std::{env, fs, process::Command};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -11,7 +11,12 @@ fn main() {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
     if is_for_this_system() && is_release() && has_the_usual_linker() {
-        println!("cargo::rustc-link-arg-bins=-Wl,-T,{}/layout.ld", told("CARGO_MANIFEST_DIR"));
+        // A copy: cargo remembers what it is told here, and the repository may be elsewhere the next time.
+        let layout = format!("{}/layout.ld", told("OUT_DIR"));
+        match fs::copy("layout.ld", &layout) {
+            Ok(_) => println!("cargo::rustc-link-arg-bins=-Wl,-T,{layout}"),
+            Err(error) => println!("cargo::error=failed to copy layout.ld to {layout}: {error}"),
+        }
     }
 }
 
