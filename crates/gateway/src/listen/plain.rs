@@ -21,7 +21,7 @@ use super::{
     signals::{Signal, Signals},
 };
 use crate::{Gateway, content::Content};
-use head::Limits;
+use head::{Heads, Limits};
 use reply::Writer;
 
 /// Why no more plain requests are answered.
@@ -43,8 +43,9 @@ where
     let patience = config.header_timeout.0;
     signals.after(patience);
     let mut plain = Plain { line, signals, writer: Writer::default(), patience, is_last: false };
+    let mut heads = Heads::default();
     while !plain.is_last && plain.comes().await {
-        let Some(request) = head::take(&mut plain.line.read, limits) else { return Left::Other };
+        let Some(request) = heads.take(&mut plain.line.read, limits) else { return Left::Other };
         let Some(response) = plain.ask(gateway, request).await else { break };
         if plain.send(response).await.is_none() {
             break;

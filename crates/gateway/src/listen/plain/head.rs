@@ -1,6 +1,6 @@
 //! Reads a request, where it is as plain as nearly all are.
 
-use std::mem::MaybeUninit;
+use std::{mem::MaybeUninit, ops::Range};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
@@ -28,62 +28,97 @@ impl Limits {
     }
 }
 
-/// Takes the request that was read, if it is one and nothing else: whole, posted to `/mcp`, and with no header that asks for
-/// more than an answer. Otherwise leaves all of it.
-pub(super) fn take(read: &mut BytesMut, limits: Limits) -> Option<Request<Content>> {
-    if !read.starts_with(BEGINNING) {
-        return None;
-    }
-    let text = read.split().freeze();
-    let request = parse(&text, limits);
-    if request.is_none() {
-        *read = text.into();
-    }
-    request
-}
+/// Reads requests, and keeps the head of the last one: clients send the same again and again, but for the body's length.
+#[derive(Default)]
+pub(super) struct Heads(Option<Head>);
 
-fn parse(text: &Bytes, limits: Limits) -> Option<Request<Content>> {
-    let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS];
-    let mut parsed = httparse::Request::new(&mut []);
-    let status = ParserConfig::default().parse_request_with_uninit_headers(
-        &mut parsed,
-        text,
-        &mut room[..limits.headers],
-    );
-    let Ok(Status::Complete(head)) = status else { return None };
-    if head > limits.head {
-        return None;
-    }
-    let mut headers = HeaderMap::with_capacity(parsed.headers.len());
-    let mut length = None;
-    for Header { name, value } in parsed.headers.iter() {
-        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-        match name {
-            header::CONTENT_LENGTH if length.is_some() => return None,
-            header::CONTENT_LENGTH => length = Some(number(value)?),
-            header::CONNECTION if value.eq_ignore_ascii_case(b"keep-alive") => {}
-            header::CONNECTION | header::TRANSFER_ENCODING | header::EXPECT | header::UPGRADE => {
-                return None;
-            }
-            _ => {}
+impl Heads {
+    /// Takes the request that was read, if it is one and nothing else: whole, posted to `/mcp`, and with no header that asks
+    /// for more than an answer. Otherwise leaves all of it.
+    pub(super) fn take(&mut self, read: &mut BytesMut, limits: Limits) -> Option<Request<Content>> {
+        if !read.starts_with(BEGINNING) {
+            return None;
         }
-        headers.append(name, HeaderValue::from_maybe_shared(text.slice_ref(value)).ok()?);
+        let text = read.split().freeze();
+        let request = self.again(&text, limits).or_else(|| {
+            self.0 = Some(Head::parse(&text, limits)?);
+            self.again(&text, limits)
+        });
+        if request.is_none() {
+            *read = text.into();
+        }
+        request
     }
-    let body = text.slice(head..);
-    if length != Some(body.len()) {
-        return None;
+
+    fn again(&self, text: &Bytes, limits: Limits) -> Option<Request<Content>> {
+        self.0.as_ref()?.request(text, limits)
     }
-    let mut request = Request::new(Content::Whole(body));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = Uri::from_static("/mcp");
-    *request.headers_mut() = headers;
-    Some(request)
 }
 
-/// A number in digits alone: `+5` and ` 5` are others' to make sense of.
-fn number(text: &[u8]) -> Option<usize> {
-    let digits = text.iter().all(u8::is_ascii_digit).then_some(text)?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
+/// The head of a plain request.
+struct Head {
+    text: Bytes,
+    /// Where the body's length stands in it.
+    length: Range<usize>,
+    headers: HeaderMap,
+}
+
+impl Head {
+    fn parse(text: &[u8], limits: Limits) -> Option<Self> {
+        let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS];
+        let mut parsed = httparse::Request::new(&mut []);
+        let status = ParserConfig::default().parse_request_with_uninit_headers(
+            &mut parsed,
+            text,
+            &mut room[..limits.headers],
+        );
+        let Ok(Status::Complete(end)) = status else { return None };
+        // Of its own: what is kept must not keep the body too.
+        let kept = Bytes::copy_from_slice(&text[..end]);
+        let place = |value: &[u8]| {
+            let start = value.as_ptr().addr() - text.as_ptr().addr();
+            start..start + value.len()
+        };
+        let mut headers = HeaderMap::with_capacity(parsed.headers.len());
+        let mut length = None;
+        for Header { name, value } in parsed.headers.iter() {
+            let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+            match name {
+                header::CONTENT_LENGTH if length.is_some() => return None,
+                header::CONTENT_LENGTH => length = Some(place(value)),
+                header::CONNECTION if value.eq_ignore_ascii_case(b"keep-alive") => {}
+                header::CONNECTION
+                | header::TRANSFER_ENCODING
+                | header::EXPECT
+                | header::UPGRADE => return None,
+                _ => {}
+            }
+            let value = HeaderValue::from_maybe_shared(kept.slice(place(value))).ok()?;
+            headers.append(name, value);
+        }
+        Some(Self { text: kept, length: length?, headers })
+    }
+
+    /// The request that the text is, if it has this head but for the length, and a body of the length that it says.
+    fn request(&self, text: &Bytes, limits: Limits) -> Option<Request<Content>> {
+        let rest = text.strip_prefix(&self.text[..self.length.start])?;
+        // `+5` is hyper's to make sense of.
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (length, rest) = rest.split_at(digits);
+        let body = rest.strip_prefix(&self.text[self.length.end..])?;
+        let length = str::from_utf8(length).ok()?;
+        if length.parse() != Ok(body.len()) || text.len() - body.len() > limits.head {
+            return None;
+        }
+        let mut headers = self.headers.clone();
+        let length = HeaderValue::from_maybe_shared(text.slice_ref(length.as_bytes())).ok()?;
+        headers.insert(header::CONTENT_LENGTH, length);
+        let mut request = Request::new(Content::Whole(text.slice_ref(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::from_static("/mcp");
+        *request.headers_mut() = headers;
+        Some(request)
+    }
 }
 
 #[cfg(test)]
@@ -101,7 +136,7 @@ mod tests {
     fn is_taken(beginning: &str, headers: &str, body: &str) -> bool {
         let text = format!("{beginning}Host: localhost\r\n{headers}\r\n{body}");
         let mut read = BytesMut::from(text.as_bytes());
-        match take(&mut read, LIMITS) {
+        match Heads::default().take(&mut read, LIMITS) {
             Some(request) => {
                 assert!(read.is_empty());
                 let Content::Whole(body) = request.into_body() else { panic!("it is whole") };
@@ -156,7 +191,64 @@ mod tests {
             assert!(!is_taken(beginning, headers, body), "{beginning}{headers}");
         }
         let pair = format!("{plain}{length}\r\n{BODY}").repeat(2);
-        assert!(take(&mut BytesMut::from(pair.as_bytes()), LIMITS).is_none(), "two at once");
+        assert!(
+            Heads::default().take(&mut BytesMut::from(pair.as_bytes()), LIMITS).is_none(),
+            "two at once"
+        );
+    }
+
+    fn request(headers: &str, length: &str, body: &str) -> BytesMut {
+        let text = format!(
+            "POST /mcp HTTP/1.1\r\n{headers}Content-Length: {length}\r\nB: 2\r\n\r\n{body}"
+        );
+        BytesMut::from(text.as_bytes())
+    }
+
+    #[test]
+    fn a_head_that_comes_again_is_read_as_at_first() {
+        let mut heads = Heads::default();
+        let long = "x".repeat(1000);
+        for (headers, body) in [
+            ("A: 1\r\n", "{}"),
+            ("A: 1\r\n", "[]"),
+            ("A: 1\r\n", &long),
+            ("A: 1\r\n", ""),
+            ("A: 2\r\n", "{}"),
+            ("a:  2\r\n", "{}"),
+            ("A: 1\r\nA: 2\r\n", "{}"),
+            ("", "{}"),
+        ] {
+            let read = request(headers, &body.len().to_string(), body);
+            let taken = |heads: &mut Heads| heads.take(&mut read.clone(), LIMITS).unwrap();
+            let (again, first) = (taken(&mut heads), taken(&mut Heads::default()));
+            assert_eq!(again.headers(), first.headers());
+            assert_eq!(again.headers()[header::CONTENT_LENGTH], body.len().to_string());
+            let Content::Whole(content) = again.into_body() else { panic!("it is whole") };
+            assert_eq!(content, body);
+        }
+    }
+
+    #[test]
+    fn a_head_that_was_good_before_excuses_nothing() {
+        let mut heads = Heads::default();
+        let head = request("", "2", "").len();
+        let limits = Limits { head, ..LIMITS };
+        assert!(heads.take(&mut request("", "2", "{}"), limits).is_some());
+        for (length, body) in [
+            ("3", "{}"),
+            ("1", "{}"),
+            ("+2", "{}"),
+            ("", ""),
+            (" 2", "{}"),
+            ("10", "{\"a\":\"b\"}"),
+            ("2", "{}POST"),
+        ] {
+            let mut read = request("", length, body);
+            let text = read.clone();
+            assert!(heads.take(&mut read, limits).is_none(), "{length} {body}");
+            assert_eq!(read, text);
+        }
+        assert!(heads.take(&mut request("", "2", "[]"), limits).is_some());
     }
 
     #[test]
@@ -173,7 +265,8 @@ mod tests {
         ];
         for (max_headers, head, is_taken) in cases {
             let config = Config { max_headers, max_head: Size(head as u64), ..Config::default() };
-            let taken = take(&mut BytesMut::from(text.as_bytes()), Limits::of(&config));
+            let mut read = BytesMut::from(text.as_bytes());
+            let taken = Heads::default().take(&mut read, Limits::of(&config));
             assert_eq!(taken.is_some(), is_taken, "{max_headers} {head}");
         }
     }
