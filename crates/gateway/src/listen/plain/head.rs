@@ -230,25 +230,21 @@ mod tests {
 
     #[test]
     fn a_head_that_was_good_before_excuses_nothing() {
+        // One digit more makes the head longer than it may be.
+        const TEN: &str = "10";
         let mut heads = Heads::default();
-        let head = request("", "2", "").len();
-        let limits = Limits { head, ..LIMITS };
+        let limits = Limits { head: request("", "2", "").len(), ..LIMITS };
         assert!(heads.take(&mut request("", "2", "{}"), limits).is_some());
-        for (length, body) in [
-            ("3", "{}"),
-            ("1", "{}"),
-            ("+2", "{}"),
-            ("", ""),
-            (" 2", "{}"),
-            ("10", "{\"a\":\"b\"}"),
-            ("2", "{}POST"),
-        ] {
+        for (length, body) in
+            [("3", "{}"), ("1", "{}"), ("+2", "{}"), ("", ""), ("2", "{}POST"), (TEN, "0123456789")]
+        {
             let mut read = request("", length, body);
             let text = read.clone();
             assert!(heads.take(&mut read, limits).is_none(), "{length} {body}");
             assert_eq!(read, text);
         }
         assert!(heads.take(&mut request("", "2", "[]"), limits).is_some());
+        assert!(heads.take(&mut request("", TEN, "0123456789"), LIMITS).is_some());
     }
 
     #[test]
