@@ -102,6 +102,7 @@ export interface Envelope {
   hint?: string;
   tool_name: string;
   execution_time_ms: number;
+  waited_ms?: number;
   call_id?: string;
   truncated?: boolean;
   artifacts?: Artifact[];

@@ -101,6 +101,7 @@ impl ToolExecutor {
             tool_name: tool,
             server,
             elapsed,
+            waited: Duration::ZERO,
             reused: None,
         };
         normalise::bound(about, outcome, limit, &*self.artifacts).await

@@ -30,7 +30,8 @@ pub(crate) async fn shape(
         tool_call_id: record.tool_call_id().to_owned(),
         tool_name: record.name().clone(),
         server: record.server().cloned(),
-        elapsed: record.started().elapsed(),
+        elapsed: record.elapsed(),
+        waited: record.waited(),
         reused: record.reused(),
     };
     bound(about, outcome, record.max_output(), store).await
@@ -43,6 +44,7 @@ pub(crate) struct About {
     pub(crate) tool_name: Arc<str>,
     pub(crate) server: Option<Arc<str>>,
     pub(crate) elapsed: Duration,
+    pub(crate) waited: Duration,
     pub(crate) reused: Option<Reused>,
 }
 
@@ -58,13 +60,14 @@ pub(crate) async fn bound(
         Ok(output) => Ok(kept.answer(output).await),
         Err(error) => Err(kept.error(error).await),
     };
-    let About { call_id, tool_call_id, tool_name, server, elapsed, reused } = about;
+    let About { call_id, tool_call_id, tool_name, server, elapsed, waited, reused } = about;
     ToolResult {
         call_id,
         tool_call_id,
         tool_name,
         server,
         elapsed,
+        waited,
         outcome,
         truncated: kept.truncated,
         artifacts: kept.artifacts,

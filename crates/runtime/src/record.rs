@@ -53,14 +53,16 @@ impl CallRecord {
         call: ToolCall,
         cx: &CallContext,
     ) -> (Self, Map<String, Value>) {
+        let marks = Marks::since(cx.asked);
         let now = SystemTime::now();
+        let asked = now.checked_sub(marks.started.elapsed()).unwrap_or(now);
         let start = Arc::new(CallStart {
-            id: CallId::generate_at(now),
+            id: CallId::generate_at(asked),
             tool: call.name.into(),
             arguments: redact::object(&call.args),
             caller: cx.caller.clone(),
             conversation: cx.conversation.clone(),
-            started: now,
+            started: asked,
         });
         let mut record = Self {
             recorder: recorder.clone(),
@@ -69,7 +71,7 @@ impl CallRecord {
             start: start.clone(),
             trace: cx.trace.clone(),
             whole: cx.whole,
-            marks: Marks::default(),
+            marks,
             tool: None,
             unwritten: None,
             cut_short: None,
@@ -141,8 +143,8 @@ impl CallRecord {
         let _ = self.approval.set(approval);
     }
 
-    /// How long the call waited for a person.
-    fn held(&self) -> Duration {
+    /// How long a person took to decide about the call.
+    pub(crate) fn waited(&self) -> Duration {
         self.approval.get().map_or(Duration::ZERO, |approval| approval.held)
     }
 
@@ -222,13 +224,19 @@ impl CallRecord {
         }
     }
 
+    /// When the call was asked for.
     pub(crate) fn started(&self) -> Instant {
         self.marks.started
     }
 
+    /// How long the call has taken so far, without the time in which a person decided (EX-7).
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.marks.started.elapsed().saturating_sub(self.waited())
+    }
+
     /// When the call's time began: what a person took to allow it is not the tool's, unless the caller set the limit.
     pub(crate) fn runs_from(&self, cx: &CallContext) -> Instant {
-        let held = if cx.timeout.is_none() { self.held() } else { Duration::ZERO };
+        let held = if cx.timeout.is_none() { self.waited() } else { Duration::ZERO };
         self.marks.started + held
     }
 
@@ -246,9 +254,8 @@ impl CallRecord {
 
     fn finish(&self, result: Option<&ToolResult>) -> Closing<'_> {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
-        let duration = result.map_or_else(|| self.marks.started.elapsed(), |result| result.elapsed);
-        // A person who takes their time does not make the tool slow.
-        let slow = self.config.slow_call.0 + self.held();
+        let duration = result.map_or_else(|| self.elapsed(), |result| result.elapsed);
+        let slow = self.config.slow_call.0;
         let redacted = &Redacted::of(result);
         log::ended(&self.start, error_kind, duration, slow, result, redacted);
         self.recorder.close(CallEnd {
@@ -259,7 +266,7 @@ impl CallRecord {
             trace: self.trace.as_deref(),
             error_kind,
             duration,
-            stages: self.marks.stages(),
+            stages: self.marks.stages(self.waited()),
             approval: self.approval.get(),
             result,
             redacted,

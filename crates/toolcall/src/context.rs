@@ -18,6 +18,9 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// The caller's own time limit; it wins over the tool's, the server's and the global one.
     pub timeout: Option<Duration>,
+    /// When the caller asked, if something had to be waited for before the executor was handed the call, such as servers
+    /// that connect: the call's time counts from then (EX-7).
+    pub asked: Option<Instant>,
     /// When the executor will give up; set by the executor.
     pub deadline: Option<Instant>,
     /// The id of this execution; set by the executor.

@@ -18,8 +18,10 @@ pub struct ToolResult {
     pub tool_name: Arc<str>,
     /// The server that the tool belongs to, where it belongs to one.
     pub server: Option<Arc<str>>,
-    /// How long validation and execution took.
+    /// How long the call took from the moment it was asked for, without [`waited`](Self::waited).
     pub elapsed: Duration,
+    /// How long a person took to decide about the call; zero if none was asked.
+    pub waited: Duration,
     /// The answer, or what went wrong.
     pub outcome: Result<Answer, ToolError>,
     /// Whether text was cut; the whole is then `artifacts[0]`.
@@ -121,8 +123,7 @@ impl ToolResult {
 
     /// The duration in the unit of the contract.
     pub fn execution_time_ms(&self) -> f64 {
-        // Whole nanoseconds divided once: the shortest decimal, without the noise of a product.
-        self.elapsed.as_nanos() as f64 / 1e6
+        milliseconds(self.elapsed)
     }
 
     /// The value that the envelope calls `result`, if the call succeeded.
@@ -148,6 +149,9 @@ impl Serialize for ToolResult {
         }
         envelope.serialize_entry("tool_name", &*self.tool_name)?;
         envelope.serialize_entry("execution_time_ms", &self.execution_time_ms())?;
+        if !self.waited.is_zero() {
+            envelope.serialize_entry("waited_ms", &milliseconds(self.waited))?;
+        }
         envelope.serialize_entry("call_id", &self.call_id)?;
         if let Err(error) = &self.outcome {
             envelope.serialize_entry("error_kind", &error.kind)?;
@@ -169,6 +173,11 @@ impl Serialize for ToolResult {
         }
         envelope.end()
     }
+}
+
+/// Divides whole nanoseconds once, which gives the shortest decimal.
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
 }
 
 /// Serializes an output as the envelope's `result`, without building the value first.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use switchboard_toolcall::{
     CallContext, CancellationToken, ErrorKind, HumanDuration, ToolCall, ToolError, ToolResult,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     arguments,
@@ -24,6 +24,7 @@ use crate::{
 use queued::Accepted;
 
 pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let asked = Instant::now();
     let loaded = rehearsal::load(cli)?;
     let house = House::build(&loaded)?;
     let needs = Needs::of_tool(&call.name, house.executor.tools(), &loaded);
@@ -34,7 +35,8 @@ pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
 
     let has_cluster = loaded.settings.cluster.nats.is_some();
     with_servers(&house, &loaded, needs, async |connections| {
-        let calling = Calling { house: &house, call, needs, limit, has_cluster, connections };
+        let calling =
+            Calling { house: &house, call, asked, needs, limit, has_cluster, connections };
         let work = calling.execute(args);
         let told = match is_watched(call.json) {
             true => spinner::watch(|| call.name.clone(), work).await?,
@@ -71,6 +73,8 @@ enum Told {
 struct Calling<'a> {
     house: &'a House,
     call: &'a Call,
+    /// When the command began: waiting for servers is part of the call's time (EX-7).
+    asked: Instant,
     needs: Needs<'a>,
     limit: HumanDuration,
     /// Whether the config names a cluster.
@@ -83,6 +87,7 @@ impl Calling<'_> {
     async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<Told> {
         let (executor, name) = (&self.house.executor, &self.call.name);
         let mut cx = CallContext::for_caller("command line");
+        cx.asked = Some(self.asked);
         cx.timeout = self.call.timeout.map(|timeout| timeout.0);
         cx.idempotency_key = self.call.idempotency_key.as_deref().map(Into::into);
         tokio::spawn(cancel_on_interrupt(cx.cancel.clone()));
@@ -123,7 +128,7 @@ impl Calling<'_> {
             () = cancel.cancelled() => {
                 Err(ToolError::new(ErrorKind::Cancelled, format!("Tool '{name}' was cancelled")))
             }
-            () = sleep(self.limit.0) => {
+            () = sleep(self.limit.0.saturating_sub(self.asked.elapsed())) => {
                 let text = format!("Tool '{name}' timed out after {}", self.limit);
                 Err(ToolError::new(ErrorKind::Timeout, text))
             }

@@ -132,6 +132,16 @@ fn the_callers_timeout_wins() {
     assert_eq!(envelope["error_kind"], "timeout");
 }
 
+// EX-7: waiting for a server that says nothing is part of the call.
+#[test]
+fn the_time_of_a_call_includes_connecting() {
+    let place = Place::with_config("[servers.mute]\ncommand = \"sleep\"\nargs = [\"60\"]\n");
+    let envelope = place.call(&["elsewhere", "{}", "--timeout", "400ms"]);
+    assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
+    let took = envelope["execution_time_ms"].as_f64().unwrap();
+    assert!(took >= 400.0, "{envelope}");
+}
+
 #[test]
 fn an_interrupt_cancels_the_call() {
     // EX-4

@@ -126,9 +126,9 @@ pub struct CallEnd<'a> {
     pub trace: Option<&'a TraceContext>,
     /// The kind of failure, or none.
     pub error_kind: Option<ErrorKind>,
-    /// How long it took.
+    /// How long it took, without the time in which a person decided; that is in `approval`.
     pub duration: Duration,
-    /// How long each stage took.
+    /// How long each stage took, likewise.
     pub stages: Stages,
     /// What a person said of it, where one was asked.
     pub approval: Option<&'a Approval>,

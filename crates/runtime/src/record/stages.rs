@@ -31,10 +31,11 @@ pub(super) struct Marks {
     pub(super) ended: Option<Instant>,
 }
 
-impl Default for Marks {
-    fn default() -> Self {
+impl Marks {
+    /// Starts at the moment when the call was asked for, which is now unless `asked` says otherwise.
+    pub(super) fn since(asked: Option<Instant>) -> Self {
         Self {
-            started: Instant::now(),
+            started: asked.unwrap_or_else(Instant::now),
             opened: None,
             found: None,
             checked: None,
@@ -42,11 +43,10 @@ impl Default for Marks {
             ended: None,
         }
     }
-}
 
-impl Marks {
-    /// The stages up to now. A call that ends early spends the rest of its time in the stage it was in.
-    pub(super) fn stages(&self) -> Stages {
+    /// The stages up to now, without the time that a person took to decide. A call that ends early spends the rest of its
+    /// time in the stage it was in.
+    pub(super) fn stages(&self, waited: Duration) -> Stages {
         let now = Instant::now();
         let ended = self.ended.unwrap_or(now);
         let mut from = self.started;
@@ -60,7 +60,7 @@ impl Marks {
         Stages {
             open: until(self.opened, true),
             lookup: until(self.found, self.opened.is_some()),
-            check: until(self.checked, self.found.is_some()),
+            check: until(self.checked, self.found.is_some()).saturating_sub(waited),
             wait: until(dispatched, self.checked.is_some()),
             run: until(None, dispatched.is_some()),
             shape: now.saturating_duration_since(ended),
@@ -75,13 +75,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_stages_add_up_to_the_whole() {
         let after = |millis| tokio::time::advance(Duration::from_millis(millis));
-        let mut marks = Marks::default();
+        let mut marks = Marks::since(None);
         after(1).await;
         marks.opened = Some(Instant::now());
         after(2).await;
         marks.found = Some(Instant::now());
         after(4).await;
-        let early = marks.stages();
+        let early = marks.stages(Duration::ZERO);
         assert_eq!(early.check, Duration::from_millis(4), "it ended while it was checked");
         assert_eq!((early.wait, early.run), (Duration::ZERO, Duration::ZERO));
         marks.checked = Some(Instant::now());
@@ -90,7 +90,7 @@ mod tests {
         after(16).await;
         marks.ended = Some(Instant::now());
         after(32).await;
-        let Stages { open, lookup, check, wait, run, shape } = marks.stages();
+        let Stages { open, lookup, check, wait, run, shape } = marks.stages(Duration::ZERO);
         let all = [open, lookup, check, wait, run, shape].map(|stage| stage.as_millis());
         assert_eq!(all, [1, 2, 4, 8, 16, 32]);
     }

@@ -109,12 +109,16 @@ fn asking(ask: &[&str], deny: &[&str]) -> RulePolicy {
     RulePolicy::new(config).unwrap()
 }
 
-// EX-2, EX-3: a minute of waiting and 20 seconds of work fit, although the call may take 30.
+// EX-2, EX-3, EX-7: a minute of waiting and 20 seconds of work fit, although the call may take 30.
 #[tokio::test(start_paused = true)]
 async fn the_wait_for_a_person_is_not_the_tools_time() {
     let house = House::new(Some(Ruling::Allow), None);
     let began = Instant::now();
-    assert_eq!(house.work(&CallContext::default()).await.text(), "done");
+    let result = house.work(&CallContext::default()).await;
+    assert_eq!(result.text(), "done");
+    let envelope = serde_json::to_value(&result).unwrap();
+    assert_eq!(envelope["execution_time_ms"].to_string(), "20000.0");
+    assert_eq!(envelope["waited_ms"].to_string(), "60000.0");
     assert_eq!(began.elapsed().as_secs(), 80);
     let expected = ["held work k7mq", "decided allow after 60", "ended ok, approval allow"];
     assert_eq!(house.told(), expected);

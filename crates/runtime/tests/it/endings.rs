@@ -126,6 +126,21 @@ async fn the_time_is_in_every_result() {
     assert_eq!(envelope(&result)["execution_time_ms"].to_string(), "1500.0");
     let result = executor.call("nobody", json!({})).await;
     assert_eq!(envelope(&result)["execution_time_ms"].to_string(), "0.0");
+    assert!(envelope(&result).get("waited_ms").is_none(), "no person was asked");
+}
+
+// EX-3, EX-7
+#[tokio::test(start_paused = true)]
+async fn time_counts_from_the_moment_a_call_was_asked_for() {
+    let executor = executor([Fake::waits("wait", &Witness::default())]);
+    let cx = CallContext { asked: Some(tokio::time::Instant::now()), ..Default::default() };
+    tokio::time::advance(Duration::from_secs(8)).await; // servers connected
+    let wait = |secs: u64| ToolCall::new("wait", object(json!({"secs": secs})));
+    let result = executor.execute(wait(2), &cx).await;
+    assert_eq!(result.execution_time_ms(), 10_000.0);
+    let result = executor.execute(wait(99), &cx).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::Timeout));
+    assert_eq!(result.execution_time_ms(), 30_000.0, "connecting is within the limit");
 }
 
 /// A store that cannot be written to.

@@ -22,6 +22,9 @@ pub(crate) struct Success {
     result: Value,
     tool_name: String,
     execution_time_ms: f64,
+    /// How long a person took to decide about the call; not part of `execution_time_ms`.
+    #[schema(required = false)]
+    waited_ms: f64,
     call_id: String,
     /// Whether the result was cut; the whole is then the first artifact.
     #[schema(required = false)]
@@ -68,6 +71,8 @@ pub(crate) struct Failed {
     tool_name: String,
     #[schema(required = false)]
     execution_time_ms: f64,
+    #[schema(required = false)]
+    waited_ms: f64,
     #[schema(required = false)]
     call_id: String,
     /// What may help.
