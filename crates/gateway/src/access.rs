@@ -14,6 +14,7 @@ use serde_json::Value;
 use switchboard_agent::Globs;
 use switchboard_mcp as mcp;
 use switchboard_runtime::{RegisteredTool, ToolManager};
+use switchboard_toolcall::Visibility;
 
 use crate::{
     Config,
@@ -49,8 +50,6 @@ pub struct Access {
 pub struct Caller {
     /// The name of the token, where there is one.
     pub name: Option<Arc<str>>,
-    /// Which tools exist for the caller; all where unset.
-    pub tools: Option<Arc<Globs>>,
     /// What the issuer of the caller's JWT says of it; a JSON object.
     pub claims: Option<Arc<Value>>,
     /// Whether the token may start and stop servers.
@@ -73,12 +72,14 @@ impl Caller {
         tools: Option<Arc<Globs>>,
         claims: Option<Arc<Value>>,
     ) -> Self {
-        let may_see = tools.clone().map(|tools| {
-            let may_see: mcp::server::caller::MaySee = Arc::new(move |name| tools.matches(name));
-            may_see
-        });
-        let mcp = mcp::server::Caller { name: name.clone(), may_see, claims: claims.clone() };
-        Self { name, tools, claims, is_admin: false, may_approve: false, mcp }
+        let visibility = match tools {
+            Some(tools) => Visibility::of_tools(move |name| tools.matches(name)),
+            None => Visibility::default(),
+        };
+        // Who has a name knows of its own calls only, unless its token says otherwise.
+        let visibility = visibility.watching(name.is_none());
+        let mcp = mcp::server::Caller { name: name.clone(), visibility, claims: claims.clone() };
+        Self { name, claims, is_admin: false, may_approve: false, mcp }
     }
 
     /// Whether the caller may start and stop servers: nobody in particular may, where no token is demanded.
@@ -93,6 +94,23 @@ impl Caller {
         self
     }
 
+    /// The same caller, who knows of everybody's calls if `may` is true.
+    #[must_use]
+    pub fn watching(mut self, may: bool) -> Self {
+        self.mcp.visibility = self.mcp.visibility.watching(may);
+        self
+    }
+
+    /// Returns what the caller may know.
+    pub fn visibility(&self) -> &Visibility {
+        &self.mcp.visibility
+    }
+
+    /// Returns whether the caller may know of calls of `tool`, asked for under this name, that `caller` made.
+    pub fn knows_call(&self, tool: &str, caller: Option<&str>, tools: &ToolManager) -> bool {
+        self.visibility().knows_caller(self.name.as_deref(), caller) && self.may_see(tool, tools)
+    }
+
     /// The caller as the MCP server knows it.
     pub(crate) fn mcp(&self) -> &mcp::server::Caller {
         &self.mcp
@@ -100,16 +118,12 @@ impl Caller {
 
     /// Whether what this name finds exists for the caller, under any name that it has.
     pub fn may_see(&self, name: &str, tools: &ToolManager) -> bool {
-        match tools.get(name) {
-            Some(tool) => self.sees(&tool),
-            // It may be the tool of a server that still connects, or one that is gone.
-            None => self.mcp.sees_name(name),
-        }
+        tools.is_visible(name, self.visibility())
     }
 
-    /// Whether the tool exists for the caller: the rule is the MCP server's, so that a token sees the same everywhere.
+    /// Whether the tool exists for the caller.
     pub fn sees(&self, tool: &RegisteredTool) -> bool {
-        self.mcp.sees(tool)
+        tool.is_visible(self.visibility())
     }
 }
 

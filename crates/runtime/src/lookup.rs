@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_toolcall::{CallContext, ErrorKind, ToolError};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolError, Visibility};
 use tracing::warn;
 
 use crate::{
@@ -29,6 +29,15 @@ impl ToolManager {
     /// Returns the tool that `name` finds, if there is one, for who only wants to look: says nothing and suggests nothing.
     pub fn get(&self, name: &str) -> Option<Arc<RegisteredTool>> {
         self.read().names.get(name).map(|named| named.tool.clone())
+    }
+
+    /// Returns whether what `name` finds exists for a caller. A name that finds nothing may be a tool of a server
+    /// that is still connecting, or one that is gone: then the name alone decides.
+    pub fn is_visible(&self, name: &str, visibility: &Visibility) -> bool {
+        match self.get(name) {
+            Some(tool) => tool.is_visible(visibility),
+            None => visibility.sees_name(name),
+        }
     }
 
     /// Returns the tool that `name` finds: by its full name `server__tool`, or bare.
@@ -59,10 +68,28 @@ impl ToolManager {
     /// # Errors
     /// As [`lookup`](Self::lookup), or the server was given up.
     pub async fn find(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
+        self.find_visible(name, &Visibility::default()).await
+    }
+
+    /// As [`find`](Self::find), for a caller from whom tools may be hidden: a hidden tool or server cannot be told
+    /// from one that does not exist, neither by the error nor by the time that it takes.
+    async fn find_visible(
+        &self,
+        name: &str,
+        visibility: &Visibility,
+    ) -> Result<Arc<RegisteredTool>, ToolError> {
         if let Some(tool) = self.known(name) {
-            return Ok(tool);
+            return match tool.is_visible(visibility) {
+                true => Ok(tool),
+                false => Err(self.hidden(name, visibility)),
+            };
         }
-        let Some((prefix, _)) = name.split_once(&self.separator) else { return self.lookup(name) };
+        let Some((prefix, own)) = name.split_once(&self.separator) else {
+            return self.lookup_visible(name, visibility);
+        };
+        if visibility.hides_tools() && !self.may_become_visible(name, prefix, own, visibility) {
+            return Err(self.hidden(name, visibility));
+        }
         // Which servers there are may be known only in a moment, too.
         if !self.read().knows_prefix(prefix, &self.separator)
             && let Some(herald) = self.herald()
@@ -73,7 +100,42 @@ impl ToolManager {
         if let Some(link) = link {
             link.ready().await?;
         }
-        self.lookup(name)
+        self.lookup_visible(name, visibility)
+    }
+
+    fn lookup_visible(
+        &self,
+        name: &str,
+        visibility: &Visibility,
+    ) -> Result<Arc<RegisteredTool>, ToolError> {
+        match self.lookup(name) {
+            Ok(tool) if tool.is_visible(visibility) => Ok(tool),
+            Err(error) if !visibility.hides_tools() => Err(error),
+            _ => Err(self.hidden(name, visibility)),
+        }
+    }
+
+    /// Returns whether a tool of a server that is not connected yet would be visible, by its shown or its full name.
+    fn may_become_visible(
+        &self,
+        name: &str,
+        prefix: &str,
+        own: &str,
+        visibility: &Visibility,
+    ) -> bool {
+        let full = |server| format!("{server}{}{own}", self.separator);
+        visibility.sees_name(name)
+            || self
+                .read()
+                .server_of(prefix)
+                .is_some_and(|server| visibility.sees_name(&full(server)))
+    }
+
+    /// Returns the error for a tool that does not exist for the caller, with hints among those that do.
+    fn hidden(&self, name: &str, visibility: &Visibility) -> ToolError {
+        let registry = self.read();
+        let visible = registry.names.iter().filter(|(_, named)| named.tool.is_visible(visibility));
+        not_found(name, visible.map(|(known, _)| &**known))
     }
 
     /// As [`find`](Self::find), within the call's deadline.
@@ -83,8 +145,11 @@ impl ToolManager {
         cx: &CallContext,
     ) -> Result<Arc<RegisteredTool>, ToolError> {
         match self.known(record.name()) {
-            Some(tool) => Ok(tool),
-            None => dispatch::within(self.find(record.name()), cx, record).await,
+            Some(tool) if tool.is_visible(&cx.visibility) => Ok(tool),
+            _ => {
+                let found = self.find_visible(record.name(), &cx.visibility);
+                dispatch::within(found, cx, record).await
+            }
         }
     }
 }

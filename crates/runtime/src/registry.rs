@@ -109,9 +109,15 @@ impl Registry {
 
     /// The connection of the server that `prefix` names.
     pub(crate) fn link(&self, prefix: &str) -> Option<&Arc<dyn Link>> {
-        let prefixed = |server: &&Server| server.settings.prefix.as_deref() == Some(prefix);
-        let server = self.servers.get(prefix);
-        server.or_else(|| self.servers.values().find(prefixed))?.link()
+        self.servers.get(self.server_of(prefix)?)?.link()
+    }
+
+    /// Returns the name of the server whose name or prefix this is.
+    pub(crate) fn server_of(&self, prefix: &str) -> Option<&str> {
+        let prefixed =
+            |entry: &(&Arc<str>, &Server)| entry.1.settings.prefix.as_deref() == Some(prefix);
+        let server = self.servers.get_key_value(prefix);
+        server.or_else(|| self.servers.iter().find(prefixed)).map(|(name, _)| &**name)
     }
 
     /// Settles the names of all server tools anew: which is shown, and which tool a name finds.

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
-use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec};
+use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec, Visibility};
 use tokio::sync::{Semaphore, watch};
 use tracing::warn;
 
@@ -48,6 +48,12 @@ impl RegisteredTool {
     /// What is known of it.
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
+    }
+
+    /// Returns whether the tool exists for a caller: its shown or its full name is seen. Everything that lists,
+    /// finds or tells of tools asks here, so that a caller sees the same everywhere.
+    pub fn is_visible(&self, visibility: &Visibility) -> bool {
+        visibility.sees_name(&self.name) || visibility.sees_name(&self.spec().name)
     }
 
     /// Whether a call with these arguments would pass validation, argument names fixed as a call fixes them.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, CallId, ToolError, TraceContext};
+use crate::{BoxFuture, CallId, ToolError, TraceContext, Visibility};
 
 /// What surrounds one call. Cheap to clone.
 ///
@@ -29,6 +29,10 @@ pub struct CallContext {
     pub progress: Progress,
     /// Who asks, for records and policy.
     pub caller: Option<Arc<str>>,
+    /// The program that the caller uses, as it names itself: for records, never for decisions.
+    pub client: Option<Arc<str>>,
+    /// What the caller may know: which tools exist for it, and whose calls.
+    pub visibility: Visibility,
     /// What a trusted issuer says of who asks, for policy; a JSON object.
     pub claims: Option<Arc<Value>>,
     /// The conversation that the call is part of, for records.
@@ -52,6 +56,18 @@ impl CallContext {
         Self { caller: Some(name.into()), ..Self::default() }
     }
 
+    /// Returns the same context with the name of the program that the caller uses, see [`client_name`].
+    #[must_use]
+    pub fn with_client(mut self, name: &str) -> Self {
+        self.client = client_name(name);
+        self
+    }
+
+    /// Returns whether the caller may know of calls that `caller` made.
+    pub fn knows_caller(&self, caller: Option<&str>) -> bool {
+        self.visibility.knows_caller(self.caller.as_deref(), caller)
+    }
+
     /// The same context with the caller's own time limit.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
@@ -65,6 +81,21 @@ impl CallContext {
         self.idempotency_key = Some(key.into());
         self
     }
+}
+
+/// How many characters of a client's name are recorded.
+const CLIENT_NAME_CHARS: usize = 64;
+
+/// Returns a client's name as it is recorded: anybody can send any text, so it is cut, and characters that could
+/// harm a terminal or a page are replaced. Returns `None` if nothing is left.
+pub fn client_name(name: &str) -> Option<Arc<str>> {
+    let safe = |c: char| match c {
+        ' '..='~' => c,
+        _ if c.is_alphanumeric() => c,
+        _ => '_',
+    };
+    let name: String = name.trim().chars().take(CLIENT_NAME_CHARS).map(safe).collect();
+    (!name.is_empty()).then(|| name.into())
 }
 
 /// The way back to who made a call, for a tool that has something to ask or to say before it answers.

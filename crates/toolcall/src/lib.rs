@@ -25,9 +25,10 @@ pub mod result;
 pub mod spec;
 pub mod tool;
 pub mod trace;
+pub mod visibility;
 
 pub use call::{CallId, ToolCall};
-pub use context::{CallContext, Progress, ProgressUpdate, WayBack};
+pub use context::{CallContext, Progress, ProgressUpdate, WayBack, client_name};
 pub use error::{BoxError, ErrorKind, ToolError};
 pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, Size};
@@ -36,6 +37,7 @@ pub use result::{Answer, Artifact, Reused, ToolMessage, ToolResult};
 pub use spec::{Annotations, Normalize, Origin, Strictness, ToolSettings, ToolSpec};
 pub use tool::{BoxFuture, Tool};
 pub use trace::TraceContext;
+pub use visibility::Visibility;
 
 // What users of the typed tools need beside us, in the versions we were built with.
 pub use schemars;

@@ -72,6 +72,7 @@ impl Chat {
                 caller: caller.name.clone(),
                 conversation: conversation_name,
                 claims: caller.claims.clone(),
+                visibility: caller.visibility().clone(),
                 ..CallContext::default()
             },
             head: Head::new(request.model.clone()),

@@ -103,7 +103,7 @@ pub(crate) async fn show(
 
 /// Whether the artifact belongs to a call of a tool that exists for the caller.
 async fn may_see(parts: &Arc<Parts>, caller: &Caller, id: &str) -> Result<bool, Refusal> {
-    if caller.tools.is_none() {
+    if !caller.visibility().hides_tools() {
         return Ok(true);
     }
     // Without records nobody knows whose it is.

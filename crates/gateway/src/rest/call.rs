@@ -17,9 +17,7 @@ use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use switchboard_toolcall::{
-    CallContext, ErrorKind, HumanDuration, Reused, ToolCall, ToolError, ToolResult,
-};
+use switchboard_toolcall::{CallContext, HumanDuration, Reused, ToolCall};
 use utoipa::IntoParams;
 
 use crate::{
@@ -82,29 +80,16 @@ pub(crate) async fn call(
         let (progress, reports) = watched();
         cx.progress = progress;
         let begun = named("started", &json!({"tool": call.name}));
-        let run = async move { named("result", &run(&parts, &caller, call, &cx).await) };
+        let run = async move { named("result", &parts.executor.execute(call, &cx).await) };
         let run = Running { reports, run: Some(Box::pin(run)), result: None };
         return Ok(answer(stream::iter([begun]).chain(run.events())));
     }
-    let result = run(&parts, &caller, call, &cx).await;
+    let result = parts.executor.execute(call, &cx).await;
     let mut response = (status(result.error_kind()), Json(&result)).into_response();
     if result.reused == Some(Reused::Replayed) {
         response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
     }
     Ok(response)
-}
-
-/// Runs the call, unless its tool does not exist for the caller.
-async fn run(parts: &Parts, caller: &Caller, call: ToolCall, cx: &CallContext) -> ToolResult {
-    let executor = &parts.executor;
-    match caller.may_see(&call.name, executor.tools()) {
-        true => executor.execute(call, cx).await,
-        false => {
-            let text = format!("Tool '{}' not found", call.name);
-            let error = ToolError::new(ErrorKind::NotFound, text);
-            executor.refuse(call, error, cx).await
-        }
-    }
 }
 
 fn waits(waiting: Result<Query<Waiting>, QueryRejection>) -> Result<bool, Refusal> {
@@ -118,7 +103,8 @@ fn waits(waiting: Result<Query<Waiting>, QueryRejection>) -> Result<bool, Refusa
 
 fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {
     let (name, claims) = (caller.name.clone(), caller.claims.clone());
-    let mut cx = CallContext { caller: name, claims, ..CallContext::default() };
+    let visibility = caller.visibility().clone();
+    let mut cx = CallContext { caller: name, claims, visibility, ..CallContext::default() };
     cx.trace = switchboard_mcp::server::http::trace(headers);
     if let Some(key) = text(headers, "idempotency-key")? {
         cx.idempotency_key = Some(key.into());

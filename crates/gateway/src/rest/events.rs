@@ -106,7 +106,9 @@ fn told(
     let told = stream::iter(missed.into_iter().chain(past)).chain(live);
     told.filter(move |told| {
         future::ready(match told {
-            Told::Event(event) => caller.tools.is_none() || caller.may_see(&event.tool, &tools),
+            Told::Event(event) => {
+                !caller.visibility().hides_tools() || caller.may_see(&event.tool, &tools)
+            }
             Told::Missed(_) => true,
         })
     })

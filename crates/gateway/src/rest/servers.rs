@@ -193,5 +193,5 @@ fn find_for_admin(
 fn is_visible(server: &Arc<str>, parts: &Parts, caller: &Caller) -> bool {
     let tools = parts.executor.tools();
     let mut own = tools.all().into_iter().filter(|tool| tool.spec().server() == Some(server));
-    caller.tools.is_none() || own.any(|tool| caller.sees(&tool))
+    !caller.visibility().hides_tools() || own.any(|tool| caller.sees(&tool))
 }

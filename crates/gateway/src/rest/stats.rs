@@ -115,7 +115,7 @@ async fn figures(
         return Figures::of(visible, &filter, window).map_err(refused);
     };
     ask(store, move |reader| {
-        if caller.tools.is_some() {
+        if caller.visibility().hides_tools() {
             let mut names = reader.tools()?;
             names.retain(|name| caller.may_see(name, parts.executor.tools()));
             filter.tools = Some(names);

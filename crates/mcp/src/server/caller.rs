@@ -1,23 +1,20 @@
 //! Who is calling, and what they may see.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
-
-/// Decides by a tool's name whether it may be seen.
-pub type MaySee = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+use switchboard_toolcall::Visibility;
 
 /// Who makes a request; whoever mounts the server knows.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// The name for records and policy: a token's, for example.
     pub name: Option<Arc<str>>,
     /// What a trusted issuer says of the caller, for policy; a JSON object.
     pub claims: Option<Arc<Value>>,
-    /// Which tools may be seen; all, where nothing is said. What may not be seen is not listed, and answers as
-    /// unknown.
-    pub may_see: Option<MaySee>,
+    /// What the caller may know. A tool that it may not see is not listed, and answers as unknown.
+    pub visibility: Visibility,
 }
 
 impl Caller {
@@ -28,27 +25,16 @@ impl Caller {
 
     /// Whether the tool may be seen, under any name that it has.
     pub fn sees(&self, tool: &RegisteredTool) -> bool {
-        self.may_see
-            .as_ref()
-            .is_none_or(|may_see| may_see(tool.name()) || may_see(&tool.spec().name))
+        tool.is_visible(&self.visibility)
     }
 
     /// Whether something called so may be seen.
     pub fn sees_name(&self, name: &str) -> bool {
-        self.may_see.as_ref().is_none_or(|may_see| may_see(name))
+        self.visibility.sees_name(name)
     }
 
     /// Whether what the one is shown must not be shown to others.
     pub(crate) fn is_restricted(&self) -> bool {
-        self.may_see.is_some()
-    }
-}
-
-impl fmt::Debug for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller")
-            .field("name", &self.name)
-            .field("restricted", &self.is_restricted())
-            .finish()
+        self.visibility.hides_tools()
     }
 }

@@ -110,6 +110,7 @@ impl Exchange {
         CallContext {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
+            visibility: self.caller.visibility.clone(),
             claims: self.caller.claims.clone(),
             idempotency_key: self.notes.get(KEY).and_then(Value::as_str).map(Arc::from),
             progress: heard.map_or_else(Progress::default, |heard| {

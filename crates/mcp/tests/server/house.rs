@@ -12,7 +12,7 @@ use switchboard_mcp::{
 };
 use switchboard_runtime::{
     ToolExecutor,
-    toolcall::{Content, ErrorKind, Part, ProgressUpdate, ToolError, ToolOutput},
+    toolcall::{Content, ErrorKind, Part, ProgressUpdate, ToolError, ToolOutput, Visibility},
 };
 use switchboard_testkit::tools::{Fake, Witness};
 
@@ -198,8 +198,8 @@ pub(crate) fn request(id: u64, method: &str, params: Value) -> String {
 
 /// Somebody who may see what begins so.
 pub(crate) fn sees(prefix: &'static str) -> Caller {
-    let may_see = Arc::new(move |name: &str| name.starts_with(prefix));
-    Caller { name: Some(prefix.into()), may_see: Some(may_see), ..Caller::default() }
+    let visibility = Visibility::of_tools(move |name| name.starts_with(prefix));
+    Caller { name: Some(prefix.into()), visibility, ..Caller::default() }
 }
 
 fn tools(witness: &Witness) -> Vec<Fake> {

@@ -24,13 +24,15 @@ fn default_limit() -> usize {
 }
 
 pub(super) fn tool(tools: Weak<ToolManager>) -> impl Tool {
-    let search =
-        move |request: ToolSearch, _cx: CallContext| std::future::ready(search(&tools, &request));
+    let search = move |request: ToolSearch, cx: CallContext| {
+        std::future::ready(search(&tools, &request, &cx))
+    };
     tool_fn("tool_search", search).annotate(Annotations::READ_ONLY)
 }
 
-fn search(tools: &Weak<ToolManager>, request: &ToolSearch) -> Value {
-    let all = tools.upgrade().map(|tools| tools.all()).unwrap_or_default();
+fn search(tools: &Weak<ToolManager>, request: &ToolSearch, cx: &CallContext) -> Value {
+    let mut all = tools.upgrade().map(|tools| tools.all()).unwrap_or_default();
+    all.retain(|tool| tool.is_visible(&cx.visibility));
     let words: Vec<_> = request.query.split_whitespace().map(str::to_lowercase).collect();
     let mut found: Vec<_> = all.iter().map(|tool| (score(tool, &words), tool)).collect();
     found.retain(|(score, _)| *score > 0);

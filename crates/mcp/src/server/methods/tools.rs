@@ -1,11 +1,10 @@
 //! `tools/list` and `tools/call`.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolError, ToolResult};
-use tokio::time::timeout;
+use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolResult};
 
 use super::{ListParams, read};
 use crate::{
@@ -18,9 +17,6 @@ use crate::{
     },
     wire::RpcError,
 };
-
-/// How long a caller who may not see everything waits for a server whose tools are not known yet.
-const KNOWN: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 struct CallParams {
@@ -56,11 +52,10 @@ impl Inner {
         params: Option<&RawValue>,
     ) -> Result<Reply, RpcError> {
         let CallParams { name, arguments } = read(params)?;
-        let hidden = exchange.caller.is_restricted() && !self.is_seen(&name, exchange).await;
         let call = ToolCall::new(name, arguments.unwrap_or_default());
         let cx = exchange.context();
-        let result = match hidden {
-            false if self.tasks.is_some() => {
+        let result = match self.tasks.is_some() {
+            true => {
                 // Boxed, so that a call that is not queued has no room for it.
                 match Box::pin(self.call_or_queue(call, cx, exchange)).await? {
                     Submitted::Ended(result) => *result,
@@ -71,10 +66,6 @@ impl Inner {
                 }
             }
             false => self.executor.execute(call, &cx).await,
-            true => {
-                let text = format!("Tool '{}' not found", call.name);
-                self.executor.refuse(call, ToolError::new(ErrorKind::NotFound, text), &cx).await
-            }
         };
         match protocol_error(&result) {
             Some(error) => Err(error),
@@ -91,6 +82,8 @@ impl Inner {
     ) -> Result<Submitted, RpcError> {
         // A tool that is not known yet belongs to a server that is still connecting: not one for the queue.
         let tool = self.executor.tools().get(&call.name);
+        // What is hidden is not queued; the executor says that it is not there.
+        let tool = tool.filter(|tool| exchange.caller.sees(tool));
         let tasks = self.tasks.as_ref();
         let tasks = tasks.filter(|tasks| tool.as_ref().is_some_and(|tool| tasks.takes(tool, &cx)));
         match tasks {
@@ -102,12 +95,6 @@ impl Inner {
             }
             _ => Ok(Submitted::Ended(Box::new(self.executor.execute(call, &cx).await))),
         }
-    }
-
-    /// Whether the caller may see the tool, as soon as it is known which one that is.
-    async fn is_seen(&self, name: &str, exchange: &Exchange) -> bool {
-        let found = timeout(KNOWN, self.executor.tools().find(name)).await;
-        matches!(found, Ok(Ok(tool)) if exchange.caller.sees(&tool))
     }
 }
 

@@ -1,0 +1,56 @@
+//! What a caller may know: which tools exist for it, and whether it knows of other callers' calls (SPEC GW-5).
+
+use std::{fmt, sync::Arc};
+
+/// Which tools exist for a caller, and whose calls it may know of. Cheap to clone.
+///
+/// By default everything may be known: embedders, the command line and the owner of the machine are not restricted.
+#[derive(Clone, Default)]
+pub struct Visibility {
+    tools: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    own_calls_only: bool,
+}
+
+impl Visibility {
+    /// Returns a visibility in which only the tools exist whose name `sees` accepts.
+    pub fn of_tools(sees: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self { tools: Some(Arc::new(sees)), own_calls_only: false }
+    }
+
+    /// Returns the same visibility of tools, limited to the caller's own calls unless `watches` is true.
+    #[must_use]
+    pub fn watching(mut self, watches: bool) -> Self {
+        self.own_calls_only = !watches;
+        self
+    }
+
+    /// Returns whether a tool of this name exists for the caller. A tool has several names: ask the tool
+    /// (`RegisteredTool::is_visible`) if there is one.
+    pub fn sees_name(&self, name: &str) -> bool {
+        self.tools.as_ref().is_none_or(|sees| sees(name))
+    }
+
+    /// Returns whether some tools may be hidden from the caller.
+    pub fn hides_tools(&self) -> bool {
+        self.tools.is_some()
+    }
+
+    /// Returns whether the caller knows of everybody's calls, of visible tools, and of servers' errors.
+    pub fn watches(&self) -> bool {
+        !self.own_calls_only
+    }
+
+    /// Returns whether a caller named `own` may know of calls that `caller` made.
+    pub fn knows_caller(&self, own: Option<&str>, caller: Option<&str>) -> bool {
+        self.watches() || own == caller
+    }
+}
+
+impl fmt::Debug for Visibility {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Visibility")
+            .field("hides_tools", &self.hides_tools())
+            .field("own_calls_only", &self.own_calls_only)
+            .finish()
+    }
+}
