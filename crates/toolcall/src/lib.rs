@@ -23,6 +23,7 @@ pub mod numbers;
 pub mod output;
 pub mod result;
 pub mod spec;
+pub mod text;
 pub mod tool;
 pub mod trace;
 pub mod visibility;
