@@ -114,6 +114,11 @@ struct Serving(Child);
 fn serve(command: &mut Command, folder: &Path, port: u16) -> Result<Serving> {
     command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
     command.current_dir(folder).env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder);
+    let config = folder.join("switchboard.toml");
+    if config.exists() {
+        // One that is only found would have to be trusted.
+        command.env("SWITCHBOARD_CONFIG", config);
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut serving = Serving(command.spawn().context("failed to start the program")?);
     for _ in 0..600 {

@@ -47,7 +47,7 @@ pub(crate) use zwave::Zwave;
 Exit status: 0 success, 1 the tool or the answer failed, 2 wrong usage or config."
 )]
 pub(crate) struct Cli {
-    /// The config file [default: $SWITCHBOARD_CONFIG, ./switchboard.toml,
+    /// The config file [default: $SWITCHBOARD_CONFIG, ./switchboard.toml if trusted,
     /// $XDG_CONFIG_HOME/switchboard/switchboard.toml, else built-in tools only]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
@@ -93,6 +93,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
     Import(Import),
+    /// Trust the config of a folder, so that it is used without being named
+    Trust(Trust),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Serve the tools to MCP clients and programs
@@ -246,6 +248,25 @@ pub(crate) struct Import {
     pub(crate) source: PathBuf,
 
     /// Print {source, config, servers: [{name, action, reason?, notes}]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchboard trust .                                the switchboard.toml of this folder
+  switchboard trust ../project                       that of another
+
+A config that is found, not named, and that starts programs, reads variables or reaches other machines is asked
+about once on a terminal, and refused elsewhere. It is trusted at this path and with this content: where either
+changes, it is asked about again. Named by --config or $SWITCHBOARD_CONFIG, or as your own config, it needs no trust.
+
+Exit status: 0 success, 2 wrong usage or config.")]
+pub(crate) struct Trust {
+    /// A folder with a switchboard.toml, or that file
+    pub(crate) path: PathBuf,
+
+    /// Print {config, trusted: {starts, reads, connects, sets}}
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -18,6 +18,7 @@ mod policy;
 mod zwave;
 mod voice;
 mod worker;
+mod trust;
 mod known;
 
 use std::process::ExitCode;
@@ -47,5 +48,6 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Zwave(zwave) => zwave::run(zwave, cli),
         Command::Voice(voice) => voice::run(voice, cli),
         Command::Worker(worker) => worker::run(worker, cli),
+        Command::Trust(wanted) => trust::run(wanted),
     }
 }

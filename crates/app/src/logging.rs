@@ -33,6 +33,7 @@ pub(crate) fn start(cli: &Cli) {
         | Command::Chat(_)
         | Command::Doctor(_)
         | Command::Import(_)
+        | Command::Trust(_)
         | Command::Token(_)
         | Command::Calls(_)
         | Command::Policy(_)

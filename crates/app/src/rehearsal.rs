@@ -13,7 +13,7 @@ use switchboard_toolcall::{CallId, ErrorKind};
 
 use crate::{
     cli::Cli,
-    settings::{self, Loaded},
+    settings::{self, Loaded, trust::Question},
 };
 
 /// What is served in place of the real tools.
@@ -30,7 +30,15 @@ pub(crate) enum Replay {
 /// # Errors
 /// The settings, the recorded calls or the faults cannot be read.
 pub(crate) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
-    let mut loaded = settings::load(cli.config.as_deref())?;
+    load_asking(cli, Question::Allowed)
+}
+
+/// Loads the settings as [`load`] does.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_asking(cli: &Cli, question: Question) -> anyhow::Result<Loaded> {
+    let mut loaded = settings::load_asking(cli.config.as_deref(), question)?;
     if let Some(file) = &cli.replay {
         loaded.replay = Some(read(file)?);
         // Nothing real is started.

@@ -16,6 +16,8 @@ pub(crate) mod own_servers;
 mod substitute;
 mod deserialize;
 mod problem;
+mod effects;
+pub(crate) mod trust;
 
 use std::{
     collections::BTreeMap,
@@ -38,10 +40,15 @@ use switchboard_workers::{Config as ClusterConfig, WorkerConfig};
 use switchboard_zwave::Config as ZwaveConfig;
 
 use crate::{cluster::Connected, environment, rehearsal::Replay};
+use find::ConfigFile;
 use foreign::Workspace;
 use inputs::Input;
 use node::{Content, Key, Node};
 use problem::{Problem, Step};
+use trust::Question;
+
+pub(crate) use effects::Effects;
+pub(crate) use find::FILE_NAME;
 
 /// Everything that can be set; each part is read by the crate that uses it.
 #[derive(Debug, Default, Deserialize)]
@@ -145,12 +152,21 @@ impl Loaded {
     }
 }
 
-/// Loads the settings from the file that `--config` names, or else from where they are looked for.
+/// Loads the settings from the file that `--config` names, or else from where they are looked for. A file that was
+/// found, not named, must be trusted first if it does more than shape our own calls.
 ///
 /// # Errors
-/// The file cannot be read, or something in it is wrong: the text says what, and on which line.
+/// The file cannot be read, is not trusted, or something in it is wrong: the text says what, and on which line.
 pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<Loaded> {
-    load_with(flag, Ok)
+    load_asking(flag, Question::Allowed)
+}
+
+/// Loads the settings as [`load`] does.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_asking(flag: Option<&Path>, question: Question) -> anyhow::Result<Loaded> {
+    load_with(flag, question, Ok)
 }
 
 /// As [`load`], for a command that needs only these sections. The others are not read: a server that is one of the
@@ -159,7 +175,7 @@ pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<Loaded> {
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_sections(flag: Option<&Path>, sections: &[&str]) -> anyhow::Result<Loaded> {
-    load_with(flag, |config| {
+    load_with(flag, Question::Allowed, |config| {
         let Parsed::Ours(mut root) = config else {
             return Ok(Parsed::Ours(Node::new(1, Content::Table(Vec::new()))));
         };
@@ -172,16 +188,24 @@ pub(crate) fn load_sections(flag: Option<&Path>, sections: &[&str]) -> anyhow::R
 
 fn load_with(
     flag: Option<&Path>,
+    question: Question,
     choose: impl FnOnce(Parsed) -> Result<Parsed, Problem>,
 ) -> anyhow::Result<Loaded> {
-    let Some(file) = find::config_file(flag)? else {
+    let Some(ConfigFile { path: file, is_found }) = find::config_file(flag)? else {
         return Ok(Loaded::default());
     };
-    let shown = file.display();
+    let tell = |problem: Problem| anyhow!("{}{problem}", file.display());
     let text = text_of(&file)?;
-    let parsed = parse(&text, &file).and_then(choose);
-    let loaded = parsed.and_then(|root| read(root, &file, &environment::variable));
-    let loaded = loaded.map_err(|problem| anyhow!("{shown}{problem}"))?;
+    let whole = parse(&text, &file).map_err(tell)?;
+    // A person is told of all that the file would do, for trust is in the whole file.
+    let effects = is_found.then(|| Effects::of(&whole)).transpose().map_err(tell)?;
+    let chosen = choose(whole).map_err(tell)?;
+    if let Some(effects) = effects
+        && !Effects::of(&chosen).map_err(tell)?.is_empty()
+    {
+        trust::check(&file, &text, effects, question)?;
+    }
+    let loaded = read(chosen, &file, &environment::variable).map_err(tell)?;
     Ok(Loaded { file: Some(file), ..loaded })
 }
 

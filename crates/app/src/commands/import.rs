@@ -3,7 +3,7 @@
 mod places;
 mod target;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,12 @@ use switchboard_runtime::redact;
 use self::target::Target;
 use crate::{
     cli::{Cli, Import},
-    settings::import::{self, Found},
+    environment,
+    settings::{
+        FILE_NAME,
+        import::{self, Found},
+        trust,
+    },
     terminal::{self, Paint, ask, text},
 };
 
@@ -45,7 +50,17 @@ pub(super) fn run(import: &Import, cli: &Cli) -> anyhow::Result<ExitCode> {
     let outcomes: Vec<_> =
         servers.into_iter().map(|server| take(server, &mut target)).collect::<Result<_, _>>()?;
     if outcomes.iter().any(|outcome| matches!(outcome.action, Action::Added | Action::Replaced)) {
+        let was_trusted = !target.file().exists() || trust::is_trusted(target.file());
         target.save()?;
+        let is_named = cli.config.is_some() || environment::is_set("SWITCHBOARD_CONFIG");
+        match target.file() {
+            file if was_trusted && file.ends_with(FILE_NAME) => keep_trust(file),
+            file if !was_trusted && !is_named => terminal::tell(&format!(
+                "note: {} was here before and is not trusted; `switchboard trust .` trusts it",
+                file.display()
+            )),
+            _ => {}
+        }
     }
     let (source, config) = (source.display().to_string(), target.file().display().to_string());
     let text = match import.json {
@@ -54,6 +69,14 @@ pub(super) fn run(import: &Import, cli: &Cli) -> anyhow::Result<ExitCode> {
     };
     terminal::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Trusts what the person has imported (SPEC PO-3).
+fn keep_trust(file: &Path) {
+    if let Err(error) = trust::trust(file) {
+        let file = file.display();
+        terminal::tell(&format!("note: {file} will be asked about when it is found: {error:#}"));
+    }
 }
 
 /// Puts a server into the config, unless it cannot be used or is there already.

@@ -1,32 +1,64 @@
-//! Which config file is used.
+//! Which config file is used, and whether somebody named it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::bail;
 
 use crate::environment;
 
+/// The name of a config that is found without being named.
+pub(crate) const FILE_NAME: &str = "switchboard.toml";
+
+/// The config file that is used.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ConfigFile {
+    pub(super) path: PathBuf,
+    /// Whether it was only found in the current folder. False if a flag, a variable or the user's own settings name it.
+    pub(super) is_found: bool,
+}
+
 /// Returns the file that `--config` names, else the first of the usual places that has one.
 ///
 /// # Errors
 /// A file that was named is not there.
-pub(super) fn config_file(flag: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+pub(super) fn config_file(flag: Option<&Path>) -> anyhow::Result<Option<ConfigFile>> {
+    let named = |path: PathBuf| Ok(Some(ConfigFile { path, is_found: false }));
     if let Some(file) = flag {
         if !file.exists() {
             bail!("there is no config file `{}`, which --config names", file.display());
         }
-        return Ok(Some(file.to_owned()));
+        return named(file.to_owned());
     }
     if let Some(file) = environment::path("SWITCHBOARD_CONFIG") {
         if !file.exists() {
             let file = file.display();
             bail!("there is no config file `{file}`, which $SWITCHBOARD_CONFIG names");
         }
-        return Ok(Some(file));
+        return named(file);
     }
-    let here = Some(PathBuf::from("switchboard.toml"));
-    let home = config_home().map(|folder| folder.join("switchboard/switchboard.toml"));
-    Ok([here, home].into_iter().flatten().find(|file| file.exists()))
+    let here = PathBuf::from(FILE_NAME);
+    let own = config_home().map(|folder| folder.join("switchboard").join(FILE_NAME));
+    let own = own.filter(|file| file.exists());
+    if !here.exists() {
+        return Ok(own.map(|path| ConfigFile { path, is_found: false }));
+    }
+    // Whoever stands in the folder of the user's own config finds that one.
+    let is_own = own.is_some_and(|own| is_same(&here, &own));
+    Ok(Some(ConfigFile { path: here, is_found: !is_own }))
+}
+
+/// Whether both are the same file of the same folder. A link to the user's own config is another file: the programs
+/// that it names may be looked for in the current folder.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let folder = |file: &Path| match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => fs::canonicalize(folder).ok(),
+        _ => fs::canonicalize(".").ok(),
+    };
+    folder(one).is_some_and(|one| folder(other) == Some(one))
+        && one.file_name() == other.file_name()
 }
 
 fn config_home() -> Option<PathBuf> {

@@ -101,6 +101,23 @@ pub(super) fn adopt(root: &Node, dialect: Dialect, separator: &str) -> Result<Fo
     Ok(Foreign { servers: adopted, inputs })
 }
 
+impl Foreign {
+    /// Returns the servers as a config of ours, with nothing filled in. `envFile` stands where it stood.
+    pub(super) fn as_node(&self) -> Node {
+        let servers = self.servers.iter().map(|Adopted { key, node, env_file, .. }| {
+            let mut node = node.clone();
+            if let (Content::Table(entries), Some(file)) = (&mut node.content, env_file) {
+                let key = Key { name: "envFile".to_owned(), line: file.line };
+                entries.push((key, file.clone()));
+            }
+            (key.clone(), node)
+        });
+        let servers = Node::new(1, Content::Table(servers.collect()));
+        let key = Key { name: "servers".to_owned(), line: 1 };
+        Node::new(1, Content::Table(vec![(key, servers)]))
+    }
+}
+
 impl Adopted {
     /// Fills in what stands for something, and reads the file with more of its environment.
     ///

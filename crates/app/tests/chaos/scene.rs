@@ -153,6 +153,7 @@ impl Node {
         let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
         command.args(words).current_dir(folder).env_clear().env("PATH", "/usr/bin:/bin");
         command.env("XDG_STATE_HOME", folder.join("state")).env("RUST_BACKTRACE", "1");
+        command.env("SWITCHBOARD_CONFIG", folder.join("switchboard.toml"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap()
     }
 

@@ -40,7 +40,7 @@ impl<'a> Terminal<'a> {
         let mut command = Command::new("tmux");
         command.args(["-S", &self.socket]).args(words).current_dir(self.place.path()).env_clear();
         command.env("PATH", "/usr/bin:/bin").env("SHELL", "/bin/sh").env("LANG", "C.UTF-8");
-        command.env("TERM", "screen").env("XDG_STATE_HOME", self.place.path().join("state"));
+        command.env("TERM", "screen").envs(self.place.variables());
         let output = command.output().expect("tmux is installed: cargo xtask test does it");
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
         output

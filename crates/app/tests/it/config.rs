@@ -13,6 +13,7 @@ fn saying(who: &str) -> String {
 #[test]
 fn the_narrowest_config_wins() {
     let place = Place::new()
+        .finding()
         .file("flag.toml", saying("flag"))
         .file("variable.toml", saying("variable"))
         .file("switchboard.toml", saying("here"))

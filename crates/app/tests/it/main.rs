@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
 
 mod place;
+mod pty;
 mod fixture;
 mod call;
 mod arguments;
 mod config;
+mod trust;
 mod definitions;
 mod tools;
 mod servers;

@@ -29,8 +29,7 @@ fn typing(place: &Place, variables: &[(&str, &str)], line: &str, typed: &str) ->
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(place.path()).env_clear();
     command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm").env("SHELL", "/bin/sh");
-    command.env("XDG_STATE_HOME", place.path().join("state"));
-    command.envs(variables.iter().copied());
+    command.envs(place.variables()).envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut keyboard = child.stdin.take().unwrap();

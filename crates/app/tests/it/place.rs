@@ -16,6 +16,8 @@ pub(crate) struct Place {
     variables: Vec<(String, String)>,
     /// Whether there is a folder for what is kept.
     has_state: bool,
+    /// Whether the folder's config is named, as nobody trusts one that is only found (PO-3).
+    names_config: bool,
 }
 
 /// How a run ended and what it wrote.
@@ -28,7 +30,8 @@ pub(crate) struct Ran {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new(), has_state: true }
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, variables: Vec::new(), has_state: true, names_config: true }
     }
 
     pub(crate) fn with_config(text: &str) -> Self {
@@ -53,6 +56,26 @@ impl Place {
         self
     }
 
+    /// The same place, where the config of the folder is found and not named.
+    pub(crate) fn finding(mut self) -> Self {
+        self.names_config = false;
+        self
+    }
+
+    /// The variables that the binary sees beside `PATH`.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        let mut variables = Vec::new();
+        if self.names_config && self.path().join("switchboard.toml").exists() {
+            variables.push(("SWITCHBOARD_CONFIG".to_owned(), "switchboard.toml".to_owned()));
+        }
+        if self.has_state {
+            let state = self.path().join("state").display().to_string();
+            variables.push(("XDG_STATE_HOME".to_owned(), state));
+        }
+        variables.extend(self.variables.iter().cloned());
+        variables
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -61,10 +84,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
         command.args(words).current_dir(self.path()).env_clear();
         command.env("PATH", "/usr/bin:/bin");
-        if self.has_state {
-            command.env("XDG_STATE_HOME", self.path().join("state"));
-        }
-        command.envs(self.variables.iter().cloned());
+        command.envs(self.variables());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -24,7 +24,8 @@ fn over_both(python: &str, script: &str, mode: &[&str]) -> [Value; 2] {
     let python = part(python);
     let over_http = client(folder.path(), &python, script, &[mode, &[&url]].concat());
     // Both may run at once on one store.
-    let command = [env!("CARGO_BIN_EXE_switchboard"), "serve", "--stdio"];
+    let config = ["--config", "switchboard.toml"];
+    let command = [&[env!("CARGO_BIN_EXE_switchboard"), "serve", "--stdio"], &config[..]].concat();
     let over_stdio = client(folder.path(), &python, script, &[mode, &command].concat());
     serving.stop();
     [over_http, over_stdio]

@@ -66,6 +66,11 @@ impl Serving {
 /// The binary, in a folder of its own.
 pub(crate) fn switchboard(folder: &Path, words: &[&str]) -> Command {
     let mut command = program(env!("CARGO_BIN_EXE_switchboard"), folder);
+    let config = folder.join("switchboard.toml");
+    if config.exists() {
+        // Nobody trusts one that is only found (PO-3).
+        command.env("SWITCHBOARD_CONFIG", config);
+    }
     command.args(words);
     command
 }

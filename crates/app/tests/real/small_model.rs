@@ -39,7 +39,17 @@ async fn ask(model: &SmallModel, provider: &str, stream: &str) -> (Value, Value)
     let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
     command.current_dir(folder.path()).env_clear().env("PATH", "/usr/bin:/bin");
     command.env("XDG_STATE_HOME", folder.path().join("state"));
-    command.args(["ask", "-m", provider, "--json", stream, "--max-iterations", "2"]);
+    command.args([
+        "--config",
+        "switchboard.toml",
+        "ask",
+        "-m",
+        provider,
+        "--json",
+        stream,
+        "--max-iterations",
+        "2",
+    ]);
     command.args(["--tools", "set_light", "turn on the kitchen light"]);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let (stdout, stderr) =

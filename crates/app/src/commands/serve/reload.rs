@@ -18,7 +18,10 @@ use crate::{
     connections::Connections,
     house::House,
     model, rehearsal,
-    settings::{Loaded, Settings},
+    settings::{
+        Loaded, Settings,
+        trust::{Question, Untrusted},
+    },
 };
 
 /// How often the file is looked at.
@@ -42,12 +45,14 @@ pub(super) async fn follow(
     let mut hang_up = signal(SignalKind::hangup()).context("failed to listen for signals")?;
     let file = loaded.file.as_deref();
     let mut seen = stamp(file);
+    let mut untrusted: Option<Untrusted> = None;
     loop {
         tokio::select! {
             _ = hang_up.recv() => {}
-            () = changed(file, seen) => {}
+            () = changed(file, seen, untrusted.as_ref()) => {}
         }
         seen = stamp(file);
+        untrusted = None;
         match apply(house, connections, models, cli) {
             Ok(now) => {
                 let tools = house.executor.tools();
@@ -57,7 +62,17 @@ pub(super) async fn follow(
                     tracing::warn!("what has changed in [{section}] applies when we start again");
                 }
             }
-            Err(error) => tracing::error!("the config stays as it was: {error:#}"),
+            // Whoever can write to the folder must not be able to start programs here.
+            Err(error) => match error.downcast::<Untrusted>() {
+                Ok(changed) => {
+                    let advice = changed.advice();
+                    tracing::error!(
+                        "the config stays as it was: it was found, not named, and has changed; {advice}"
+                    );
+                    untrusted = Some(changed);
+                }
+                Err(error) => tracing::error!("the config stays as it was: {error:#}"),
+            },
         }
     }
 }
@@ -68,7 +83,7 @@ fn apply(
     models: Option<&Models>,
     cli: &Cli,
 ) -> anyhow::Result<Loaded> {
-    let loaded = rehearsal::load(cli)?;
+    let loaded = rehearsal::load_asking(cli, Question::Forbidden)?;
     let chat = model::for_chat(&loaded)?;
     house.reload(&loaded, connections)?;
     if let Some(models) = models {
@@ -103,10 +118,14 @@ fn stamp(file: Option<&Path>) -> Stamp {
     Some((data.modified().ok()?, data.len()))
 }
 
-/// Waits until the file is another one, and has stayed so for a moment: an editor may still be writing.
-async fn changed(file: Option<&Path>, seen: Stamp) {
+/// Waits until the file is another one, and has stayed so for a moment: an editor may still be writing. Or until
+/// somebody trusts what was refused.
+async fn changed(file: Option<&Path>, seen: Stamp, untrusted: Option<&Untrusted>) {
     loop {
         sleep(OFTEN).await;
+        if untrusted.is_some_and(Untrusted::is_trusted_now) {
+            return;
+        }
         let now = stamp(file);
         if now.is_some() && now != seen {
             sleep(OFTEN / 10).await;

@@ -1,0 +1,304 @@
+//! What a config would do beyond this process: start programs, read variables, reach other machines (SPEC PO-3).
+//!
+//! The check is by a list of what is harmless, not of what is dangerous: a section or a kind of tool that is not
+//! listed here counts, so that one that is added later counts too.
+
+use std::{cell::RefCell, collections::BTreeSet, fmt};
+
+use serde::Serialize;
+use switchboard_toolcall::text::visible;
+
+use super::{
+    Parsed, definitions,
+    node::{Content, Key, Node},
+    problem::Problem,
+    substitute,
+};
+
+/// Sections that only shape what this process does with calls. They start nothing and reach nothing.
+const HARMLESS_SECTIONS: [&str; 3] = ["executor", "policy", "agent"];
+
+/// Kinds of tools that are answered by this process.
+const HARMLESS_TOOLS: [&str; 3] = ["mock", "builtin", "internal"];
+
+/// What a config would do, in words that are safe to print.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Effects {
+    /// Command lines that it starts.
+    pub(crate) starts: Vec<String>,
+    /// Environment variables, and files of variables, that it reads.
+    pub(crate) reads: BTreeSet<String>,
+    /// Addresses of servers that it connects to.
+    pub(crate) connects: Vec<String>,
+    /// All other settings that are not known to be harmless, as `key = value`.
+    pub(crate) sets: Vec<String>,
+}
+
+impl Effects {
+    /// Lists what the config would do. Reads no variable and no other file.
+    ///
+    /// # Errors
+    /// The config is wrong in a way that reading it would find, too.
+    pub(super) fn of(config: &Parsed) -> Result<Self, Problem> {
+        let root = match config {
+            Parsed::Ours(root) => definitions::one_shape(root.clone())?,
+            Parsed::Foreign(config) => config.as_node(),
+        };
+        let mut effects = Self { reads: variables(&root)?, ..Self::default() };
+        for (key, node) in table(&root) {
+            match key.name.as_str() {
+                name if HARMLESS_SECTIONS.contains(&name) => {}
+                "tools" => effects.add_tools(node),
+                "servers" => {
+                    for (name, server) in table(node) {
+                        effects.add_server(&name.name, server);
+                    }
+                }
+                name => effects.add_settings(name, node),
+            }
+        }
+        for (_, model) in root.get("models").into_iter().flat_map(table) {
+            effects.add_key_of(model);
+        }
+        Ok(effects)
+    }
+
+    /// Whether the config needs nobody's trust.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add_tools(&mut self, tools: &Node) {
+        let Content::List(tools) = &tools.content else { return self.add_settings("tools", tools) };
+        for (index, tool) in tools.iter().enumerate() {
+            let implementation = tool.get("implementation");
+            let kind = implementation.and_then(|node| text(node.get("type")));
+            if !kind.is_some_and(|kind| HARMLESS_TOOLS.contains(&kind)) {
+                self.add_settings(&format!("tools[{index}]"), tool);
+            }
+        }
+    }
+
+    fn add_server(&mut self, name: &str, server: &Node) {
+        let before = (self.starts.len(), self.connects.len());
+        let off = match server.get("enabled") {
+            Some(Node { content: Content::Bool(false), .. }) => ", switched off",
+            _ => "",
+        };
+        // JSON may give a key twice, so that all are looked at.
+        for (key, value) in table(server) {
+            match (key.name.as_str(), &value.content) {
+                ("command", Content::Text(command)) => {
+                    let line = command_line(command, server);
+                    let place = text(server.get("cwd"));
+                    let place = place.map_or(String::new(), |cwd| format!(" in {}", quoted(cwd)));
+                    self.starts.push(format!("{line}{place} (server {}{off})", quoted(name)));
+                }
+                ("url", Content::Text(url)) => {
+                    self.connects.push(format!("{} (server {}{off})", quoted(url), quoted(name)));
+                }
+                ("envFile", Content::Text(file)) => {
+                    self.reads.insert(format!("the file {}", quoted(file)));
+                }
+                ("inherit_env", Content::Bool(true)) => {
+                    let whole = format!("the whole environment (server {}{off})", quoted(name));
+                    self.reads.insert(whole);
+                }
+                _ => {}
+            }
+        }
+        if before == (self.starts.len(), self.connects.len()) {
+            self.add_settings(&format!("servers.{name}"), server);
+        }
+    }
+
+    /// Adds the key that the environment gives to a model whose settings have none (SPEC ML-10).
+    fn add_key_of(&mut self, model: &Node) {
+        let has_key = text(model.get("api_key")).is_some_and(|key| !key.trim().is_empty());
+        let variable = match text(model.get("provider")) {
+            _ if has_key => None,
+            Some("anthropic") => Some("$ANTHROPIC_API_KEY"),
+            Some("openai") => Some("$OPENAI_API_KEY"),
+            _ => None,
+        };
+        self.reads.extend(variable.map(str::to_owned));
+    }
+
+    fn add_settings(&mut self, path: &str, node: &Node) {
+        match &node.content {
+            Content::Table(entries) if !entries.is_empty() => {
+                for (key, value) in entries {
+                    self.add_settings(&format!("{path}.{}", key.name), value);
+                }
+            }
+            Content::List(items) if !items.is_empty() => {
+                for (index, item) in items.iter().enumerate() {
+                    self.add_settings(&format!("{path}[{index}]"), item);
+                }
+            }
+            Content::Text(text) => self.sets.push(format!("{} = {}", visible(path), quoted(text))),
+            Content::Number(number) => self.sets.push(format!("{} = {number}", visible(path))),
+            Content::Bool(value) => self.sets.push(format!("{} = {value}", visible(path))),
+            Content::Null | Content::Table(_) | Content::List(_) => {
+                self.sets.push(visible(path).into_owned());
+            }
+        }
+    }
+}
+
+impl fmt::Display for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reads: Vec<_> = self.reads.iter().cloned().collect();
+        let kinds = [
+            ("start", &self.starts),
+            ("read", &reads),
+            ("connect", &self.connects),
+            ("set", &self.sets),
+        ];
+        let lines = kinds
+            .into_iter()
+            .flat_map(|(verb, what)| what.iter().map(move |what| format!("  {verb:<7}  {what}")));
+        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// The variables that are filled in when the config is read.
+fn variables(root: &Node) -> Result<BTreeSet<String>, Problem> {
+    let names = RefCell::new(BTreeSet::new());
+    let collect = |asked: &str| {
+        let name = asked.strip_prefix("env:").unwrap_or(asked);
+        let name = name.split_once(":-").map_or(name, |(name, _)| name);
+        names.borrow_mut().insert(format!("${}", visible(name)));
+        Ok(None)
+    };
+    substitute::variables(&mut root.clone(), &collect)?;
+    Ok(names.into_inner())
+}
+
+/// The command as one would type it in a shell, with the variables that are set for it.
+fn command_line(command: &str, server: &Node) -> String {
+    let env = server.get("env").into_iter().flat_map(table).map(|(key, value)| {
+        format!("{}={}", visible(&key.name), quoted(text(Some(value)).unwrap_or_default()))
+    });
+    let args = match server.get("args").map(|args| &args.content) {
+        Some(Content::List(items)) => items.as_slice(),
+        _ => &[],
+    };
+    let args = args.iter().map(|item| quoted(text(Some(item)).unwrap_or_default()));
+    env.chain([quoted(command)]).chain(args).collect::<Vec<_>>().join(" ")
+}
+
+/// The word as a shell wants it, with every character visible.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    let word = visible(word);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.into_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+fn table(node: &Node) -> &[(Key, Node)] {
+    match &node.content {
+        Content::Table(entries) => entries,
+        _ => &[],
+    }
+}
+
+fn text(node: Option<&Node>) -> Option<&str> {
+    match &node?.content {
+        Content::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn of(config: &str) -> Effects {
+        let parsed = super::super::parse(config, Path::new("switchboard.toml"));
+        Effects::of(&parsed.unwrap()).unwrap()
+    }
+
+    // PO-3
+    #[test]
+    fn what_shapes_only_our_own_calls_needs_no_trust() {
+        let tool = "[[tools]]\nname = 'a'\ndescription = 'b'\n";
+        for harmless in [
+            "",
+            "[executor]\ntimeout = '5s'\n[policy]\ndeny = ['x']\n[agent]\nstream = false\n",
+            &format!("{tool}implementation = {{ type = 'mock', mock_response = '${{X}}' }}"),
+            &format!("{tool}implementation = {{ type = 'builtin', handler = 'echo' }}"),
+            "[executor]\nseparator = '$${X}'",
+        ] {
+            assert!(of(harmless).is_empty(), "{harmless}");
+        }
+    }
+
+    // PO-3
+    #[test]
+    fn everything_else_is_listed() {
+        let config = "
+            [policy]
+            deny = ['${DENIED:-x}']
+            [servers.a]
+            command = 'sh'
+            args = ['-c', \"echo 'a' \\u001b]0;x\\u202e\"]
+            cwd = 'sub folder'
+            env = { TOKEN = 'Bearer ${SECRET}' }
+            inherit_env = true
+            [servers.b]
+            url = 'https://b.example/mcp'
+            enabled = false
+            [models.m]
+            provider = 'openai'
+            model = 'x'
+            base_url = 'https://evil.example/v1'
+            [audit]
+            keep = 1
+            [unheard.of]
+            list = [true]
+            [[tools]]
+            name = 't'
+            implementation = { type = 'command', program = 'rm' }";
+        let found = of(config);
+        let line = r"TOKEN='Bearer ${SECRET}' sh -c 'echo '\''a'\'' \u{1b}]0;x\u{202e}' in 'sub folder' (server a)";
+        assert_eq!(found.starts, [line]);
+        assert_eq!(found.connects, ["https://b.example/mcp (server b, switched off)"]);
+        let reads: Vec<_> = found.reads.iter().map(String::as_str).collect();
+        let expected =
+            ["$DENIED", "$OPENAI_API_KEY", "$SECRET", "the whole environment (server a)"];
+        assert_eq!(reads, expected);
+        for set in [
+            "models.m.base_url = https://evil.example/v1",
+            "audit.keep = 1",
+            "unheard.of.list[0] = true",
+            "tools[0].implementation.program = rm",
+        ] {
+            assert!(found.sets.iter().any(|found| found == set), "{set}\n{found}");
+        }
+    }
+
+    // PO-3
+    #[test]
+    fn configs_of_other_programs_are_read_in_the_same_way() {
+        let config = r#"{"mcpServers":{"a b":{"command":"npx","args":["x",1],"env":{"K":"${env:KEY}"},"envFile":".env"}}}"#;
+        let found = of(config);
+        assert_eq!(found.starts, ["K='${env:KEY}' npx x 1 (server a_b)"]);
+        let reads: Vec<_> = found.reads.iter().map(String::as_str).collect();
+        assert_eq!(reads, ["$KEY", "the file .env"]);
+        let twice = r#"{"servers":{"a":{"command":"one","command":"two"}},"executor":{}}"#;
+        assert_eq!(of(twice).starts, ["one (server a)", "two (server a)"]);
+    }
+
+    // PO-3
+    #[test]
+    fn a_wrong_config_is_told_as_such() {
+        let parsed = super::super::parse("[servers.a]\ncommand = '${'", Path::new("c.toml"));
+        let problem = Effects::of(&parsed.unwrap()).unwrap_err();
+        assert!(problem.to_string().contains("has no `}`"), "{problem}");
+    }
+}
