@@ -14,7 +14,7 @@ use switchboard_toolcall::BoxError;
 use crate::{
     environment,
     settings::Loaded,
-    terminal::{self, ask},
+    terminal::{self, ask, text},
 };
 use person::Person;
 pub(crate) use person::who;
@@ -78,7 +78,7 @@ struct Announced(Arc<Desk>);
 
 impl Approver for Announced {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
-        let tool = question.tool.clone();
+        let tool = text::one_line(&question.tool);
         let asked = self.0.ask(question)?;
         if let Asked::Held(held) = &asked {
             let id = &held.id;

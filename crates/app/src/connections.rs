@@ -27,7 +27,7 @@ use crate::{
     house::House,
     settings::{Loaded, inputs, own_servers},
     shipping::Shipped,
-    terminal::{self, spinner},
+    terminal::{self, spinner, text},
 };
 
 pub(crate) use needs::Needs;
@@ -76,7 +76,7 @@ impl House {
         let (for_blocks, told) = (tools.clone(), told.clone());
         let announce = move |given_up: &GivenUp| {
             if let Some(tools) = for_blocks.upgrade() {
-                terminal::tell(&block(given_up, &tools));
+                terminal::tell(&text::lines(&block(given_up, &tools)));
             }
             told.send_modify(|told| told.push(given_up.clone()));
         };

@@ -48,9 +48,11 @@ pub(crate) fn start(cli: &Cli) {
     let usual = || EnvFilter::new(format!("{default},async_nats=error"));
     let filter = filter.ok().flatten().unwrap_or_else(usual);
     let open = if runs_on { Outlet::keeping } else { Outlet::open };
-    let lines = Lines { outlet: OUTLET.get_or_init(|| open(io::stderr())), is_urgent: true };
+    let outlet = OUTLET.get_or_init(|| open(io::stderr()));
+    let is_coloured = terminal::colours(cli.color, &io::stderr());
+    let lines = Lines { outlet, is_urgent: true, is_coloured };
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);
-    match terminal::colours(cli.color, &io::stderr()) {
+    match is_coloured {
         true => log.with_ansi(true).init(),
         false => log.with_ansi(false).event_format(Plain).init(),
     }
@@ -74,6 +76,16 @@ pub(crate) fn flush() {
 struct Lines {
     outlet: &'static Outlet<Stderr>,
     is_urgent: bool,
+    /// Whether `tracing-subscriber` wrote the line, which leaves direction characters in it.
+    is_coloured: bool,
+}
+
+impl Lines {
+    /// Returns the line without what would command a terminal, if it is not ours already.
+    fn guarded(self, event: &[u8]) -> Option<String> {
+        let text = str::from_utf8(event).ok().filter(|_| self.is_coloured)?;
+        Some(terminal::guard::guarded(text).into_owned())
+    }
 }
 
 impl<'a> MakeWriter<'a> for Lines {
@@ -90,7 +102,10 @@ impl<'a> MakeWriter<'a> for Lines {
 
 impl Write for Lines {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let length = event.len();
         let clear = terminal::spinner::clear();
+        let guarded = self.guarded(event);
+        let event = guarded.as_ref().map_or(event, |guarded| guarded.as_bytes());
         match is_one_line(event) && clear.is_empty() {
             true => self.outlet.line(event, self.is_urgent)?,
             false => {
@@ -98,7 +113,7 @@ impl Write for Lines {
                 self.outlet.line(&line, self.is_urgent || !clear.is_empty())?;
             }
         }
-        Ok(event.len())
+        Ok(length)
     }
 
     fn flush(&mut self) -> io::Result<()> {

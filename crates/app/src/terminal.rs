@@ -1,12 +1,14 @@
 //! What people see: colours, widths, and stdout that may go away at any time.
 
 pub(crate) mod ask;
+pub(crate) mod guard;
 pub(crate) mod json;
 pub(crate) mod keys;
 pub(crate) mod spinner;
 pub(crate) mod text;
 
 use std::{
+    borrow::Cow,
     error::Error,
     fmt,
     io::{self, ErrorKind, IsTerminal, Write},
@@ -44,17 +46,22 @@ pub(crate) fn print(text: &str) -> Result<(), WriteError> {
     write(&format!("{text}{end}"))
 }
 
-/// Writes text to stdout as it is.
+/// Writes text to stdout: byte for byte to a file or another program, and on a terminal without what would command it.
 ///
 /// # Errors
 /// As [`print()`].
 pub(crate) fn write(text: &str) -> Result<(), WriteError> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes());
+    let written = stdout.write_all(for_stdout(text).as_bytes());
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(WriteError(error)),
         _ => Ok(()),
     }
+}
+
+/// Returns the text as stdout is to get it.
+pub(crate) fn for_stdout(text: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() { guard::guarded(text) } else { Cow::Borrowed(text) }
 }
 
 /// Tells people something on stderr; nobody is left to tell where that is closed too.
@@ -63,7 +70,7 @@ pub(crate) fn tell(text: &str) {
     logging::flush();
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(spinner::clear());
-    let _ = stderr.write_all(format!("{text}{end}").as_bytes());
+    let _ = stderr.write_all(format!("{}{end}", guard::guarded(text)).as_bytes());
 }
 
 /// Stdout takes no more: neither wrong usage nor a wrong config.
@@ -97,7 +104,9 @@ impl Error for Failed {}
 /// Says on stderr what went wrong, with its causes, and gives the exit status.
 pub(crate) fn report(error: &anyhow::Error, color: ColorChoice) -> ExitCode {
     let paint = Paint(colours(color, &io::stderr()));
-    tell(&format!("{} {error:#}", paint.bold_red("error:")));
+    // What others wrote is quoted in many errors.
+    let error_text = text::lines(&format!("{error:#}"));
+    tell(&format!("{} {error_text}", paint.bold_red("error:")));
     let failed = error.is::<WriteError>() || error.is::<Failed>() || error.is::<Interrupted>();
     ExitCode::from(if failed { 1 } else { 2 })
 }

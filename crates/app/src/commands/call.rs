@@ -19,7 +19,7 @@ use crate::{
     connections::{Connections, Needs, is_watched, with_servers},
     house::House,
     rehearsal,
-    terminal::{self, Paint, spinner},
+    terminal::{self, Paint, spinner, text},
 };
 use queued::Accepted;
 
@@ -150,8 +150,9 @@ fn print(result: &ToolResult, call: &Call, cli: &Cli) -> anyhow::Result<()> {
     if call.text {
         let text = result.text();
         match result.is_success() {
+            true if io::stdout().is_terminal() => terminal::print(&text::lines(&text))?,
             true => terminal::print(&text)?,
-            false => terminal::tell(&text),
+            false => terminal::tell(&text::lines(&text)),
         }
     } else if call.json || !io::stdout().is_terminal() {
         terminal::print(&serde_json::to_string(result)?)?;

@@ -26,7 +26,7 @@ use crate::{
     model::{self, Chosen},
     rehearsal,
     settings::Loaded,
-    terminal,
+    terminal::{self, text},
 };
 
 pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
@@ -70,7 +70,10 @@ async fn choose(
     if let (None, Some(transcript)) = (wanted, resumed.filter(|chat| !chat.model.is_empty())) {
         match model::choose(Some(&transcript.model), loaded).await {
             Ok(chosen) => return Ok(chosen),
-            Err(error) => terminal::tell(&format!("warning: the chat's model is left: {error:#}")),
+            Err(error) => {
+                let error = text::lines(&format!("{error:#}"));
+                terminal::tell(&format!("warning: the chat's model is left: {error}"));
+            }
         }
     }
     model::choose(wanted, loaded).await

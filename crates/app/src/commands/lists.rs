@@ -60,7 +60,7 @@ pub(super) async fn gather(connections: &Connections, list: List, limit: Duratio
     let lists = connected(connections).into_iter().map(|(server, session)| async move {
         let listed = within(limit, &server, session.list(list)).await;
         let entries = listed.map(|listed| listed.entries).unwrap_or_else(|error| {
-            terminal::tell(&format!("{error:#}"));
+            terminal::tell(&text::lines(&format!("{error:#}")));
             Vec::new()
         });
         let entry = |value| Entry { server: server.clone(), session: session.clone(), value };
@@ -88,7 +88,8 @@ pub(super) async fn within<T>(
 /// Rows as columns on a terminal, the last one cut to fit; in a pipe whole texts between tabs.
 pub(super) fn table<const N: usize>(rows: &[[String; N]], paint: Paint) -> String {
     if !io::stdout().is_terminal() {
-        return rows.iter().map(|row| row.join("\t")).collect::<Vec<_>>().join("\n");
+        let line = |row: &[String; N]| row.each_ref().map(|cell| text::one_line(cell)).join("\t");
+        return rows.iter().map(line).collect::<Vec<_>>().join("\n");
     }
     let widths: Vec<usize> = (0..N)
         .map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0))

@@ -1,6 +1,10 @@
 //! `switchboard prompts`: which prompts servers have, and getting one.
 
-use std::{io, process::ExitCode, time::Duration};
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    time::Duration,
+};
 
 use serde_json::{Map, Value, json};
 use switchboard_mcp::client::discover::List;
@@ -102,7 +106,7 @@ async fn get(
         let close = close_names(name, all.iter().map(|entry| entry.text("name")));
         let way_out = match close.is_empty() {
             true => "`switchboard prompts` lists them all".to_owned(),
-            false => format!("did you mean {}?", close.join(", ")),
+            false => format!("did you mean {}?", text::one_line(&close.join(", "))),
         };
         return Err(Failed(format!("no server has a prompt `{name}`; {way_out}")).into());
     };
@@ -132,18 +136,20 @@ fn texts(words: &[String], entry: &Entry) -> anyhow::Result<Map<String, Value>> 
     Ok(read.into_iter().map(|(name, value)| (name, text(value))).collect())
 }
 
-/// The messages for people: who says it, then what.
+/// The messages for people: who says it, then what. That is data, which only a terminal gets with escapes.
 fn messages(answer: &Value) -> String {
+    let is_terminal = io::stdout().is_terminal();
     let messages = answer["messages"].as_array().into_iter().flatten().map(|message| {
-        let role = message["role"].as_str().unwrap_or("?");
+        let role = text::one_line(message["role"].as_str().unwrap_or("?"));
         let content = &message["content"];
         let embedded = content["resource"]["text"].as_str();
         let said = match content["text"].as_str().or(embedded) {
-            Some(text) => text.to_owned(),
+            Some(said) if is_terminal => text::lines(said),
+            Some(said) => said.to_owned(),
             None => {
                 let kind = content["type"].as_str().unwrap_or("unknown");
                 let media = content["mimeType"].as_str().unwrap_or_default();
-                format!("[{kind} {media}]")
+                text::one_line(&format!("[{kind} {media}]"))
             }
         };
         format!("{role}: {said}")

@@ -13,7 +13,8 @@ use crate::{
     cli::{Cli, NewToken, Token, TokenAction},
     cluster,
     connections::on_runtime,
-    environment, settings, terminal,
+    environment, settings,
+    terminal::{self, text},
 };
 use everywhere::Everywhere;
 
@@ -33,6 +34,7 @@ pub(super) fn run(token: &Token, cli: &Cli) -> anyhow::Result<ExitCode> {
             TokenAction::List { json } => list(&tokens, *json)?,
             TokenAction::Revoke { name } => {
                 tokens.revoke(name).await?;
+                let name = text::one_line(name);
                 terminal::tell(&format!("token '{name}' is worth nothing any more"));
             }
         }
@@ -92,14 +94,18 @@ fn list(tokens: &Everywhere, json: bool) -> anyhow::Result<()> {
         terminal::tell("there are no tokens; `switchboard token new --name NAME` makes one");
     }
     for entry in all.iter().filter(|_| !json) {
-        let tools = entry.tools.as_ref().map_or("all tools".to_owned(), |tools| tools.join(", "));
+        let tools = entry
+            .tools
+            .as_ref()
+            .map_or("all tools".to_owned(), |tools| text::one_line(&tools.join(", ")));
         let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
         let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
         let admin = if entry.admin { ", admin" } else { "" };
         let approves = if entry.approve { ", may approve" } else { "" };
         terminal::print(&format!(
             "{}  {tools}{rate}{most}{admin}{approves}  since {:.0}",
-            entry.name, entry.created
+            text::one_line(&entry.name),
+            entry.created
         ))?;
     }
     Ok(())

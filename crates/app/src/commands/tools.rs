@@ -62,7 +62,7 @@ fn show(tools: &Tools, cli: &Cli, house: &House, rules: &RulePolicy) -> anyhow::
             let close = close_names(filter, all.iter().map(|tool| &**tool.name()));
             let way_out = match close.is_empty() {
                 true => "`switchboard tools` lists them all".to_owned(),
-                false => format!("did you mean {}?", close.join(", ")),
+                false => format!("did you mean {}?", text::one_line(&close.join(", "))),
             };
             terminal::tell(&format!("no tool matches `{filter}`; {way_out}"));
             Ok(ExitCode::FAILURE)
@@ -128,7 +128,7 @@ fn notes(tool: &RegisteredTool, rules: &RulePolicy) -> Vec<&'static str> {
 fn table(tools: &[Arc<RegisteredTool>], rules: &RulePolicy, paint: Paint) -> String {
     let server = |tool: &RegisteredTool| tool.spec().server().map(ToString::to_string);
     let rows = tools.iter().map(|tool| Row {
-        name: tool.name().to_string(),
+        name: text::one_line(tool.name()),
         description: text::one_line(&tool.spec().description),
         notes: notes(tool, rules).join(", "),
         server: server(tool),

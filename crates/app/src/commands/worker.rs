@@ -19,7 +19,7 @@ use crate::{
     records::Records,
     rehearsal,
     settings::Loaded,
-    terminal,
+    terminal::{self, text},
 };
 
 pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
@@ -122,7 +122,12 @@ fn tell(
         1 => ", and those of 1 server when it is connected".to_owned(),
         many => format!(", and those of {many} servers when they are connected"),
     };
-    let tools = if tools.is_empty() { "no tools yet".to_owned() } else { tools.join(", ") };
+    let tools = if tools.is_empty() {
+        "no tools yet".to_owned()
+    } else {
+        text::one_line(&tools.join(", "))
+    };
+    let group = text::one_line(group);
     terminal::tell(&format!(
         "worker {} of group '{group}' at {nats}\noffers {tools}{more}",
         offering.id()

@@ -9,6 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use switchboard_toolcall::text::is_hidden;
 use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
@@ -185,8 +186,9 @@ struct Safe<'a, 'b>(&'a mut Writer<'b>);
 
 impl Write for Safe<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // Looked at to the end: many bytes at a time are quicker than an early stop.
-        let suspicious = |byte: u8| matches!(byte, 0..=8 | 0x0b..=0x1f | 0x7f | 0xc2);
+        // Looked at to the end: many bytes at a time are quicker than an early stop. Not all of what is not ASCII is
+        // hidden, but little of what is logged is not ASCII.
+        let suspicious = |byte: u8| matches!(byte, 0..=8 | 0x0b..=0x1f | 0x7f..);
         if !text.bytes().fold(false, |any, byte| any | suspicious(byte)) {
             return self.0.write_str(text);
         }
@@ -196,8 +198,8 @@ impl Write for Safe<'_, '_> {
                 control if control.is_ascii_control() => {
                     write!(self.0, "\\x{:02x}", u32::from(control))?;
                 }
-                control if control.is_control() => {
-                    write!(self.0, "\\u{{{:x}}}", u32::from(control))?;
+                hidden if is_hidden(hidden) => {
+                    write!(self.0, "\\u{{{:x}}}", u32::from(hidden))?;
                 }
                 letter => self.0.write_char(letter)?,
             }
@@ -274,8 +276,8 @@ mod tests {
     // EX-5
     #[test]
     fn no_value_steers_a_terminal() {
-        let [ours, _] = both(|| tracing::info!(text = %"a\u{1b}[2J\u{9b}b\tc", "shown"));
-        assert!(ours.ends_with("shown text=a\\x1b[2J\\u{9b}b\tc\n"), "{ours}");
+        let [ours, _] = both(|| tracing::info!(text = %"a\u{1b}[2J\u{9b}b\tc\u{202e}d", "shown"));
+        assert!(ours.ends_with("shown text=a\\x1b[2J\\u{9b}b\tc\\u{202e}d\n"), "{ours}");
     }
 
     #[test]

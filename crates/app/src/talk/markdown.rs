@@ -6,7 +6,8 @@
 mod spans;
 
 use self::spans::{BOLD, CODE, DIM, Style, spans};
-use super::{screen::harmless, wrap::Wrap};
+use super::wrap::Wrap;
+use crate::terminal::text;
 
 /// How much of a line is looked at, so that one without an end costs no more than others.
 const LONGEST: usize = 4096;
@@ -35,7 +36,7 @@ impl Markdown {
 
     /// Takes more text, and gives what can be shown of all so far.
     pub(super) fn push(&mut self, text: &str) -> String {
-        self.held.push_str(&harmless(text));
+        self.held.push_str(&text::piece(text));
         self.show(false)
     }
 

@@ -6,7 +6,7 @@ use clap::ColorChoice;
 use switchboard_agent::Event;
 
 use super::{markdown::Markdown, status::Status};
-use crate::terminal::{self, Paint, WriteError};
+use crate::terminal::{self, Paint, WriteError, text};
 
 /// Shows a turn while it happens.
 pub(crate) struct Screen {
@@ -100,7 +100,7 @@ impl Screen {
     fn text(&mut self, text: &str) -> Result<(), WriteError> {
         let shown = match &mut self.markdown {
             Some(markdown) => markdown.push(text),
-            None if self.is_terminal => harmless(text),
+            None if self.is_terminal => text::piece(text),
             None => text.to_owned(),
         };
         self.write(&shown)
@@ -122,9 +122,4 @@ impl Screen {
         self.at_line_start = text.ends_with('\n');
         terminal::write(text)
     }
-}
-
-/// The text without what would command the terminal.
-pub(super) fn harmless(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use super::guard::guarded;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// Whether there is somebody to ask.
@@ -15,7 +16,7 @@ pub(crate) fn is_possible() -> bool {
 /// Nobody answers any more.
 pub(crate) fn line(question: &str) -> io::Result<String> {
     let mut stderr = io::stderr().lock();
-    stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush())?;
+    stderr.write_all(guarded(question).as_bytes()).and_then(|()| stderr.flush())?;
     let mut answer = String::new();
     if io::stdin().lock().read_line(&mut answer)? == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());

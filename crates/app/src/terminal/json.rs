@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Paint;
+use super::{Paint, guard::guarded};
 
 /// Lays the value out.
 pub(crate) fn pretty(value: &Value, paint: Paint) -> String {
@@ -45,14 +45,7 @@ fn write(value: &Value, paint: Paint, depth: usize, text: &mut String) {
 
 /// The string as JSON, and without what would command the terminal.
 fn quoted(string: &str) -> String {
-    let json = Value::from(string).to_string();
-    json.chars().fold(String::with_capacity(json.len()), |mut safe, character| {
-        match character.is_control() {
-            true => safe.push_str(&format!("\\u{:04x}", u32::from(character))),
-            false => safe.push(character),
-        }
-        safe
-    })
+    guarded(&Value::from(string).to_string()).into_owned()
 }
 
 fn new_line(comma: bool, depth: usize, text: &mut String) {

@@ -11,6 +11,8 @@ use std::{
 
 use tokio::time::{Instant, interval_at};
 
+use super::text;
+
 /// How long nothing is shown.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
 /// How long each picture stands.
@@ -76,6 +78,7 @@ impl Spinner {
         if IS_HUSHED.load(Ordering::Relaxed) {
             return;
         }
+        let label = text::one_line(label);
         let frame = self.0.next().unwrap_or(&"…");
         draw(&format!("{CLEAR_LINE}{frame} {label} {:.1}s", elapsed.as_secs_f32()));
         IS_SHOWN.store(true, Ordering::Relaxed);

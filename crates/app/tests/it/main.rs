@@ -9,6 +9,7 @@ mod call;
 mod arguments;
 mod config;
 mod trust;
+mod hostile;
 mod definitions;
 mod tools;
 mod servers;

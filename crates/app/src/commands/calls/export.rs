@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufWriter, ErrorKind, Write},
+    io::{self, BufWriter, ErrorKind, IsTerminal, Write},
     path::Path,
     process::ExitCode,
 };
@@ -60,6 +60,11 @@ fn write_to(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Some(file) = file else {
+        if io::stdout().is_terminal() {
+            let mut page = Vec::new();
+            write(&mut page)?;
+            return Ok(terminal::write(&terminal::guard::data(&String::from_utf8_lossy(&page)))?);
+        }
         let mut stdout = BufWriter::new(io::stdout().lock());
         return match write(&mut stdout).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -118,7 +118,7 @@ fn shown(record: &Record, paint: Paint) -> String {
 /// Prints a line; false where the reader has seen enough, as `head` has.
 fn is_read(line: &str) -> anyhow::Result<bool> {
     let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+    match writeln!(stdout, "{}", terminal::for_stdout(line)).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         written => {
             written?;

@@ -65,7 +65,7 @@ pub(super) fn between_tabs(record: &Record) -> String {
     let fields = [
         record.id.to_string(),
         started.to_string(),
-        record.tool.clone(),
+        text::one_line(&record.tool),
         record.outcome.code().to_owned(),
         duration.unwrap_or_default(),
         text::one_line(&record.arguments),

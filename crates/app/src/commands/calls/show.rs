@@ -128,11 +128,11 @@ fn page(detail: &Detail, paint: Paint) -> String {
     }
     for (name, said) in [("error", &detail.error), ("hint", &detail.hint)] {
         if let Some(said) = said {
-            section(name, safe(said));
+            section(name, text::lines(said));
         }
     }
     if !detail.causes.is_empty() {
-        let causes: Vec<_> = detail.causes.iter().map(|cause| safe(cause)).collect();
+        let causes: Vec<_> = detail.causes.iter().map(|cause| text::lines(cause)).collect();
         section("causes", causes.join("\n"));
     }
     if let Some(stages) = &detail.stages {
@@ -141,7 +141,8 @@ fn page(detail: &Detail, paint: Paint) -> String {
     if !detail.artifacts.is_empty() {
         let artifacts = detail.artifacts.iter().map(|artifact| {
             let size = words::size(artifact.size);
-            format!("{}  {}  {}  {size}", artifact.id, artifact.kind, artifact.media_type)
+            let media_type = text::one_line(&artifact.media_type);
+            format!("{}  {}  {media_type}  {size}", artifact.id, artifact.kind)
         });
         section("artifacts", artifacts.collect::<Vec<_>>().join("\n"));
     }
@@ -180,16 +181,10 @@ fn said(approval: &Approval) -> String {
 /// JSON laid out; a text as it is.
 fn shown_json(json: &str, paint: Paint) -> String {
     match serde_json::from_str::<Value>(json) {
-        Ok(Value::String(text)) => safe(&text),
+        Ok(Value::String(said)) => text::lines(&said),
         Ok(value) => pretty(&value, paint),
-        Err(_) => safe(json),
+        Err(_) => text::lines(json),
     }
-}
-
-/// The text without what would command the terminal.
-fn safe(text: &str) -> String {
-    let keep = |character: &char| matches!(character, '\n' | '\t') || !character.is_control();
-    text.chars().filter(keep).collect()
 }
 
 /// How long each stage took, as a bar beside the others.

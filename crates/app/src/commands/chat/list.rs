@@ -43,7 +43,7 @@ pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
 /// What is known of a chat; one that cannot be read is told and left out.
 fn row(kept: &Kept, for_programs: bool) -> Option<Row> {
     let transcript = store::read(&kept.file)
-        .inspect_err(|error| terminal::tell(&format!("warning: {error:#}")))
+        .inspect_err(|error| terminal::tell(&text::lines(&format!("warning: {error:#}"))))
         .ok()?;
     let updated = Timestamp::try_from(kept.updated).unwrap_or_default();
     let updated = match for_programs {
@@ -59,6 +59,7 @@ fn row(kept: &Kept, for_programs: bool) -> Option<Row> {
 fn line(row: &Row, paint: Paint) -> String {
     let Row { id, model, updated, turns, title, .. } = row;
     if !io::stdout().is_terminal() {
+        let (model, title) = (text::one_line(model), text::one_line(title));
         return format!("{id}\t{updated}\t{turns}\t{model}\t{title}");
     }
     let head = format!("{updated}  {turns:>3}  {}", text::pad(&text::shorten(model, 28), 28));

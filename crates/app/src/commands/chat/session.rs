@@ -86,7 +86,7 @@ impl<'a> Session<'a> {
                     Some(Ok(command)) => self.obey(command).await?,
                     Some(Err(problem)) => {
                         self.failed = true;
-                        terminal::tell(&problem);
+                        terminal::tell(&text::lines(&problem));
                     }
                 },
             }
@@ -139,11 +139,15 @@ impl<'a> Session<'a> {
     fn keep(&mut self) {
         self.transcript.model.clone_from(&self.chosen.name);
         if let Err(error) = self.store.keep(&self.transcript) {
-            terminal::tell(&format!(
-                "{} the chat is not saved: {error:#}",
-                self.paint.yellow("warning:")
-            ));
+            let error = text::lines(&format!("{error:#}"));
+            let warning = self.paint.yellow("warning:");
+            terminal::tell(&format!("{warning} the chat is not saved: {error}"));
         }
+    }
+
+    fn tell_error(&self, error: &anyhow::Error) {
+        let error = text::lines(&format!("{error:#}"));
+        terminal::tell(&format!("{} {error}", self.paint.bold_red("error:")));
     }
 
     async fn obey(&mut self, command: Command) -> anyhow::Result<()> {
@@ -153,12 +157,12 @@ impl<'a> Session<'a> {
             Command::Model(None) => self.print_models()?,
             Command::Model(Some(name)) => {
                 if let Err(error) = self.change_model(&name).await {
-                    terminal::tell(&format!("{} {error:#}", self.paint.bold_red("error:")));
+                    self.tell_error(&error);
                 }
             }
             Command::Save(file) => {
                 if let Err(error) = self.save(file) {
-                    terminal::tell(&format!("{} {error:#}", self.paint.bold_red("error:")));
+                    self.tell_error(&error);
                 }
             }
             Command::Clear => {
@@ -205,7 +209,7 @@ impl<'a> Session<'a> {
         let is_offered = |name: &str| offered.as_ref().is_none_or(|globs| globs.matches(name));
         let tools = all.iter().filter(|tool| is_offered(tool.name()));
         let described = |text: &str| text::one_line(text);
-        tools.map(|tool| (tool.name().to_string(), described(&tool.spec().description))).collect()
+        tools.map(|tool| (described(tool.name()), described(&tool.spec().description))).collect()
     }
 
     fn print_tools(&self) -> anyhow::Result<()> {

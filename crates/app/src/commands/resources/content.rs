@@ -1,20 +1,27 @@
 //! What a resource holds: text, or bytes in base64.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::{self, IsTerminal},
+    path::Path,
+};
 
 use anyhow::Context;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
-use crate::terminal;
+use crate::terminal::{self, text};
 
-/// The parts for people: text as it is, a line for what is not text.
+/// The parts for people: text, and a line for what is not text. Text is data, which only a terminal gets with escapes.
 pub(super) fn shown(parts: &[Value]) -> String {
+    let is_terminal = io::stdout().is_terminal();
     let shown = parts.iter().map(|part| match part["text"].as_str() {
+        Some(text) if is_terminal => text::lines(text),
         Some(text) => text.to_owned(),
         None => {
             let kind = part["mimeType"].as_str().unwrap_or("application/octet-stream");
-            let uri = part["uri"].as_str().unwrap_or_default();
+            let kind = text::one_line(kind);
+            let uri = text::one_line(part["uri"].as_str().unwrap_or_default());
             let size = bytes(part).map_or(0, |bytes| bytes.len());
             format!("[{kind}, {size} bytes: {uri}; --output FILE writes it to a file]")
         }

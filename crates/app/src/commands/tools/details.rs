@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn of(tool: &RegisteredTool, notes: &[&str], paint: Paint) -> String {
     let spec = tool.spec();
     let width = terminal::width().min(100);
-    let mut page = paint.bold(tool.name());
+    let mut page = paint.bold(&text::one_line(tool.name()));
     if let Some(server) = spec.server() {
         page.push_str(&paint.cyan(&format!("  server {server}")));
     }
@@ -44,7 +44,7 @@ pub(super) fn of(tool: &RegisteredTool, notes: &[&str], paint: Paint) -> String 
 }
 
 struct Parameter<'a> {
-    name: &'a str,
+    name: String,
     kind: String,
     is_required: bool,
     description: &'a str,
@@ -56,8 +56,8 @@ fn parameters(schema: &Value) -> Vec<Parameter<'_>> {
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|n| n == name));
     let declared = Schema::of(schema).properties().into_iter();
     let parameters = declared.map(|(name, schema)| Parameter {
-        name,
-        kind: kind(schema),
+        name: text::one_line(name),
+        kind: text::one_line(&kind(schema)),
         is_required: is_required(name),
         description: schema.keyword("description").and_then(Value::as_str).unwrap_or_default(),
         schema,
@@ -96,7 +96,7 @@ impl Parameter<'_> {
         let lines = text::wrap(&text, width.saturating_sub(margin).max(30));
         let mut shown = format!(
             "  {}  {}",
-            paint.cyan(&text::pad(self.name, name)),
+            paint.cyan(&text::pad(&self.name, name)),
             paint.dim(&text::pad(&self.kind, kind))
         );
         for (index, line) in lines.iter().enumerate() {
@@ -112,11 +112,11 @@ impl Parameter<'_> {
 }
 
 fn example(tool: &str, parameters: &[Parameter<'_>]) -> String {
-    let mut example = format!("switchboard call {tool}");
+    let mut example = format!("switchboard call {}", text::one_line(tool));
     for parameter in parameters.iter().filter(|parameter| parameter.is_required) {
         let value = match parameter.schema.options().first() {
-            Some(Value::String(option)) => option.clone(),
-            Some(option) => option.to_string(),
+            Some(Value::String(option)) => text::one_line(option),
+            Some(option) => text::one_line(&option.to_string()),
             None => match parameter.schema.types().first() {
                 Some(&"integer" | &"number") => "1".to_owned(),
                 Some(&"boolean") => "true".to_owned(),

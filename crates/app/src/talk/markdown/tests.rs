@@ -68,7 +68,7 @@ fn text_does_not_wait_for_its_line() {
     assert_eq!(markdown.push("So "), "So ");
     assert_eq!(markdown.push("it **be"), "it ");
     assert_eq!(markdown.push("gins** h"), "\x1b[1mbegins\x1b[22m h");
-    assert_eq!(markdown.push("\x1b[31mere\n"), "[31mere\n");
+    assert_eq!(markdown.push("\x1b[31mere\n"), "\\u{1b}[31mere\n");
 }
 
 #[test]
