@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 
 use crate::shell::{self, Run};
-use crate::{console, parts, spec, test};
+use crate::{console, deny, parts, spec, test};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
@@ -17,6 +17,7 @@ pub(crate) fn run() -> Result<()> {
     let docs = Run::cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
     command("docs", docs.environment("RUSTDOCFLAGS", "-D warnings"))?;
     step("spec ids", "cargo xtask spec", spec::check)?;
+    step("dependencies", "cargo xtask deny", deny::check)?;
     step("console", "cargo xtask console --check", console::check)?;
 
     header("tests");

@@ -8,6 +8,7 @@ mod parts;
 mod spec;
 mod conformance;
 mod console;
+mod deny;
 mod layout;
 mod release;
 mod program;
@@ -28,7 +29,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Everything CI checks: formatting, lints, docs, spec ids, then all tests
+    /// Everything CI checks: formatting, lints, docs, spec ids, dependencies, then all tests
     Ci,
     /// Install what the tests need, then run all of them
     Test {
@@ -50,6 +51,8 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// Check licences, sources and advisories of the crates that the program is made of, and NOTICE
+    Deny,
     /// Check the console's page, then take the pictures of docs/console.md anew
     Console {
         /// Take no pictures
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::Test { filters, .. } => test::run(&filters),
         Task::Parts => parts::install().map(drop),
         Task::Spec { json } => spec::run(json),
+        Task::Deny => deny::check(),
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
         Task::Layout => layout::run(),

@@ -8,7 +8,7 @@ mod debian;
 mod npm;
 mod python;
 mod data;
-mod stamp;
+pub(crate) mod stamp;
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn parts_under(declared: &Path, installed: &Path) -> Result<Vec<Part>> {
 }
 
 /// Keeps a second run out until the returned file is dropped.
-fn lock(installed: &Path) -> Result<File> {
+pub(crate) fn lock(installed: &Path) -> Result<File> {
     let path = installed.join(".lock");
     let failed = || format!("failed to lock `{}`", path.display());
     fs::create_dir_all(installed).with_context(failed)?;

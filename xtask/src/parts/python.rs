@@ -19,6 +19,13 @@ pub(super) fn install(part: &Part) -> Result<()> {
             part.name
         );
     }
+    if let Some(package) = unhashed(&requirements) {
+        bail!(
+            "`parts/{}/requirements.txt` must have the SHA-256 of every package, but `{package}` has none; \
+             parts/README.md says how to make them",
+            part.name
+        );
+    }
     // A venv points at the Python that made it.
     let python = Run::new("python3")
         .arguments(["--version"])
@@ -44,7 +51,9 @@ pub(super) fn install(part: &Part) -> Result<()> {
             .within(&part.installed)
             .arguments(["--disable-pip-version-check"])
     };
-    pip().arguments(["install", "--no-deps", "-r", "requirements.txt"]).quiet()?;
+    // --require-hashes: a package with another SHA-256 is refused, whoever serves it.
+    let from = ["--require-hashes", "-r", "requirements.txt"];
+    pip().arguments(["install", "--no-deps"]).arguments(from).quiet()?;
     pip().arguments(["check"]).quiet()?;
     stamp.write()
 }
@@ -54,4 +63,23 @@ pub(super) fn unpinned(requirements: &str) -> Option<&str> {
     let names_package =
         |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("--hash=");
     requirements.lines().map(str::trim).filter(names_package).find(|line| !line.contains("=="))
+}
+
+/// The first package whose hash is not given.
+pub(super) fn unhashed(requirements: &str) -> Option<&str> {
+    let mut package = None;
+    let mut has_hash = true;
+    for line in requirements.lines().map(str::trim) {
+        match line {
+            "" => {}
+            line if line.starts_with('#') => {}
+            line if line.starts_with("--hash=sha256:") => has_hash = true,
+            line if has_hash => {
+                package = Some(line.trim_end_matches('\\').trim_end());
+                has_hash = line.contains("--hash=sha256:");
+            }
+            _ => return package,
+        }
+    }
+    package.filter(|_| !has_hash)
 }

@@ -9,23 +9,23 @@ use anyhow::{Context, Result};
 ///
 /// It holds the inputs themselves: they are small, and unlike a hash they can be compared by eye. It lies inside what
 /// it vouches for, so that it goes when that is removed.
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     path: PathBuf,
     inputs: String,
 }
 
 impl Stamp {
-    pub(super) fn new(folder: &Path, inputs: &[&str]) -> Self {
+    pub(crate) fn new(folder: &Path, inputs: &[&str]) -> Self {
         Self { path: folder.join(".stamp"), inputs: inputs.join("\n") }
     }
 
     /// Whether the folder was installed, to the end, from these inputs.
-    pub(super) fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         fs::read_to_string(&self.path).is_ok_and(|written| written == self.inputs)
     }
 
     /// Says that the installation is complete.
-    pub(super) fn write(&self) -> Result<()> {
+    pub(crate) fn write(&self) -> Result<()> {
         fs::write(&self.path, &self.inputs)
             .with_context(|| format!("failed to write `{}`", self.path.display()))
     }

