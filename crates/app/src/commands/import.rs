@@ -50,16 +50,18 @@ pub(super) fn run(import: &Import, cli: &Cli) -> anyhow::Result<ExitCode> {
     let outcomes: Vec<_> =
         servers.into_iter().map(|server| take(server, &mut target)).collect::<Result<_, _>>()?;
     if outcomes.iter().any(|outcome| matches!(outcome.action, Action::Added | Action::Replaced)) {
+        // `import cursor` may have found the config of the folder, which is not the person's.
+        let is_own = source == import.source || source.is_absolute();
         let was_trusted = !target.file().exists() || trust::is_trusted(target.file());
         target.save()?;
         let is_named = cli.config.is_some() || environment::is_set("SWITCHBOARD_CONFIG");
         match target.file() {
-            file if was_trusted && file.ends_with(FILE_NAME) => keep_trust(file),
-            file if !was_trusted && !is_named => terminal::tell(&format!(
-                "note: {} was here before and is not trusted; `switchboard trust .` trusts it",
+            file if was_trusted && is_own && file.ends_with(FILE_NAME) => keep_trust(file),
+            _ if is_named => {}
+            file => terminal::tell(&format!(
+                "note: {} has servers that you did not name, and is not trusted; `switchboard trust .` trusts it",
                 file.display()
             )),
-            _ => {}
         }
     }
     let (source, config) = (source.display().to_string(), target.file().display().to_string());

@@ -21,6 +21,9 @@ const HARMLESS_SECTIONS: [&str; 3] = ["executor", "policy", "agent"];
 /// Kinds of tools that are answered by this process.
 const HARMLESS_TOOLS: [&str; 3] = ["mock", "builtin", "internal"];
 
+/// How many lines a small terminal shows.
+const IN_SIGHT: usize = 20;
+
 /// What a config would do, in words that are safe to print.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Effects {
@@ -66,6 +69,21 @@ impl Effects {
     /// Whether the config needs nobody's trust.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Counts them, if there are so many that the first may be out of sight. Empty otherwise.
+    pub(super) fn sum(&self) -> String {
+        let counts = [
+            (self.starts.len(), "programs"),
+            (self.reads.len(), "variables"),
+            (self.connects.len(), "addresses"),
+            (self.sets.len(), "settings"),
+        ];
+        if counts.iter().map(|(count, _)| count).sum::<usize>() <= IN_SIGHT {
+            return String::new();
+        }
+        let counts = counts.map(|(count, what)| format!("{count} {what}"));
+        format!("\nThese are {}.", counts.join(", "))
     }
 
     fn add_tools(&mut self, tools: &Node) {
@@ -292,6 +310,15 @@ mod tests {
         assert_eq!(reads, ["$KEY", "the file .env"]);
         let twice = r#"{"servers":{"a":{"command":"one","command":"two"}},"executor":{}}"#;
         assert_eq!(of(twice).starts, ["one (server a)", "two (server a)"]);
+    }
+
+    // PO-3
+    #[test]
+    fn many_are_counted() {
+        assert_eq!(of("[servers.a]\ncommand = 'a'\n").sum(), "");
+        let many: String = (0..30).map(|n| format!("[servers.s{n}]\ncommand = 'a'\n")).collect();
+        let said = of(&format!("{many}[audit]\nkeep = '${{X}}'\n")).sum();
+        assert_eq!(said, "\nThese are 30 programs, 1 variables, 0 addresses, 1 settings.");
     }
 
     // PO-3

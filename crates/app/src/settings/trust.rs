@@ -97,7 +97,10 @@ pub(super) fn check(
 fn is_allowed(file: &Path, effects: &Effects) -> bool {
     let file = file.to_string_lossy();
     let file = visible(&file);
-    terminal::tell(&format!("`{file}` was found in this folder, not named. It would\n{effects}"));
+    let sum = effects.sum();
+    terminal::tell(&format!(
+        "`{file}` was found in this folder, not named. It would\n{effects}{sum}"
+    ));
     let answer = ask::line("Use it, and trust it until it changes? [y/N] ");
     // Who does not answer has not said yes.
     answer.is_ok_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -180,10 +180,17 @@ fn what_is_imported_is_trusted_but_not_what_was_there() {
     assert_ne!(place.run(&["tools"]).status, 2);
     assert!(has_run(&place));
 
-    let place = finding(HELPER).file("c.json", servers);
+    let place = finding(HELPER).file("c.json", &servers);
     let import = place.run(&["import", "c.json"]);
-    assert!(import.stderr.contains("was here before and is not trusted"), "{import:?}");
+    assert!(import.stderr.contains("that you did not name, and is not trusted"), "{import:?}");
     assert!(place.refusal(&["tools"]).contains("(server helper)"));
+
+    // The folder's config of another program was found, too.
+    let place = Place::new().finding().file(".cursor/mcp.json", &servers);
+    let import = place.run(&["import", "cursor"]);
+    assert!(import.stderr.contains("that you did not name, and is not trusted"), "{import:?}");
+    assert!(place.refusal(&["tools"]).contains("(server mine)"));
+    assert_eq!(place.run(&["import", ".cursor/mcp.json", "--config", "sub.toml"]).stderr, "");
 }
 
 // PO-3
