@@ -58,22 +58,23 @@ impl UnderWay {
     }
 
     /// Who is meant by a question; as [`meant`](Self::meant), but a request that waits for an answer already asks no
-    /// second question, as long as all are of one client session. Requests without a session may be anybody's.
+    /// second question, as long as all are of one caller and of one client session. Clients of 2026-07-28 have no session: those
+    /// of one caller cannot be told apart.
     pub fn asked(self: &Arc<Self>, during: Option<u64>) -> Option<Question> {
         let mut under_way = self.lock();
         let known = during.filter(|id| under_way.contains_key(id));
         let id = known.or_else(|| {
             let session = |asker: &Asker| {
                 let back = asker.way_back.as_ref()?;
-                Some((back.caller().cloned(), back.session()?.clone()))
+                Some((back.caller().cloned(), back.session().cloned()))
             };
             let mut sessions = under_way.values().map(session);
             let first = sessions.next()?;
-            let one_session = first.is_some() && sessions.all(|session| session == first);
+            let one_session = sessions.all(|session| session == first);
             let alone = under_way.len() == 1;
             let mut free = under_way.iter().filter(|(_, asker)| alone || !asker.waits);
             match (free.next(), free.next()) {
-                (Some((id, _)), None) if alone || one_session => Some(*id),
+                (Some((id, _)), None) if one_session => Some(*id),
                 _ => None,
             }
         })?;
@@ -203,9 +204,9 @@ mod tests {
             (second, under_way.asked(None).is_some())
         };
         assert_eq!(check(&["a/1", "a/1"]), (Some(2), false));
-        // What is one caller's is never shown to another, nor in another session of the same caller, nor where nobody
-        // can tell whether it is the same client.
-        for askers in [["a/1", "b/1"], ["a/1", "a/2"], ["/1", "/2"], ["a", "a"], ["", ""]] {
+        assert_eq!(check(&["a", "a"]), (Some(2), false));
+        // What is one caller's is never shown to another, nor in another session of the same caller.
+        for askers in [["a", "b"], ["a/1", "b/1"], ["a/1", "a/2"], ["a/1", "a"], ["/1", "/2"]] {
             assert_eq!(check(&askers), (None, false), "{askers:?}");
         }
         // Who is alone may ask twice.
