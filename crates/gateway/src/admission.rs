@@ -13,12 +13,19 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use http::request;
 use http_body_util::Limited;
 use hyper::body::{Body as _, Frame, SizeHint};
+use serde_json::json;
+use switchboard_mcp::{
+    server::http::{Admission, Permit},
+    wire::RpcError,
+};
+use switchboard_toolcall::BoxFuture;
 
 use crate::{
     Config,
-    access::{Admitted, Share},
+    access::{Access, Admitted, Share},
     content::Content,
     gateway::Parts,
     late::{Late, Timely},
@@ -84,11 +91,32 @@ pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>) -> Respo
     let (body, _) = Timely::new(body, parts.config.body_timeout.0);
     let body = Limited::new(body, most(&parts.config));
     let request = http::Request::from_parts(head, body);
-    let mut response = parts.mcp.handle(request, caller.mcp()).await.map(Body::new);
+    let answer = parts.mcp.handle_admitted(request, caller.mcp(), &parts.access).await;
+    let mut response = answer.map(Body::new);
     if parts.config.access_log {
         response.extensions_mut().insert(caller);
     }
     held(response, share)
+}
+
+/// Each further request of a batch is let in as if it had come by itself, and holds a share of its own.
+impl Admission for Access {
+    fn admit<'a>(&'a self, head: &'a request::Parts) -> BoxFuture<'a, Result<Permit, RpcError>> {
+        Box::pin(async move {
+            match Access::admit(self, head).await {
+                Ok(Admitted { share, .. }) => Ok(Box::new(share) as Permit),
+                Err(refusal) => {
+                    let error = RpcError::new(RpcError::REFUSED, refusal.to_string());
+                    Err(match refusal {
+                        Refusal::TooMany { retry_after, .. } => {
+                            error.with_data(json!({"retry_after": retry_after}))
+                        }
+                        _ => error,
+                    })
+                }
+            }
+        })
+    }
 }
 
 /// The response, which holds the caller's share until it has been sent.

@@ -2,7 +2,7 @@
 //!
 //! A [`Server`] is a task that keeps one connection alive (`supervise.rs`); each attempt (`attempt.rs`) opens a
 //! transport, finds out which era the server lives in (`negotiate.rs`) and yields a [`Session`]. Its tools
-//! become [`RemoteTool`]s, which the executor runs like any other.
+//! become [`RemoteTool`]s and what else clients ask of it [`RemoteMethod`]s, which the executor runs like any other.
 
 pub mod config;
 pub mod servers;
@@ -21,6 +21,9 @@ pub mod inbox;
 pub mod under_way;
 pub mod discover;
 pub mod tool;
+pub mod method;
+mod watch;
+mod request;
 mod answered;
 pub mod headers;
 pub mod transport;
@@ -31,6 +34,7 @@ pub mod old_sse;
 pub use config::{McpConfig, ServerConfig};
 pub use given_up::GivenUp;
 pub use inbox::{Answers, NoAnswers};
+pub use method::{Method, RemoteMethod};
 pub use server::{Server, State, Surroundings};
 pub use servers::{ConfigError, Servers};
 pub use session::Session;

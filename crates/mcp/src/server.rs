@@ -1,8 +1,9 @@
 //! Serves our tools, and what upstream servers have beside them, to any MCP client.
 //!
 //! One [`Server`] answers both eras on the same entrance, decided request by request: sessions opened by `initialize`
-//! (`session.rs`) and requests that stand alone (`stateless.rs`). `http` and `stdio` are the two ways in. Every tool
-//! call goes through the executor; whoever mounts the server says who is calling ([`Caller`]).
+//! (`session.rs`) and requests that stand alone (`stateless.rs`). `http` and `stdio` are the two ways in. Every tool call, and
+//! whatever else a client asks of an upstream server (`methods/forward.rs`), goes through the executor; whoever mounts
+//! the server says who is calling ([`Caller`]).
 //!
 //! ```
 //! use switchboard_mcp::server::{Caller, Config, Server};

@@ -18,7 +18,9 @@ impl ToolManager {
     /// Returns the tool that `name` finds, if there is one.
     fn known(&self, name: &str) -> Option<Arc<RegisteredTool>> {
         let registry = self.read();
-        let named = registry.names.get(name)?;
+        let Some(named) = registry.names.get(name) else {
+            return registry.method(name, &self.separator).cloned();
+        };
         if named.ambiguous {
             let taken = named.tool.name();
             warn!(tool = name, "several servers have '{name}'; it is taken as '{taken}'");
@@ -28,7 +30,9 @@ impl ToolManager {
 
     /// Returns the tool that `name` finds, if there is one, for who only wants to look: says nothing and suggests nothing.
     pub fn get(&self, name: &str) -> Option<Arc<RegisteredTool>> {
-        self.read().names.get(name).map(|named| named.tool.clone())
+        let registry = self.read();
+        let named = registry.names.get(name).map(|named| &named.tool);
+        named.or_else(|| registry.method(name, &self.separator)).cloned()
     }
 
     /// Returns whether what `name` finds exists for a caller. A name that finds nothing may be a tool of a server

@@ -35,6 +35,8 @@ pub(crate) struct Server {
     pub(crate) slots: Arc<Semaphore>,
     /// Its tools by their names at the server.
     pub(crate) tools: Tools,
+    /// Its methods by their names in MCP: found by their full names, and never listed.
+    pub(crate) methods: Tools,
 }
 
 impl Server {
@@ -43,7 +45,14 @@ impl Server {
             slots: Arc::new(Semaphore::new(settings.max_concurrent)),
             settings,
             tools: Tools::new(),
+            methods: Tools::new(),
         }
+    }
+
+    /// The name under which a method of the server is found beside its full one: never the bare one.
+    pub(crate) fn method_name(&self, server: &str, method: &str, separator: &str) -> Arc<str> {
+        let prefix = self.settings.prefix.as_deref().filter(|prefix| !prefix.is_empty());
+        format!("{}{separator}{method}", prefix.unwrap_or(server)).into()
     }
 
     pub(crate) fn link(&self) -> Option<&Arc<dyn Link>> {
@@ -120,6 +129,12 @@ impl Registry {
         server.or_else(|| self.servers.iter().find(prefixed)).map(|(name, _)| &**name)
     }
 
+    /// Returns the method of a server that has this full name.
+    pub(crate) fn method(&self, name: &str, separator: &str) -> Option<&Arc<RegisteredTool>> {
+        let (prefix, method) = name.split_once(separator)?;
+        self.servers.get(self.server_of(prefix)?)?.methods.get(method)
+    }
+
     /// Settles the names of all server tools anew: which is shown, and which tool a name finds.
     ///
     /// A local tool keeps its name against every server; among servers the last in the config wins a bare
@@ -147,6 +162,15 @@ impl Registry {
         }
         for (bare, named) in self.bare_names() {
             self.names.entry(bare).or_insert(named);
+        }
+        // No server's tool takes the calls that are meant for a method, its own or another server's.
+        let is_caught = |(name, named): &(&Arc<str>, &Named)| {
+            named.tool.spec().server().is_some() && self.method(name, separator).is_some()
+        };
+        let caught: Vec<_> =
+            self.names.iter().filter(is_caught).map(|(name, _)| name.clone()).collect();
+        for name in caught {
+            self.names.remove(&name);
         }
     }
 

@@ -111,11 +111,14 @@ pub struct ServerSettings {
     pub max_concurrent: usize,
     /// Its connection, where there is one to wait for.
     pub link: Option<Arc<dyn Link>>,
+    /// Requests to the server that are no tools of its own, such as `resources/read`. They are called by their full
+    /// name like any tool, but never listed, offered or suggested.
+    pub methods: Vec<Arc<dyn Tool>>,
 }
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        Self { prefix: None, max_concurrent: 64, link: None }
+        Self { prefix: None, max_concurrent: 64, link: None, methods: Vec::new() }
     }
 }
 
@@ -230,21 +233,43 @@ impl ToolManager {
         if name.is_empty() || name.contains(&self.separator) {
             return Err(AddError::ServerName(name.to_owned(), self.separator.clone()));
         }
-        self.write().servers.insert(name.into(), Server::new(settings));
+        let server = self.server(name, settings);
+        self.write().servers.insert(name.into(), server);
         Ok(())
+    }
+
+    /// A server without tools yet, whose methods can be called.
+    fn server(&self, name: &str, settings: ServerSettings) -> Server {
+        let methods = settings.methods.clone();
+        let mut server = Server::new(settings);
+        for method in methods {
+            let bare: Arc<str> = bare_name(method.spec()).into();
+            let shown = server.method_name(name, &bare, &self.separator);
+            match self.register(shown, method, Some(server.slots.clone())) {
+                Ok(method) => _ = server.methods.insert(bare, Arc::new(method)),
+                Err(error) => warn!(server = name, %error, "{error}"),
+            }
+        }
+        server
     }
 
     /// Replaces all tools of a server that is known, and returns those set aside, with the reason.
     pub fn set_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<AddError> {
         let mut set_aside = Vec::new();
-        let Some(slots) = self.read().servers.get(server).map(|server| server.slots.clone()) else {
-            return set_aside;
-        };
+        let known = self.read().servers.get(server).map(|server| {
+            let methods: Vec<_> = server.methods.keys().cloned().collect();
+            (server.slots.clone(), methods)
+        });
+        let Some((slots, methods)) = known else { return set_aside };
         let mut kept = IndexMap::new();
         for tool in tools {
             let bare: Arc<str> = bare_name(tool.spec()).into();
             let full = format!("{server}{}{bare}", self.separator);
-            match self.register(full.into(), tool, Some(slots.clone())) {
+            let registered = match methods.contains(&bare) {
+                true => Err(AddError::Name(full, "it is the name of an MCP method")),
+                false => self.register(full.into(), tool, Some(slots.clone())),
+            };
+            match registered {
                 Ok(tool) => {
                     if kept.insert(bare.clone(), Arc::new(tool)).is_some() {
                         warn!(
@@ -290,7 +315,7 @@ impl ToolManager {
                 return Err(AddError::ServerName(name.to_string(), self.separator.clone()));
             }
             let same = current.servers.get(&name).filter(|server| server.is_reached_as(&settings));
-            let server = same.cloned().unwrap_or_else(|| Server::new(settings));
+            let server = same.cloned().unwrap_or_else(|| self.server(&name, settings));
             registry.servers.insert(name, server);
         }
         registry.settle_names(&self.separator);

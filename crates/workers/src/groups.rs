@@ -190,5 +190,5 @@ impl Shared {
 }
 
 fn settings(group: &Arc<Group>) -> ServerSettings {
-    ServerSettings { prefix: None, max_concurrent: MANY, link: Some(group.clone()) }
+    ServerSettings { max_concurrent: MANY, link: Some(group.clone()), ..ServerSettings::default() }
 }

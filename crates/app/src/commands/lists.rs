@@ -10,8 +10,9 @@ use std::{
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use switchboard_mcp::client::{Session, State, discover::List, transport::Failure};
-use switchboard_toolcall::HumanDuration;
+use switchboard_mcp::client::{Method, Session, State, discover::List, transport::Failure};
+use switchboard_runtime::ToolExecutor;
+use switchboard_toolcall::{CallContext, HumanDuration, ToolCall};
 use tokio::time::timeout;
 use unicode_width::UnicodeWidthStr;
 
@@ -23,7 +24,6 @@ use crate::{
 /// An entry of a server's list.
 pub(super) struct Entry {
     pub(super) server: Arc<str>,
-    pub(super) session: Arc<Session>,
     pub(super) value: Value,
 }
 
@@ -63,17 +63,46 @@ pub(super) async fn gather(connections: &Connections, list: List, limit: Duratio
             terminal::tell(&text::lines(&format!("{error:#}")));
             Vec::new()
         });
-        let entry = |value| Entry { server: server.clone(), session: session.clone(), value };
+        let entry = |value| Entry { server: server.clone(), value };
         entries.into_iter().map(entry).collect::<Vec<_>>()
     });
     join_all(lists).await.into_iter().flatten().collect()
 }
 
-/// Waits for a server's answer, but not for ever.
+/// What a server answered to a request that is a call like any other.
+pub(super) struct Answered {
+    /// The result, as MCP has it.
+    pub(super) result: Value,
+    /// Whether its text was cut.
+    pub(super) is_cut: bool,
+}
+
+/// Asks `method` of a server through the executor.
+///
+/// # Errors
+/// The call failed: it was denied, or the server says no, or nothing.
+pub(super) async fn ask(
+    executor: &ToolExecutor,
+    server: &str,
+    method: Method,
+    params: Map<String, Value>,
+    whole: bool,
+) -> anyhow::Result<Answered> {
+    let name = method.call_name(server, executor.tools().separator());
+    let cx = CallContext { whole, ..CallContext::for_caller("command line") };
+    let result = executor.execute(ToolCall::new(name, params), &cx).await;
+    let answer = result.outcome.as_ref().ok().and_then(|answer| method.result(&answer.output));
+    match answer {
+        Some(answer) => Ok(Answered { result: Value::Object(answer), is_cut: result.truncated }),
+        None => Err(anyhow!(Failed(format!("server `{server}`: {}", result.text())))),
+    }
+}
+
+/// Waits for a server's list, but not for ever.
 ///
 /// # Errors
 /// The server says no, or nothing.
-pub(super) async fn within<T>(
+async fn within<T>(
     limit: Duration,
     server: &str,
     work: impl Future<Output = Result<T, Failure>>,

@@ -3,14 +3,13 @@
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
-    time::Duration,
 };
 
 use serde_json::{Map, Value, json};
-use switchboard_mcp::client::discover::List;
-use switchboard_runtime::lookup::close_names;
+use switchboard_mcp::client::{Method, discover::List};
+use switchboard_runtime::{ToolExecutor, lookup::close_names};
 
-use super::lists::{Entry, gather, table, with_server, within};
+use super::lists::{Entry, ask, gather, table, with_server};
 use crate::{
     arguments,
     cli::{Cli, Prompts},
@@ -38,7 +37,7 @@ pub(super) fn run(prompts: &Prompts, cli: &Cli) -> anyhow::Result<ExitCode> {
             connections.settled(is_watched(prompts.json)).await;
             let all = gather(connections, List::Prompts, limit).await;
             match &prompts.name {
-                Some(name) => get(name, separator, &all, prompts, limit).await,
+                Some(name) => get(name, &house.executor, &all, prompts).await,
                 None => list(&all, prompts, cli),
             }
         };
@@ -93,11 +92,11 @@ fn declared(entry: &Entry) -> Vec<Argument<'_>> {
 
 async fn get(
     name: &str,
-    separator: &str,
+    executor: &ToolExecutor,
     all: &[Entry],
     prompts: &Prompts,
-    limit: Duration,
 ) -> anyhow::Result<()> {
+    let separator = executor.tools().separator();
     let full = |entry: &Entry| format!("{}{separator}{}", entry.server, entry.text("name"));
     let by_full = all.iter().find(|entry| full(entry) == name);
     // As for tools: where several servers have it, the last in the config wins.
@@ -111,11 +110,14 @@ async fn get(
         return Err(Failed(format!("no server has a prompt `{name}`; {way_out}")).into());
     };
     let arguments = texts(&prompts.arguments, entry)?;
-    let answer = entry.session.get_prompt(entry.text("name"), arguments);
-    let answer = within(limit, &entry.server, answer).await?;
+    let params = Map::from_iter([
+        ("name".to_owned(), Value::from(entry.text("name"))),
+        ("arguments".to_owned(), Value::Object(arguments)),
+    ]);
+    let answered = ask(executor, &entry.server, Method::GetPrompt, params, false).await?;
     let text = match prompts.json {
-        true => with_server(&entry.server, &answer).to_string(),
-        false => messages(&answer),
+        true => with_server(&entry.server, &answered.result).to_string(),
+        false => messages(&answered.result),
     };
     Ok(terminal::print(&text)?)
 }

@@ -5,10 +5,11 @@ mod content;
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::bail;
-use serde_json::{Value, json};
-use switchboard_mcp::client::{Session, discover::List};
+use serde_json::{Map, Value, json};
+use switchboard_mcp::client::{Method, Session, discover::List};
+use switchboard_runtime::ToolExecutor;
 
-use super::lists::{Entry, connected, gather, table, with_server, within};
+use super::lists::{Answered, Entry, ask, connected, gather, table, with_server};
 use crate::{
     cli::{Cli, Resources},
     connections::{Connections, Needs, is_watched, unless_interrupted, with_servers},
@@ -27,7 +28,10 @@ pub(super) fn run(resources: &Resources, cli: &Cli) -> anyhow::Result<ExitCode> 
         let work = async {
             connections.settled(is_watched(resources.json)).await;
             match &resources.uri {
-                Some(uri) => read(uri, resources, connections, limit).await,
+                Some(uri) => {
+                    let candidates = candidates(uri, connections, limit).await;
+                    read(uri, resources, &house.executor, candidates).await
+                }
                 None => list(resources, cli, connections, limit).await,
             }
         };
@@ -87,13 +91,16 @@ async fn list(
 async fn read(
     uri: &str,
     resources: &Resources,
-    connections: &Connections,
-    limit: Duration,
+    executor: &ToolExecutor,
+    candidates: Vec<Arc<str>>,
 ) -> anyhow::Result<()> {
     let mut refusal = None;
-    for (server, session) in candidates(uri, connections, limit).await {
-        match within(limit, &server, session.read_resource(uri)).await {
-            Ok(result) => return show(&server, &result, resources),
+    // What goes to a file is not for a model, and has no other copy.
+    let whole = resources.output.is_some();
+    for server in candidates {
+        let params = Map::from_iter([("uri".to_owned(), Value::from(uri))]);
+        match ask(executor, &server, Method::ReadResource, params, whole).await {
+            Ok(answered) => return show(&server, &answered, resources),
             // Another server may have it.
             Err(error) => refusal = Some(error),
         }
@@ -104,12 +111,8 @@ async fn read(
 }
 
 /// Who may have the resource: those that list it, those with a template for it, or else all that have any.
-async fn candidates(
-    uri: &str,
-    connections: &Connections,
-    limit: Duration,
-) -> Vec<(Arc<str>, Arc<Session>)> {
-    let of = |entry: &Entry| (entry.server.clone(), entry.session.clone());
+async fn candidates(uri: &str, connections: &Connections, limit: Duration) -> Vec<Arc<str>> {
+    let of = |entry: &Entry| entry.server.clone();
     let listed = gather(connections, List::Resources, limit).await;
     let listed: Vec<_> = listed.iter().filter(|entry| entry.text("uri") == uri).map(of).collect();
     if !listed.is_empty() {
@@ -122,14 +125,18 @@ async fn candidates(
         return fitting;
     }
     let has_any = |session: &Session| session.capabilities().get("resources").is_some();
-    connected(connections).into_iter().filter(|(_, session)| has_any(session)).collect()
+    let connected = connected(connections).into_iter();
+    connected.filter(|(_, session)| has_any(session)).map(|(server, _)| server).collect()
 }
 
-fn show(server: &str, result: &Value, resources: &Resources) -> anyhow::Result<()> {
-    if resources.json {
-        return Ok(terminal::print(&with_server(server, result).to_string())?);
+fn show(server: &str, answered: &Answered, resources: &Resources) -> anyhow::Result<()> {
+    if answered.is_cut {
+        terminal::tell("the text is cut; --output FILE writes the whole to a file");
     }
-    let parts = result["contents"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if resources.json {
+        return Ok(terminal::print(&with_server(server, &answered.result).to_string())?);
+    }
+    let parts = answered.result["contents"].as_array().map(Vec::as_slice).unwrap_or_default();
     match &resources.output {
         Some(file) => content::save(parts, file),
         None => Ok(terminal::print(&content::shown(parts))?),

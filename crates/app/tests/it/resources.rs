@@ -1,8 +1,12 @@
 //! `resources` and `prompts`: lists of all servers, and one thing of one server (MC-1).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::fixture::{NO_DELAY, library, section};
+use crate::{
+    fixture::{NO_DELAY, library, section},
+    place::Place,
+    serve::Serving,
+};
 
 #[test]
 fn resources_are_listed_and_read() {
@@ -82,4 +86,83 @@ fn one_server_can_be_meant() {
         assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
     }
     assert!(place.run(&["resources"]).stderr.contains("❌ Failed to initialize MCP tools"));
+}
+
+/// The calls that were written down, the oldest first: tool and outcome.
+fn recorded(place: &Place) -> Vec<(Value, Value)> {
+    let calls = place.run(&["calls", "--json"]).json();
+    let call = |call: &Value| (call["tool"].clone(), call["outcome"].clone());
+    calls.as_array().unwrap().iter().rev().map(call).collect()
+}
+
+// GW-6: what the command line asks of servers is a call like any other.
+#[test]
+fn reads_and_prompts_are_recorded_and_judged() {
+    let place = library("books", "").file(
+        "strict.toml",
+        "[policy]\ndeny = [\"*\"]\n[servers.books]\ncommand = \"sh\"\nargs = [\"library.sh\"]\n",
+    );
+    assert_eq!(place.run(&["resources", "book://one"]).status, 0);
+    assert_eq!(place.run(&["prompts", "review", "lines=5"]).status, 0);
+    let called = place.call(&["books__resources/read", "uri=page://7"]);
+    assert_eq!(called["result"]["content"][0]["text"], "Page seven", "{called}");
+    for words in [&["resources", "book://one"][..], &["prompts", "review", "lines=5"]] {
+        let ran = place.run(&[words, &["--config", "strict.toml"]].concat());
+        assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");
+        assert!(ran.stderr.contains("is denied by policy: deny \"*\""), "{ran:?}");
+    }
+    let expected = [
+        ("books__resources/read", "ok"),
+        ("books__prompts/get", "ok"),
+        ("books__resources/read", "ok"),
+        ("books__resources/read", "denied"),
+        ("books__prompts/get", "denied"),
+    ];
+    let expected = expected.map(|(tool, outcome)| (json!(tool), json!(outcome)));
+    assert_eq!(recorded(&place), expected);
+    assert!(!place.run(&["tools"]).stdout.contains("resources/read"));
+}
+
+// GW-6, RS-5: a long text is cut on the screen, and whole in a file.
+#[test]
+fn a_long_resource_is_cut_on_the_screen_and_whole_in_a_file() {
+    let place = library("books", "[executor]\nmax_output = 10\n");
+    let ran = place.run(&["resources", "book://one"]);
+    assert!(ran.stdout.contains("6 of 16 characters are missing here"), "{ran:?}");
+    assert!(ran.stderr.contains("--output FILE writes the whole"), "{ran:?}");
+    place.run(&["resources", "book://one", "--output", "one.txt"]);
+    let whole = std::fs::read_to_string(place.path().join("one.txt")).unwrap();
+    assert_eq!(whole, "Once upon a time");
+}
+
+// GW-6: rules over calls meet what MCP clients ask beside tools.
+#[test]
+fn rules_of_the_gateway_meet_reads() {
+    let place = library("books", "[serve]\ndeny_if = [\"args.uri == 'book://one'\"]\n");
+    let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let read = |uri: &str| {
+        let params = json!({"uri": uri, "_meta": meta});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params});
+        let headers = format!(
+            "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: resources/read\r\nMcp-Name: {uri}\r\n"
+        );
+        serving.ask("POST", "/mcp", &headers, &body.to_string()).1
+    };
+    crate::fixture::wait_until("the server is there", || read("page://7")["result"].is_object());
+    let denied = read("book://one");
+    let text = denied["error"]["message"].as_str().unwrap_or_default();
+    assert!(text.contains("Tool 'books__resources/read' is denied by policy"), "{denied}");
+    let call = |name: &str| {
+        serving.ask("POST", &format!("/api/tools/{name}/call"), "", r#"{"uri":"page://7"}"#)
+    };
+    assert_eq!(call("books__resources%2Fread").0, 200);
+    let (_, calls) = serving.ask("GET", "/api/calls?limit=2", "", "");
+    assert_eq!(
+        (&calls[1]["tool"], &calls[1]["outcome"]),
+        (&json!("books__resources/read"), &json!("denied"))
+    );
 }

@@ -133,6 +133,61 @@ async fn a_tokens_share_is_bounded() {
     }
 }
 
+/// Sends a batch of so many calls in a session of the revision that has batches.
+async fn batch(house: &House, token: &str, tool: &str, size: u64) -> (u16, serde_json::Value) {
+    let post = |body: &serde_json::Value| {
+        let accept = "application/json, text/event-stream";
+        let request = house.client.post(house.url("/mcp")).bearer_auth(token);
+        request.header("accept", accept).json(body)
+    };
+    let client = json!({"name": "t", "version": "1"});
+    let params = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": client});
+    let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    let session = post(&opening).send().await.unwrap().headers()["mcp-session-id"].clone();
+    let call =
+        |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool}});
+    let calls: serde_json::Value = (0..size).map(call).collect();
+    answer(post(&calls).header("mcp-session-id", session)).await
+}
+
+// GW-7: a batch is worth as many requests as it has, and no way around a token's share.
+#[tokio::test]
+async fn each_request_of_a_batch_counts() {
+    let house = House::start().await;
+    let create = |name: &str, rate: Option<&str>, concurrent| {
+        let rate = rate.map(|rate| rate.parse().unwrap());
+        let new = NewToken { name: name.to_owned(), rate, concurrent, ..Default::default() };
+        house.tokens.create(new).unwrap()
+    };
+    let ran = |answers: &serde_json::Value| -> Vec<u64> {
+        let answers = answers.as_array().unwrap().iter();
+        let ran = answers.filter(|answer| answer["error"].is_null());
+        ran.map(|answer| answer["id"].as_u64().unwrap()).collect()
+    };
+    // One request opens the session, one is the batch and its first call, three are further calls.
+    let token = create("few", Some("5/h"), None);
+    let (status, answers) = batch(&house, &token, "echo", 50).await;
+    assert_eq!((status, ran(&answers)), (200, vec![0, 1, 2, 3]));
+    let error = &answers[4]["error"];
+    assert_eq!(error["message"], "token 'few' may make 5/h requests");
+    assert_eq!((&error["code"], error["data"]["retry_after"].is_u64()), (&json!(-32000), true));
+    assert_eq!(answer(house.get("/api/tools").bearer_auth(&token)).await.0, 429);
+
+    let token = create("one at once", None, Some(2));
+    let (status, answers) = batch(&house, &token, "echo", 5).await;
+    assert_eq!((status, ran(&answers)), (200, vec![0, 1]));
+    assert_eq!(answers[2]["error"]["message"], "token 'one at once' may have 2 requests at once");
+    assert_eq!(answer(house.get("/api/tools").bearer_auth(&token)).await.0, 200, "given back");
+
+    let token = create("many", None, None);
+    assert_eq!(ran(&batch(&house, &token, "echo", 50).await.1).len(), 50);
+    let (status, refused) = batch(&house, &token, "echo", 300).await;
+    assert_eq!((status, &refused["error"]["code"]), (400, &json!(-32600)));
+    // Nothing of the large one ran.
+    let recorded = house.executor.recorder().recent(1000).await.unwrap();
+    assert_eq!(recorded.len(), 4 + 2 + 50);
+}
+
 #[test]
 fn tokens_are_kept_as_hashes_and_can_be_revoked() {
     use std::os::unix::fs::PermissionsExt;

@@ -19,16 +19,21 @@ pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
     let answered: Answered = serde_json::from_str(result.get())
         .map_err(|_| ToolError::failed("the server's answer is no tool result"))?;
     let Answered { parts, mut fields, failed } = answered;
+    without_server_info(&mut fields);
+    let output = ToolOutput::Content(Content { parts, fields });
+    match failed {
+        true => Err(ToolError::answered(output)),
+        false => Ok(output),
+    }
+}
+
+/// Takes away what the server says of itself with each result: that is for this hop.
+pub(super) fn without_server_info(fields: &mut Map<String, Value>) {
     if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
         meta.remove(&format!("{META}serverInfo"));
         if meta.is_empty() {
             fields.remove("_meta");
         }
-    }
-    let output = ToolOutput::Content(Content { parts, fields });
-    match failed {
-        true => Err(ToolError::answered(output)),
-        false => Ok(output),
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, PoisonError};
 
-use tokio::sync::mpsc;
 use tracing::debug;
 
 use super::{
     config::{Kind, Protocol},
     http,
-    inbox::{Changed, Desk},
+    inbox::{Changes, Desk},
     negotiate::{SILENCE, SLOWNESS, Stranger},
     old_sse,
     server::Server,
@@ -31,7 +30,7 @@ impl Trouble {
     }
 }
 
-type Met = (Session, mpsc::UnboundedReceiver<Changed>);
+type Met = (Session, Arc<Changes>);
 
 impl Server {
     /// Starts or calls the server and agrees on a protocol.

@@ -116,31 +116,4 @@ impl Session {
         listed.entries.truncate(MOST_ENTRIES);
         Ok(listed)
     }
-
-    /// Reads a resource: the result has its `contents`.
-    ///
-    /// # Errors
-    /// The server does not have it, or could not be reached.
-    pub async fn read_resource(&self, uri: &str) -> Result<Value, Failure> {
-        let params = Map::from_iter([("uri".to_owned(), Value::from(uri))]);
-        self.ask(named("resources/read", uri, params)).await
-    }
-
-    /// Gets a prompt with its arguments filled in: the result has its `messages`.
-    ///
-    /// # Errors
-    /// The server does not have it, wants other arguments, or could not be reached.
-    pub async fn get_prompt(&self, name: &str, args: Map<String, Value>) -> Result<Value, Failure> {
-        let params = Map::from_iter([
-            ("name".to_owned(), Value::from(name)),
-            ("arguments".to_owned(), Value::Object(args)),
-        ]);
-        self.ask(named("prompts/get", name, params)).await
-    }
-}
-
-/// A request for one thing, which the modern era names in a header too.
-fn named<'a>(method: &'a str, name: &str, params: Map<String, Value>) -> Asking<'a> {
-    let headers = vec![("Mcp-Name".to_owned(), name.to_owned())];
-    Asking { headers, ..Asking::new(method, params) }
 }

@@ -1,11 +1,19 @@
 //! What a server says unasked: progress, log lines, changed lists, requests of its own.
+//!
+//! A server may say as much as it likes: what is kept for it, and what runs for it, is bounded.
 
-use std::sync::{Arc, OnceLock, Weak};
+mod changes;
+mod refusals;
+
+use std::sync::{
+    Arc, OnceLock, Weak,
+    atomic::{AtomicBool, Ordering},
+};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{BoxFuture, ProgressUpdate, WayBack};
-use tokio::sync::mpsc;
+use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
 use super::{
@@ -13,6 +21,11 @@ use super::{
     under_way::UnderWay,
 };
 use crate::wire::{Incoming, RpcError};
+pub use changes::Changes;
+use refusals::Refusals;
+
+/// How many requests of one server are answered at once.
+const MOST_REQUESTS: usize = 64;
 
 /// Answers what a server asks of its client: elicitation, sampling, roots.
 pub trait Answers: Send + Sync {
@@ -38,7 +51,7 @@ impl Answers for NoAnswers {
 }
 
 /// Something of the server's that has changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Changed {
     /// Its tools.
     Tools,
@@ -55,26 +68,31 @@ pub struct Desk {
     server: String,
     answers: Arc<dyn Answers>,
     under_way: Arc<UnderWay>,
-    changes: mpsc::UnboundedSender<Changed>,
+    changes: Arc<Changes>,
+    /// Whether it was said that there are too many changes.
+    told_of_flood: AtomicBool,
+    /// What is left of the requests of the server that are answered at once.
+    slots: Arc<Semaphore>,
+    refusals: Refusals,
     /// Where answers go; set when the transport is there.
     transport: OnceLock<Weak<dyn Transport>>,
 }
 
 impl Desk {
-    /// A desk for the server's messages; changed lists come out of the receiver.
-    pub fn new(
-        server: &str,
-        answers: Arc<dyn Answers>,
-    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Changed>) {
-        let (changes, changed) = mpsc::unbounded_channel();
+    /// A desk for the server's messages, with what the server says has changed.
+    pub fn new(server: &str, answers: Arc<dyn Answers>) -> (Arc<Self>, Arc<Changes>) {
+        let changes = Arc::new(Changes::default());
         let desk = Self {
             server: server.to_owned(),
             answers,
             under_way: Arc::default(),
-            changes,
+            changes: changes.clone(),
+            told_of_flood: AtomicBool::new(false),
+            slots: Arc::new(Semaphore::new(MOST_REQUESTS)),
+            refusals: Refusals::default(),
             transport: OnceLock::new(),
         };
-        (Arc::new(desk), changed)
+        (Arc::new(desk), changes)
     }
 
     /// Tells the desk where answers go.
@@ -92,9 +110,9 @@ impl Desk {
         match method {
             "notifications/progress" => self.progress(params),
             "notifications/message" => self.log(params, during),
-            "notifications/tools/list_changed" => _ = self.changes.send(Changed::Tools),
-            "notifications/resources/list_changed" => _ = self.changes.send(Changed::Resources),
-            "notifications/prompts/list_changed" => _ = self.changes.send(Changed::Prompts),
+            "notifications/tools/list_changed" => self.changed(Changed::Tools),
+            "notifications/resources/list_changed" => self.changed(Changed::Resources),
+            "notifications/prompts/list_changed" => self.changed(Changed::Prompts),
             "notifications/resources/updated" => self.updated(params),
             _ => debug!(server = self.server, method, "notification left unread"),
         }
@@ -121,7 +139,14 @@ impl Desk {
     fn updated(&self, params: Option<&RawValue>) {
         let params = params.and_then(|params| serde_json::from_str::<Value>(params.get()).ok());
         if let Some(uri) = params.as_ref().and_then(|params| params["uri"].as_str()) {
-            _ = self.changes.send(Changed::Resource(uri.to_owned()));
+            self.changed(Changed::Resource(uri.to_owned()));
+        }
+    }
+
+    fn changed(&self, changed: Changed) {
+        if !self.changes.add(changed) && !self.told_of_flood.swap(true, Ordering::Relaxed) {
+            let server = &self.server;
+            warn!(server, "MCP server '{server}' tells of too many changes; some are left out");
         }
     }
 
@@ -143,7 +168,7 @@ impl Desk {
         }
     }
 
-    /// Answers a request of the server's; nobody waits for it.
+    /// Answers a request of the server's; nobody waits for it. Refuses it if too many are under way.
     fn request(
         &self,
         id: Box<RawValue>,
@@ -151,8 +176,10 @@ impl Desk {
         params: Option<Box<RawValue>>,
         during: Option<u64>,
     ) {
-        let Some(transport) = self.transport.get().and_then(Weak::upgrade) else {
-            return;
+        let Some(weak) = self.transport.get() else { return };
+        let Some(transport) = weak.upgrade() else { return };
+        let Ok(slot) = self.slots.clone().try_acquire_owned() else {
+            return self.refusals.add(&self.server, id, weak);
         };
         let answers = self.answers.clone();
         let asked = self.under_way.asked(during);
@@ -171,6 +198,7 @@ impl Desk {
             if let Err(error) = transport.respond(&id, outcome).await {
                 debug!(%error, "an answer to the server was not sent");
             }
+            drop(slot);
         });
     }
 }
@@ -219,3 +247,6 @@ struct ReportedProgress {
     #[serde(default)]
     message: Option<String>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,7 @@ use super::{
     session::Session,
     stderr_log::StderrLog,
     transport::Transport,
+    watch::Watches,
     wish::Wish,
 };
 use crate::guard::Guard;
@@ -71,6 +72,8 @@ pub struct Server {
     /// Counts the changes of its lists other than tools.
     pub(super) edition: AtomicU64,
     pub(super) copies: Copies,
+    /// The resources that it tells us about.
+    pub(super) watches: Watches,
 }
 
 /// How a server is.
@@ -154,6 +157,7 @@ impl Server {
             news: broadcast::Sender::new(256),
             edition: AtomicU64::new(0),
             copies: Copies::default(),
+            watches: Watches::default(),
         }))
     }
 

@@ -9,10 +9,12 @@ use std::{
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use switchboard_runtime::{ServerSettings, ToolManager};
+use switchboard_toolcall::Tool;
 use tokio::{sync::broadcast, task::JoinHandle, time::timeout};
 
 use super::{
     config::ServerConfig,
+    method::{Method, RemoteMethod},
     server::{Server, State, Surroundings},
 };
 
@@ -191,7 +193,17 @@ fn settings(server: &Arc<Server>) -> ServerSettings {
         prefix: config.prefix.clone(),
         max_concurrent: config.max_concurrent.unwrap_or(usual),
         link: Some(server.clone()),
+        methods: methods(server),
     }
+}
+
+/// What clients ask of the server beside its tools, as hidden tools.
+fn methods(server: &Arc<Server>) -> Vec<Arc<dyn Tool>> {
+    let Some(manager) = server.around.tools.upgrade() else { return Vec::new() };
+    let method = |method| -> Arc<dyn Tool> {
+        Arc::new(RemoteMethod::new(method, server, manager.separator()))
+    };
+    Method::ALL.map(method).into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -9,10 +9,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use switchboard_runtime::Link;
 use switchboard_toolcall::{HumanDuration, Tool};
-use tokio::{
-    sync::mpsc,
-    time::{Instant, sleep, sleep_until, timeout},
-};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -20,7 +17,7 @@ use super::{
     config::Start,
     discover::List,
     given_up::GivenUp,
-    inbox::Changed,
+    inbox::{Changed, Changes},
     server::{Server, State},
     session::{Asking, Session},
     tool::RemoteTool,
@@ -43,7 +40,7 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// A session that works, with the changes that it reports.
 pub(super) struct Connected {
     pub(super) session: Arc<Session>,
-    pub(super) changes: mpsc::UnboundedReceiver<Changed>,
+    pub(super) changes: Arc<Changes>,
     /// When the list of tools is stale, by the server's own word.
     stale: Option<Instant>,
 }
@@ -241,10 +238,8 @@ impl Server {
                 }
                 () = &mut listening => return "the connection ended".to_owned(),
                 () = idle => return "nobody needed it for a while".to_owned(),
-                changed = connected.changes.recv() => {
-                    if let Some(changed) = changed {
-                        self.follow(changed, &mut connected).await;
-                    }
+                changed = connected.changes.next() => {
+                    self.follow(changed, &mut connected).await;
                 }
                 () = until(connected.stale) => self.read_again(&mut connected).await,
             }
@@ -267,7 +262,7 @@ impl Server {
         if tools {
             sleep(SETTLE).await;
         }
-        while let Ok(changed) = connected.changes.try_recv() {
+        for changed in connected.changes.take() {
             tools |= changed == Changed::Tools;
             self.tell(changed);
         }

@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use switchboard_toolcall::{
-    Annotations, BoxFuture, CallContext, ErrorKind, Origin, Tool, ToolError, ToolOutput, ToolSpec,
+    Annotations, BoxFuture, CallContext, Origin, Tool, ToolError, ToolOutput, ToolSpec,
 };
 
 use super::{
     answered::output,
     config::{Kind, ServerConfig},
     headers::{self, ParameterHeader},
+    request::CallRequest,
     sent::Params,
     server::Server,
-    session::Asking,
-    transport::Failure,
 };
-use crate::wire::Era;
 
 /// A tool of a server's.
 pub struct RemoteTool {
@@ -52,64 +50,12 @@ impl RemoteTool {
     }
 
     async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
-        let client = cx.way_back.as_ref().and_then(|back| back.session());
-        let server = self.server.for_client(client)?;
-        // An expired session is renewed once; a second time is the server's fault.
-        for _ in 0..2 {
-            let session = server.session().await?;
-            let _busy = session.usage().busy();
-            let headers = match session.era() {
-                Era::Modern => headers::of_call(&self.name, &self.headers, &args),
-                Era::Legacy(_) => Vec::new(),
-            };
-            let asking = Asking {
-                method: "tools/call",
-                params: Params::Call { name: &self.name, arguments: &args },
-                headers,
-                progress: cx.progress.clone(),
-                way_back: cx.way_back.clone(),
-                trace: cx.trace.clone(),
-            };
-            return match session.ask_raw(asking).await {
-                Ok(result) => output(&result),
-                Err(Failure::SessionExpired) => {
-                    server.renew(&session, "the session has expired");
-                    continue;
-                }
-                Err(failure) => {
-                    if let Failure::Lost(reason) = &failure {
-                        server.renew(&session, reason);
-                    }
-                    Err(self.error(failure))
-                }
-            };
-        }
-        Err(self.error(Failure::SessionExpired))
-    }
-
-    /// What the caller reads: the server's own words where it has any.
-    fn error(&self, failure: Failure) -> ToolError {
-        let server = self.server.name();
-        match failure {
-            Failure::Rpc(error) | Failure::Http { error: Some(error), .. } => {
-                ToolError::new(ErrorKind::ToolError, error.message.clone()).caused_by(error)
-            }
-            lost @ (Failure::Lost(_) | Failure::SessionExpired) => {
-                let service = format!("MCP server '{server}'");
-                let error = ToolError::unreachable(&self.spec.name, service);
-                match self.spec.is_read_only() {
-                    true => error,
-                    false => error.with_hint(
-                        "The call may have been under way; side effects may have happened.",
-                    ),
-                }
-                .caused_by(lost)
-            }
-            failure @ (Failure::Http { .. } | Failure::Protocol(_)) => {
-                let text = format!("MCP server '{server}' did not answer as it should: {failure}");
-                ToolError::new(ErrorKind::ToolError, text).caused_by(failure)
-            }
-        }
+        let request = CallRequest {
+            method: "tools/call",
+            params: Params::Call { name: &self.name, arguments: &args },
+            headers: || headers::of_call(&self.name, &self.headers, &args),
+        };
+        output(&*self.server.send(&self.spec, &request, cx).await?)
     }
 }
 

@@ -58,19 +58,23 @@ impl UnderWay {
     }
 
     /// Who is meant by a question; as [`meant`](Self::meant), but a request that waits for an answer already asks no
-    /// second question, as long as all are of one caller.
+    /// second question, as long as all are of one caller and of one client session. Clients of 2026-07-28 have no session: those
+    /// of one caller cannot be told apart.
     pub fn asked(self: &Arc<Self>, during: Option<u64>) -> Option<Question> {
         let mut under_way = self.lock();
         let known = during.filter(|id| under_way.contains_key(id));
         let id = known.or_else(|| {
-            let caller = |asker: &Asker| asker.way_back.as_ref().map(|back| back.caller().cloned());
-            let mut callers = under_way.values().map(caller);
-            let first = callers.next()?;
-            let one_caller = callers.all(|caller| caller == first);
+            let session = |asker: &Asker| {
+                let back = asker.way_back.as_ref()?;
+                Some((back.caller().cloned(), back.session().cloned()))
+            };
+            let mut sessions = under_way.values().map(session);
+            let first = sessions.next()?;
+            let one_session = sessions.all(|session| session == first);
             let alone = under_way.len() == 1;
             let mut free = under_way.iter().filter(|(_, asker)| alone || !asker.waits);
             match (free.next(), free.next()) {
-                (Some((id, _)), None) if one_caller => Some(*id),
+                (Some((id, _)), None) if one_session => Some(*id),
                 _ => None,
             }
         })?;
@@ -121,7 +125,10 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Client(Option<Arc<str>>);
+    struct Client {
+        caller: Option<Arc<str>>,
+        session: Option<Arc<str>>,
+    }
 
     impl WayBack for Client {
         fn takes(&self) -> Value {
@@ -146,19 +153,24 @@ mod tests {
         fn say(&self, _: &RawValue) {}
 
         fn caller(&self) -> Option<&Arc<str>> {
-            self.0.as_ref()
+            self.caller.as_ref()
         }
 
         fn session(&self) -> Option<&Arc<str>> {
-            None
+            self.session.as_ref()
         }
     }
 
-    /// Requests 1, 2, … of these callers.
+    /// Requests 1, 2, … of these callers, each `caller` or `caller/session`.
     fn under_way(callers: &[&str]) -> (Arc<UnderWay>, Vec<Option<Remembered>>) {
         let under_way = Arc::new(UnderWay::default());
         let begin = |(id, caller): (u64, &&str)| {
-            let back: Arc<dyn WayBack> = Arc::new(Client(Some((*caller).into())));
+            let (caller, session) = match caller.split_once('/') {
+                Some((caller, session)) => (caller, Some(session.into())),
+                None => (*caller, None),
+            };
+            let caller = (!caller.is_empty()).then(|| caller.into());
+            let back: Arc<dyn WayBack> = Arc::new(Client { caller, session });
             under_way.begin(id, &Progress::default(), Some(&back))
         };
         let begun = (1..).zip(callers).map(begin).collect();
@@ -191,9 +203,12 @@ mod tests {
             drop(first);
             (second, under_way.asked(None).is_some())
         };
+        assert_eq!(check(&["a/1", "a/1"]), (Some(2), false));
         assert_eq!(check(&["a", "a"]), (Some(2), false));
-        // What is one caller's is never shown to another.
-        assert_eq!(check(&["a", "b"]), (None, false));
+        // What is one caller's is never shown to another, nor in another session of the same caller.
+        for askers in [["a", "b"], ["a/1", "b/1"], ["a/1", "a/2"], ["a/1", "a"], ["/1", "/2"]] {
+            assert_eq!(check(&askers), (None, false), "{askers:?}");
+        }
         // Who is alone may ask twice.
         assert_eq!(check(&["a"]), (Some(1), true));
     }

@@ -1,60 +1,44 @@
 //! Everything there is to list: our tools, and what upstream servers have beside tools, merged in one order.
 
 mod tools;
+mod lists;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use switchboard_runtime::ToolExecutor;
-use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{Caller, template};
 use crate::{
     client::{
-        Server, Servers, Session, State,
-        discover::{List, Listed},
-        headers::ParameterHeader,
-        session::Asking,
+        Method, Server, Servers, State, discover::List, headers::ParameterHeader, session::Asking,
     },
     wire::Era,
 };
-
-/// How long one server may take to say what it has; the others do not wait longer for it.
-const PATIENCE: Duration = Duration::from_secs(5);
+use lists::{Lists, Ready, ServerList};
 
 /// What can be listed.
 pub(crate) struct Catalog {
     tools: tools::Tools,
     upstreams: Option<Arc<Servers>>,
-    lists: Mutex<HashMap<(Arc<str>, List), Cached>>,
-}
-
-/// A server's list, and when it was true.
-struct Cached {
-    session: Arc<Session>,
-    edition: u64,
-    until: Option<Instant>,
-    listed: Arc<Listed>,
+    lists: Lists,
 }
 
 /// An entry of a merged list.
 pub(crate) struct Entry {
     pub(crate) server: Arc<Server>,
-    /// What clients know it by: its URI, or its name behind the server's.
-    pub(crate) key: String,
-    pub(crate) value: Value,
+    list: Arc<ServerList>,
+    at: usize,
 }
 
 /// A merged list.
 #[derive(Default)]
 pub(crate) struct Merged {
-    pub(crate) entries: Vec<Entry>,
+    /// The entries by what clients know them by: a URI, or a name behind the server's.
+    pub(crate) entries: IndexMap<String, Entry>,
     /// The shortest time for which a part of it stays true.
     pub(crate) ttl: Option<Duration>,
     /// Whether a part of it is for one caller only.
@@ -64,7 +48,7 @@ pub(crate) struct Merged {
 impl Catalog {
     pub(crate) fn new(executor: &ToolExecutor, upstreams: Option<Arc<Servers>>) -> Self {
         let tools = tools::Tools::new(executor.tools());
-        Self { tools, upstreams, lists: Mutex::default() }
+        Self { tools, upstreams, lists: Lists::default() }
     }
 
     /// The tools, each as it is listed.
@@ -114,86 +98,73 @@ impl Catalog {
 
     /// A list of all servers that are there, merged in the order of the config. Waits for none that is not.
     pub(crate) async fn list(&self, list: List, caller: &Caller) -> Merged {
-        let servers = self.servers();
-        let visible = servers.iter().filter(|server| self.is_visible(server, caller));
-        let asked = visible.filter_map(|server| match server.state() {
-            State::Ready(session) => Some(self.of_server(server, session, list)),
-            _ => None,
-        });
+        let method = match list {
+            List::Prompts => Method::GetPrompt,
+            _ => Method::ReadResource,
+        };
+        let ready = self.ready(method, caller);
         let mut merged = Merged::default();
-        for (server, listed) in join_all(asked).await {
+        for ((server, _), list_of_server) in ready.iter().zip(self.current(&ready, list).await) {
+            let listed = &list_of_server.listed;
             merged.ttl = [merged.ttl, listed.ttl].into_iter().flatten().min();
             merged.private |= listed.private;
-            for value in &listed.entries {
-                merged.add(list, server, value, self.tools.separator());
+            for at in 0..listed.entries.len() {
+                let entry = Entry { server: server.clone(), list: list_of_server.clone(), at };
+                merged.add(list, entry, self.tools.separator());
             }
-        }
-        if list == List::Prompts {
-            merged.entries.retain(|entry| entry.is_seen_by(caller, self.tools.separator()));
         }
         merged
     }
 
-    async fn of_server<'a>(
-        &self,
-        server: &'a Arc<Server>,
-        session: Arc<Session>,
-        list: List,
-    ) -> (&'a Arc<Server>, Arc<Listed>) {
-        let key = (server.name().clone(), list);
-        let edition = server.edition();
-        if let Some(cached) =
-            self.lists().get(&key).filter(|cached| cached.holds(&session, edition))
-        {
-            return (server, cached.listed.clone());
-        }
-        let listed = match timeout(PATIENCE, session.list(list)).await {
-            Ok(Ok(listed)) => listed,
-            Ok(Err(failure)) => {
-                debug!(server = &**server.name(), %failure, list = list.key(), "not listed");
-                return (server, Arc::default());
-            }
-            Err(_) => {
-                debug!(server = &**server.name(), list = list.key(), "too slow to be listed");
-                return (server, Arc::default());
-            }
-        };
-        let listed = Arc::new(listed);
-        if let Some(until) = lasts(&session, list, listed.ttl) {
-            let cached = Cached { session, edition, until: until.end, listed: listed.clone() };
-            self.lists().insert(key, cached);
-        }
-        (server, listed)
+    async fn current(&self, ready: &[Ready], list: List) -> Vec<Arc<ServerList>> {
+        join_all(ready.iter().map(|ready| self.lists.current(ready, list))).await
     }
 
-    /// Whether the caller sees anything of the server: at least one of its tools.
-    fn is_visible(&self, server: &Server, caller: &Caller) -> bool {
-        let of_server =
-            |tool: &&tools::ListedTool| tool.tool.spec().server() == Some(server.name());
+    /// The servers that are there and of which the caller may ask `method`.
+    fn ready(&self, method: Method, caller: &Caller) -> Vec<Ready> {
+        let shown = self.servers().into_iter().filter(|server| self.shows(server, method, caller));
+        let ready = shown.filter_map(|server| match server.state() {
+            State::Ready(session) => Some((server, session)),
+            _ => None,
+        });
+        ready.collect()
+    }
+
+    /// Whether the caller may know what the server has for `method`: only if it sees that call's name (SPEC GW-6).
+    pub(crate) fn shows(&self, server: &Server, method: Method, caller: &Caller) -> bool {
         !caller.is_restricted()
-            || self.tools().iter().filter(of_server).any(|tool| caller.sees(&tool.tool))
+            || self.tools.method(method, server.name()).is_some_and(|tool| caller.sees(&tool))
     }
 
     /// The server that has the resource: the first that lists it, or else whose template it fits.
+    ///
+    /// Where every server's lists are known, nobody is asked: a list that may have changed without a word is still good
+    /// for saying whose a resource is.
     pub(crate) async fn owner(&self, uri: &str, caller: &Caller) -> Option<Arc<Server>> {
-        let listed = self.list(List::Resources, caller).await;
-        if let Some(entry) = listed.entries.iter().find(|entry| entry.key == uri) {
-            return Some(entry.server.clone());
+        let ready = self.ready(Method::ReadResource, caller);
+        let known = |list| -> Option<Vec<_>> {
+            ready.iter().map(|ready| self.lists.known(ready, list)).collect()
+        };
+        if let Some(resources) = known(List::Resources) {
+            let templates = known(List::ResourceTemplates).unwrap_or_default();
+            if let Some(owner) = find_owner(uri, &ready, &resources, &templates) {
+                return Some(owner);
+            }
         }
-        let templates = self.list(List::ResourceTemplates, caller).await;
-        let fits = |entry: &&Entry| entry.key == uri || template::matches(&entry.key, uri);
-        if let Some(entry) = templates.entries.iter().find(fits) {
-            return Some(entry.server.clone());
+        let resources = self.current(&ready, List::Resources).await;
+        if let Some(owner) = find_owner(uri, &ready, &resources, &[]) {
+            return Some(owner);
+        }
+        let templates = self.current(&ready, List::ResourceTemplates).await;
+        if let Some(owner) = find_owner(uri, &ready, &[], &templates) {
+            return Some(owner);
         }
         // Servers may have more than they list; where only one has resources at all, it is the one to ask.
-        let servers = self.servers();
-        let mut holders = servers.iter().filter(|server| {
-            let has = |session: &Session| session.capabilities().get("resources").is_some();
-            let ready = matches!(server.state(), State::Ready(session) if has(&session));
-            ready && self.is_visible(server, caller)
-        });
+        let has_resources =
+            |(_, session): &&Ready| session.capabilities().get("resources").is_some();
+        let mut holders = ready.iter().filter(has_resources);
         match (holders.next(), holders.next()) {
-            (Some(only), None) => Some(only.clone()),
+            (Some((only, _)), None) => Some(only.clone()),
             _ => None,
         }
     }
@@ -205,57 +176,42 @@ impl Catalog {
         caller: &Caller,
     ) -> Option<(Arc<Server>, String)> {
         let prompts = self.list(List::Prompts, caller).await;
-        let entry = prompts.entries.into_iter().find(|entry| entry.key == name)?;
-        let own = entry.value["name"].as_str()?.to_owned();
-        Some((entry.server, own))
-    }
-
-    fn lists(&self) -> MutexGuard<'_, HashMap<(Arc<str>, List), Cached>> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+        let entry = prompts.entries.get(name)?;
+        let own = entry.value()["name"].as_str()?.to_owned();
+        Some((entry.server.clone(), own))
     }
 }
 
-impl Cached {
-    fn holds(&self, session: &Arc<Session>, edition: u64) -> bool {
-        Arc::ptr_eq(&self.session, session)
-            && self.edition == edition
-            && self.until.is_none_or(|until| Instant::now() < until)
-    }
-}
-
-/// How long a list may be kept.
-struct Lasting {
-    end: Option<Instant>,
-}
-
-/// For the time that the server says, or until it says that it has changed; not at all where it says neither.
-fn lasts(session: &Session, list: List, ttl: Option<Duration>) -> Option<Lasting> {
-    let capability = match list {
-        List::Prompts => "prompts",
-        _ => "resources",
+/// The first server whose list has the resource, or else the first with a template for it.
+fn find_owner(
+    uri: &str,
+    ready: &[Ready],
+    resources: &[Arc<ServerList>],
+    templates: &[Arc<ServerList>],
+) -> Option<Arc<Server>> {
+    let fits = |entry: &Value| {
+        let template = entry["uriTemplate"].as_str();
+        template.is_some_and(|template| template == uri || template::matches(template, uri))
     };
-    match ttl {
-        Some(ttl) => (!ttl.is_zero()).then(|| Lasting { end: Some(Instant::now() + ttl) }),
-        None => {
-            let told = session.capabilities()[capability]["listChanged"] == true;
-            told.then_some(Lasting { end: None })
-        }
-    }
+    let by_list = || resources.iter().position(|list| list.has_uri(uri));
+    let by_template = || templates.iter().position(|list| list.listed.entries.iter().any(fits));
+    let at = by_list().or_else(by_template)?;
+    ready.get(at).map(|(server, _)| server.clone())
 }
 
 impl Merged {
     /// Adds an entry, unless one before it has its name already.
-    fn add(&mut self, list: List, server: &Arc<Server>, value: &Value, separator: &str) {
+    fn add(&mut self, list: List, entry: Entry, separator: &str) {
+        let server = &entry.server;
         let name = match list {
-            List::Resources => value["uri"].as_str(),
-            List::ResourceTemplates => value["uriTemplate"].as_str(),
-            List::Tools | List::Prompts => value["name"].as_str(),
+            List::Resources => entry.value()["uri"].as_str(),
+            List::ResourceTemplates => entry.value()["uriTemplate"].as_str(),
+            List::Tools | List::Prompts => entry.value()["name"].as_str(),
         };
         let Some(name) = name else {
             debug!(server = &**server.name(), list = list.key(), "an entry without a name");
             return;
         };
-        let is_taken = |key: &str| self.entries.iter().any(|entry| entry.key == key);
         let mut key = match (list, server.config().prefix.as_deref()) {
             (List::Prompts, Some("")) | (List::Resources | List::ResourceTemplates, _) => {
                 name.to_owned()
@@ -263,22 +219,16 @@ impl Merged {
             (_, Some(prefix)) => format!("{prefix}{separator}{name}"),
             (_, None) => format!("{}{separator}{name}", server.name()),
         };
-        if is_taken(&key) && list == List::Prompts {
+        if list == List::Prompts && self.entries.contains_key(&key) {
             key = format!("{}{separator}{name}", server.name());
         }
-        if is_taken(&key) {
-            return;
-        }
-        self.entries.push(Entry { server: server.clone(), key, value: value.clone() });
+        self.entries.entry(key).or_insert(entry);
     }
 }
 
 impl Entry {
-    fn is_seen_by(&self, caller: &Caller, separator: &str) -> bool {
-        let full = || {
-            let own = self.value["name"].as_str().unwrap_or("");
-            format!("{}{separator}{own}", self.server.name())
-        };
-        caller.sees_name(&self.key) || caller.sees_name(&full())
+    /// What the server says of it.
+    pub(crate) fn value(&self) -> &Value {
+        &self.list.listed.entries[self.at]
     }
 }

@@ -122,11 +122,6 @@ impl Exchange {
         }
     }
 
-    /// Who hears of progress, for what is not a tool call.
-    pub(crate) fn progress_listener(self: &Arc<Self>) -> Progress {
-        self.context().progress
-    }
-
     fn progress(&self, update: &ProgressUpdate) {
         #[derive(serde::Serialize)]
         struct Params<'a> {

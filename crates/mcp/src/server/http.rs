@@ -2,6 +2,7 @@
 //!
 //! Tokens, `Origin` and `Host` are checked by who mounts it, before a request comes here.
 
+mod admission;
 mod body;
 mod headers;
 mod post;
@@ -15,6 +16,8 @@ use ::http::{HeaderName, Method, Request, Response, StatusCode, header};
 use bytes::Bytes;
 
 use super::{Caller, Server};
+use admission::Unlimited;
+pub use admission::{Admission, Permit};
 pub use body::Body;
 pub use headers::trace;
 
@@ -32,10 +35,24 @@ impl Server {
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
     {
+        self.handle_admitted(request, caller, &Unlimited).await
+    }
+
+    /// As [`handle`](Self::handle), for a request that was admitted; `admission` is asked about what comes with it.
+    pub async fn handle_admitted<B>(
+        &self,
+        request: Request<B>,
+        caller: &Caller,
+        admission: &dyn Admission,
+    ) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Display,
+    {
         match *request.method() {
             Method::POST => {
                 let (head, body) = request.into_parts();
-                post::post(&self.inner, &head.headers, body, caller).await
+                post::post(&self.inner, &head, body, caller, admission).await
             }
             Method::GET => streams::get(&self.inner, request.headers(), caller).await,
             Method::DELETE => streams::delete(&self.inner, request.headers(), caller).await,

@@ -2,6 +2,7 @@
 
 mod basics;
 mod tools;
+mod forward;
 mod resources;
 mod prompts;
 mod listen;
@@ -20,10 +21,7 @@ use super::{
     exchange::{Client, Exchange, Outcome},
     reply::Reply,
 };
-use crate::{
-    client::{Server, transport::Failure},
-    wire::RpcError,
-};
+use crate::wire::RpcError;
 
 impl Inner {
     /// Answers one request of either era.
@@ -91,17 +89,6 @@ fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> {
     serde_json::from_str(text).map_err(|error| {
         RpcError::new(RpcError::INVALID_PARAMS, format!("the parameters are not usable: {error}"))
     })
-}
-
-/// Why an upstream server has no result for us, in the words of the wire.
-fn upstream_error(server: &Server, failure: Failure) -> RpcError {
-    match failure {
-        Failure::Rpc(error) | Failure::Http { error: Some(error), .. } => error,
-        failure => {
-            let text = format!("MCP server '{}' did not answer: {failure}", server.name());
-            RpcError::new(RpcError::INTERNAL, text)
-        }
-    }
 }
 
 /// The parameters of a list.

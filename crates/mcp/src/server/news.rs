@@ -93,7 +93,7 @@ async fn follow_server(
         }
         let Some(inner) = inside.upgrade() else { return };
         let Some(server) = server.upgrade() else { return };
-        inner.subscriptions.renew(&server).await;
+        server.watch_again().await;
         // Its tools are told of when the manager has them.
         for changed in settled.into_iter().filter(|changed| *changed != Changed::Tools) {
             inner.tell(changed);

@@ -7,7 +7,7 @@ use switchboard_toolcall::{
 };
 
 use super::{Inner, exchange::Exchange};
-use crate::{client::session::META, wire::Written};
+use crate::wire::Written;
 
 /// A result that is not on the wire yet.
 pub(crate) enum Reply {
@@ -37,18 +37,12 @@ impl Reply {
         Self::Fields(Map::new())
     }
 
-    /// A result of an upstream server's, without what its own hop added.
-    pub(crate) fn passed_on(result: Value, cacheable: bool, exchange: &Exchange) -> Self {
-        let Value::Object(mut fields) = result else {
-            return Self::empty();
-        };
-        fields.remove("resultType");
-        if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
-            meta.remove(&format!("{META}serverInfo"));
-            if meta.is_empty() {
-                fields.remove("_meta");
-            }
-        }
+    /// A result of an upstream server's.
+    pub(crate) fn passed_on(
+        mut fields: Map<String, Value>,
+        cacheable: bool,
+        exchange: &Exchange,
+    ) -> Self {
         if !exchange.is_modern() {
             fields.remove("ttlMs");
             fields.remove("cacheScope");

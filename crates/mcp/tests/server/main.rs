@@ -16,6 +16,7 @@ mod lists;
 mod tasks;
 mod wandering;
 mod upstreams;
+mod one_path;
 mod stdio;
 mod both_ends;
 mod garbage;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_mcp::server::{Caller, Config};
 use switchboard_runtime::toolcall::HumanDuration;
 use tokio::time::sleep;
@@ -190,4 +190,23 @@ async fn batches_where_the_revision_has_them() {
     let session = house.session().await;
     let answer = house.post(&in_session(&session), batch.to_string()).await;
     assert_eq!(answer.refusal(), (400, -32600));
+}
+
+// GW-7
+#[tokio::test]
+async fn a_batch_that_is_too_large_does_not_run() {
+    let house = House::new();
+    let session = house.open("2025-03-26", json!({}), &Caller::default()).await;
+    let batch = |size: u64| {
+        let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "say"}});
+        Value::Array((0..size).map(call).collect()).to_string()
+    };
+    let answer = house.post(&in_session(&session), batch(51)).await;
+    assert_eq!(answer.refusal(), (400, -32600));
+    let text = answer.last()["error"]["message"].as_str().unwrap().to_owned();
+    assert_eq!(text, "a batch has at most 50 messages, not 51");
+    assert!(house.executor.recorder().recent(100).await.unwrap().is_empty());
+    let answer = house.post(&in_session(&session), batch(50)).await;
+    assert_eq!(answer.last().as_array().unwrap().len(), 50);
+    assert_eq!(house.executor.recorder().recent(100).await.unwrap().len(), 50);
 }

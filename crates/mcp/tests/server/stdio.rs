@@ -89,6 +89,21 @@ async fn both_eras_on_one_pipe() {
     assert_eq!(pipe.end().await, [Value::Null; 0]);
 }
 
+// GW-7: nothing of a batch runs on a pipe, however small or large it is.
+#[tokio::test]
+async fn a_batch_on_a_pipe_does_not_run() {
+    let mut pipe = Pipe::new(Config::default());
+    pipe.open().await;
+    let call =
+        |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "say"}});
+    for size in [1, 300] {
+        let batch: Value = (0..size).map(call).collect();
+        pipe.write(&batch.to_string()).await;
+        assert_eq!(pipe.read().await.unwrap()["error"]["code"], -32600, "{size}");
+    }
+    assert!(pipe.house.executor.recorder().recent(10).await.unwrap().is_empty());
+}
+
 // GW-4
 #[tokio::test]
 async fn garbage_is_answered_and_survived() {

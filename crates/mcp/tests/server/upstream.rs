@@ -39,16 +39,27 @@ pub(crate) struct Upstream {
 struct Asked {
     name: &'static str,
     modern: bool,
+    /// How many resources it lists without ever telling of changes; few and told of, if unset.
+    silent: Option<usize>,
     heard: Heard,
 }
 
 impl Upstream {
     /// Starts a server; its things are named after it.
     pub(crate) async fn start(name: &'static str, modern: bool) -> Self {
+        Self::listing(name, modern, None).await
+    }
+
+    /// Starts a server with so many resources, which does not tell when they change.
+    pub(crate) async fn silent(name: &'static str, resources: usize) -> Self {
+        Self::listing(name, false, Some(resources)).await
+    }
+
+    async fn listing(name: &'static str, modern: bool, silent: Option<usize>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let heard = Heard::default();
-        let state = Asked { name, modern, heard: heard.clone() };
+        let state = Asked { name, modern, silent, heard: heard.clone() };
         let router = Router::new().route("/", post(answer)).with_state(state);
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { url, heard, _task: AbortOnDropHandle::new(task) }
@@ -81,7 +92,15 @@ pub(crate) async fn configured<const N: usize>(
     configs: [(&str, ServerConfig); N],
     config: Config,
 ) -> (House, Arc<Servers>) {
-    let executor = ToolExecutor::default();
+    running(ToolExecutor::default(), configs, config).await
+}
+
+/// As [`configured`], with an executor of one's own.
+pub(crate) async fn running<const N: usize>(
+    executor: ToolExecutor,
+    configs: [(&str, ServerConfig); N],
+    config: Config,
+) -> (House, Arc<Servers>) {
     let around = Surroundings {
         tools: Arc::downgrade(executor.tools()),
         mcp: McpConfig::default(),
@@ -114,6 +133,9 @@ async fn answer(State(asked): State<Asked>, _: HeaderMap, body: Bytes) -> Respon
         let body = Body::from(format!("data: {told}\n\n"));
         return ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response();
     }
+    if params["uri"].as_str().is_some_and(|uri| uri.ends_with("hang")) {
+        std::future::pending::<()>().await;
+    }
     let outcome = match result(&asked, &method, &params) {
         Ok(mut result) => {
             if asked.modern && result["resultType"].is_null() {
@@ -134,9 +156,10 @@ async fn answer(State(asked): State<Asked>, _: HeaderMap, body: Bytes) -> Respon
 
 fn result(asked: &Asked, method: &str, params: &Value) -> Result<Value, Value> {
     let name = asked.name;
+    let told = asked.silent.is_none();
     let capabilities = json!({
         "tools": {}, "prompts": {"listChanged": true}, "completions": {}, "logging": {},
-        "resources": {"subscribe": true, "listChanged": true},
+        "resources": {"subscribe": told, "listChanged": told},
     });
     let schema = json!({"type": "object"});
     Ok(match method {
@@ -152,6 +175,11 @@ fn result(asked: &Asked, method: &str, params: &Value) -> Result<Value, Value> {
             {"name": "ask", "inputSchema": schema},
         ]}),
         "tools/call" => return call(asked, params),
+        "resources/list" if !told => {
+            let uris = (0..asked.silent.unwrap_or(0))
+                .map(|number| json!({"uri": format!("{name}://{number}")}));
+            json!({"resources": uris.collect::<Vec<_>>()})
+        }
         "resources/list" => json!({"resources": [
             {"uri": format!("{name}://one"), "name": "one"}, {"uri": "all://shared", "name": name},
         ]}),
@@ -161,6 +189,20 @@ fn result(asked: &Asked, method: &str, params: &Value) -> Result<Value, Value> {
         "resources/read" if params["uri"].as_str().is_some_and(|uri| uri.ends_with("gone")) => {
             let code = if asked.modern { -32602 } else { -32002 };
             return Err(json!({"code": code, "message": "gone", "data": {"uri": params["uri"]}}));
+        }
+        "resources/read" if params["uri"].as_str().is_some_and(|uri| uri.ends_with("long")) => {
+            json!({"contents": [
+                {"uri": params["uri"], "mimeType": "text/plain", "text": "x".repeat(60_000)},
+                {"uri": "a://blob", "blob": "A".repeat(80_000)},
+            ]})
+        }
+        "resources/read"
+            if params["uri"] == "two://t/ask" && params["inputResponses"].is_null() =>
+        {
+            json!({
+                "resultType": "input_required", "requestState": "sealed",
+                "inputRequests": {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}},
+            })
         }
         "resources/read" => json!({"contents": [{"uri": params["uri"], "text": name}]}),
         "prompts/list" => json!({"prompts": [{"name": "p", "title": "P"}]}),

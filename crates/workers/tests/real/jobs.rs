@@ -151,12 +151,9 @@ struct Gate {
 impl Gate {
     fn new(cluster: &Cluster) -> Self {
         let (executor, jobs) = (ToolExecutor::default(), jobs(cluster));
-        let settings = ServerSettings { prefix: None, max_concurrent: 64, link: None };
+        let settings = ServerSettings::default();
         executor.tools().add_server("gpu", settings).unwrap();
-        executor
-            .tools()
-            .add_server("tools", ServerSettings { prefix: None, max_concurrent: 64, link: None })
-            .unwrap();
+        executor.tools().add_server("tools", ServerSettings::default()).unwrap();
         let remote = |name: &str, group: &str, idempotent: bool| -> Arc<dyn Tool> {
             let tool = Fake::echoes(name).of_server(group).with(|spec| {
                 spec.annotations.idempotent = Some(idempotent);

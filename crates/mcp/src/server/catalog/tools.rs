@@ -12,7 +12,10 @@ use switchboard_runtime::{RegisteredTool, ToolManager};
 use switchboard_toolcall::ToolSpec;
 use tokio::sync::watch;
 
-use crate::client::headers::{self, ParameterHeader};
+use crate::client::{
+    Method,
+    headers::{self, ParameterHeader},
+};
 
 /// The tools, with the list that was made of them last.
 pub(super) struct Tools {
@@ -43,6 +46,11 @@ impl Tools {
 
     pub(super) fn separator(&self) -> &str {
         self.manager.separator()
+    }
+
+    /// The hidden tool that asks `method` of a server.
+    pub(super) fn method(&self, method: Method, server: &str) -> Option<Arc<RegisteredTool>> {
+        self.manager.get(&method.call_name(server, self.separator()))
     }
 
     /// All of them, in order.

@@ -1,18 +1,19 @@
 //! A message comes in: which era it is of, and what it is answered with.
 
+mod batch;
 mod legacy;
 mod modern;
 
 use std::{fmt::Display, pin::pin, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode, request};
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Body, SESSION,
+    Admission, Body, SESSION,
     headers::{self, Accepts},
     refusal::{self, Refused},
 };
@@ -35,14 +36,16 @@ struct Asked {
 /// Answers a POST.
 pub(super) async fn post<B>(
     inner: &Arc<Inner>,
-    head: &HeaderMap,
+    request: &request::Parts,
     body: B,
     caller: &Caller,
+    admission: &dyn Admission,
 ) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Display,
 {
+    let head = &request.headers;
     if !headers::is_json(head) {
         let error = RpcError::new(RpcError::INVALID_REQUEST, "the body must be application/json");
         return refusal::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, error);
@@ -57,7 +60,7 @@ where
         Err(refused) => return *refused,
     };
     if bytes.trim_ascii_start().starts_with(b"[") {
-        return legacy::batch(inner, head, &bytes, caller).await;
+        return batch::batch(inner, request, &bytes, caller, admission).await;
     }
     match wire::parse(&bytes) {
         Ok(message) => answer(inner, head, message, caller).await,

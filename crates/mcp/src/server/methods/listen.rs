@@ -151,13 +151,13 @@ impl Inner {
     }
 
     /// Watches the resources that can be watched; the others are no longer wanted.
-    async fn watch_all(&self, wanted: &mut Wanted, exchange: &Exchange) -> Watching<'_> {
+    async fn watch_all(&self, wanted: &mut Wanted, exchange: &Arc<Exchange>) -> Watching<'_> {
         let mut watching = Watching { inner: self, uris: Vec::new() };
         for uri in std::mem::take(&mut wanted.resource_subscriptions) {
             let Some(server) = self.catalog.owner(&uri, &exchange.caller).await else {
                 continue;
             };
-            if self.watch(&server, &uri).await.is_ok() {
+            if self.watch(&server, &uri, exchange).await.is_ok() {
                 watching.uris.push(uri.clone());
                 wanted.resource_subscriptions.push(uri);
             }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{read, upstream_error};
+use super::{read, unknown};
 use crate::{
-    client::{discover::List, session::Asking},
-    server::{Inner, exchange::Exchange, reply::Reply, subscriptions::session_of},
+    client::{Method, discover::List},
+    server::{Inner, exchange::Exchange, reply::Reply},
     wire::RpcError,
 };
 
@@ -30,14 +30,14 @@ impl Inner {
         let name = text(&params, "name")?;
         let found = self.catalog.prompt(&name, &exchange.caller).await;
         let (server, own) = found.ok_or_else(|| no_prompt(&name))?;
-        params.insert("name".to_owned(), own.as_str().into());
-        let result = self.ask_named(&server, "prompts/get", &own, params, exchange).await?;
+        params.insert("name".to_owned(), own.into());
+        let result = self.forward(&server, Method::GetPrompt, params, exchange).await?;
         Ok(Reply::passed_on(result, false, exchange))
     }
 
     pub(super) async fn complete(
         &self,
-        exchange: &Exchange,
+        exchange: &Arc<Exchange>,
         params: Option<&RawValue>,
     ) -> Result<Reply, RpcError> {
         let mut params = own_params(params)?;
@@ -55,9 +55,10 @@ impl Inner {
             }
             _ => return Err(invalid("`ref` names neither a prompt nor a resource".to_owned())),
         };
-        let session = session_of(&server).await?;
-        let result = session.ask(Asking::new("completion/complete", params)).await;
-        let result = result.map_err(|failure| upstream_error(&server, failure))?;
+        if !self.catalog.shows(&server, Method::Complete, &exchange.caller) {
+            return Err(unknown("completion/complete"));
+        }
+        let result = self.forward(&server, Method::Complete, params, exchange).await?;
         Ok(Reply::passed_on(result, false, exchange))
     }
 }

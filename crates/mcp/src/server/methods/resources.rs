@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
-use switchboard_toolcall::WayBack;
 
-use super::{ListParams, read, upstream_error};
+use super::{ListParams, read};
 use crate::{
-    client::{Server, discover::List, session::Asking},
+    client::{Method, Server, discover::List},
     server::{
         Inner,
         catalog::Merged,
@@ -16,7 +15,6 @@ use crate::{
         page,
         reply::{ListReply, Reply},
         session::Session,
-        subscriptions::{is_watchable, session_of},
     },
     wire::RpcError,
 };
@@ -55,14 +53,16 @@ impl Inner {
     ) -> Result<Reply, RpcError> {
         let params: ListParams = read(params)?;
         let entries = &merged.entries;
-        let key = |at: usize| entries[at].key.as_str();
+        let key = |at: usize| entries.get_index(at).map_or("", |(key, _)| key.as_str());
         let size = self.config.page_size;
         let page = page::page(list.key(), entries.len(), key, params.cursor()?, size)?;
-        let shown = entries[page.range].iter().map(|entry| {
-            let mut value = entry.value.clone();
-            if list == List::Prompts {
-                value["name"] = entry.key.as_str().into();
+        let shown = entries.iter().skip(page.range.start).take(page.range.len());
+        let shown = shown.map(|(key, entry)| {
+            if list != List::Prompts {
+                return serde_json::value::to_raw_value(entry.value());
             }
+            let mut value = entry.value().clone();
+            value["name"] = key.as_str().into();
             serde_json::value::to_raw_value(&value)
         });
         let shown: Result<Vec<_>, _> = shown.collect();
@@ -82,39 +82,10 @@ impl Inner {
     ) -> Result<Reply, RpcError> {
         let UriParams { uri } = read(params)?;
         let server = self.owner(&uri, exchange).await?;
-        let params = Map::from_iter([("uri".to_owned(), Value::from(uri.as_str()))]);
-        let result = self.ask_named(&server, "resources/read", &uri, params, exchange).await;
+        let result = self.forward(&server, Method::ReadResource, uri_params(&uri), exchange).await;
         match result {
             Ok(result) => Ok(Reply::passed_on(result, true, exchange)),
             Err(error) => Err(in_era(error, &uri, exchange)),
-        }
-    }
-
-    /// Asks a server for the client of this exchange.
-    pub(super) async fn ask_named(
-        &self,
-        server: &Arc<Server>,
-        method: &str,
-        name: &str,
-        params: Map<String, Value>,
-        exchange: &Arc<Exchange>,
-    ) -> Result<Value, RpcError> {
-        let own = server.for_client(exchange.session());
-        let own = own.map_err(|error| RpcError::new(RpcError::INTERNAL, error.for_model))?;
-        let session = session_of(&own).await?;
-        let _busy = session.usage().busy();
-        let asking = Asking {
-            headers: vec![("Mcp-Name".to_owned(), name.to_owned())],
-            progress: exchange.progress_listener(),
-            way_back: Some(exchange.clone()),
-            trace: exchange.trace.clone(),
-            ..Asking::new(method, params)
-        };
-        tokio::select! {
-            result = session.ask(asking) => result.map_err(|failure| upstream_error(server, failure)),
-            () = exchange.cancel.cancelled() => {
-                Err(RpcError::new(RpcError::REFUSED, "the request was cancelled"))
-            }
         }
     }
 
@@ -125,7 +96,7 @@ impl Inner {
 
     pub(super) async fn subscribe(
         &self,
-        exchange: &Exchange,
+        exchange: &Arc<Exchange>,
         session: &Session,
         params: Option<&RawValue>,
     ) -> Result<Reply, RpcError> {
@@ -134,20 +105,24 @@ impl Inner {
             return Ok(Reply::empty());
         }
         let server = self.owner(&uri, exchange).await?;
-        self.watch(&server, &uri).await?;
+        self.watch(&server, &uri, exchange).await?;
         session.subscribe(&uri);
         Ok(Reply::empty())
     }
 
-    /// Watches a resource for one client more.
-    pub(super) async fn watch(&self, server: &Arc<Server>, uri: &str) -> Result<(), RpcError> {
-        let upstream = session_of(server).await?;
-        if !is_watchable(&upstream) {
-            let text = format!("MCP server '{}' does not tell of changes", server.name());
-            return Err(RpcError::new(RpcError::INVALID_PARAMS, text));
+    /// Watches a resource for one client more. Each client's wish is a call of its own; the server is asked once.
+    pub(super) async fn watch(
+        &self,
+        server: &Arc<Server>,
+        uri: &str,
+        exchange: &Arc<Exchange>,
+    ) -> Result<(), RpcError> {
+        if !self.catalog.shows(server, Method::Subscribe, &exchange.caller) {
+            return Err(not_found(uri, exchange));
         }
-        let added = self.subscriptions.add(uri, server, upstream).await;
-        added.map_err(|failure| upstream_error(server, failure))
+        self.forward(server, Method::Subscribe, uri_params(uri), exchange).await?;
+        self.subscriptions.add(uri, server);
+        Ok(())
     }
 
     pub(super) fn unsubscribe(
@@ -161,6 +136,10 @@ impl Inner {
         }
         Ok(Reply::empty())
     }
+}
+
+fn uri_params(uri: &str) -> Map<String, Value> {
+    Map::from_iter([("uri".to_owned(), Value::from(uri))])
 }
 
 /// There is no such resource, as the client's era says it.

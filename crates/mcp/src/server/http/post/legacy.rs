@@ -3,7 +3,6 @@
 use std::{future::poll_fn, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::sleep;
@@ -24,9 +23,8 @@ use crate::{
         methods::Entrance,
         outbox::Outbox,
         session::Session,
-        stateless::Head,
     },
-    wire::{self, Incoming, Outgoing, RpcError, eras},
+    wire::{Incoming, Outgoing, RpcError, eras},
 };
 
 /// Opens a session.
@@ -120,7 +118,7 @@ fn finish(outbox: &Outbox, response: Option<Bytes>) {
 }
 
 /// What makes the answer to a request; none, if it is cancelled.
-fn work(
+pub(super) fn work(
     inner: &Arc<Inner>,
     session: &Arc<Session>,
     asked: Asked,
@@ -155,52 +153,6 @@ pub(super) async fn take(
         }
         Err(refused) => *refused,
     }
-}
-
-/// Answers several messages at once, which only the revision 2025-03-26 has.
-pub(super) async fn batch(
-    inner: &Arc<Inner>,
-    head: &HeaderMap,
-    bytes: &[u8],
-    caller: &Caller,
-) -> Response<Body> {
-    let wrong =
-        |text: &str, code| refusal::error(StatusCode::BAD_REQUEST, None, RpcError::new(code, text));
-    let Ok(messages) = serde_json::from_slice::<Vec<&RawValue>>(bytes) else {
-        return wrong("the body is not JSON", RpcError::PARSE_ERROR);
-    };
-    let batches = match headers::text(head, SESSION) {
-        Some(id) => {
-            let session = inner.session(id, caller).await.ok();
-            session.filter(|session| session.version == "2025-03-26")
-        }
-        None => None,
-    };
-    let Some(session) = batches.filter(|_| !messages.is_empty()) else {
-        return wrong("batches are not part of this protocol version", RpcError::INVALID_REQUEST);
-    };
-    let mut answers = Vec::new();
-    for message in messages {
-        match wire::parse(message.get().as_bytes()) {
-            Ok(Incoming::Request { id, method, params }) => {
-                let Ok(head) = Head::of(params.as_deref()) else {
-                    return wrong("a request of the batch is not usable", RpcError::INVALID_PARAMS);
-                };
-                let asked = Asked { id, method, params, head };
-                // What comes before the answers has no place in a batch of them.
-                answers.push(work(inner, &session, asked, caller, session.outbox.clone()));
-            }
-            Ok(message) => inner.take(&session, message).await,
-            Err(_) => {
-                return wrong("a message of the batch is no JSON-RPC", RpcError::INVALID_REQUEST);
-            }
-        }
-    }
-    let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
-    if answers.is_empty() {
-        return refusal::plain(StatusCode::ACCEPTED);
-    }
-    refusal::json(StatusCode::OK, [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat())
 }
 
 /// The session that a message belongs to.
