@@ -142,9 +142,10 @@ impl ToolManager {
     /// Returns the error for a tool that does not exist for the caller, with hints among those that do.
     fn hidden(&self, name: &str, visibility: &Visibility) -> ToolError {
         let registry = self.read();
-        let visible = registry.names.iter().filter(|(_, named)| {
-            named.tool.is_visible(visibility) && !self.is_denied(&named.tool)
-        });
+        let visible = registry
+            .names
+            .iter()
+            .filter(|(_, named)| named.tool.is_visible(visibility) && !self.is_denied(&named.tool));
         not_found(name, visible.map(|(known, _)| &**known))
     }
 

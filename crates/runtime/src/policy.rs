@@ -236,6 +236,9 @@ impl RulePolicy {
 
 /// The first rule that meets one of the names.
 fn rule(rules: &GlobSet, names: &[&str]) -> Option<usize> {
+    if rules.is_empty() {
+        return None;
+    }
     // Whether there is one is quicker to say than which, and most names meet none.
     let mut met = names.iter().enumerate().filter_map(|(at, name)| {
         let is_new = !names[..at].contains(name);

@@ -189,6 +189,9 @@ fn rules_that_change_while_a_call_waits_hold_for_it() {
         serving.signal("-HUP");
         let log = || fs::read_to_string(place.path().join("log")).unwrap();
         wait_until("the config applies", || log().contains("the config applies as it is now"));
+        // TL-7: what is denied now is not listed any more.
+        let (_, tools) = serving.ask("GET", "/api/tools", "", "");
+        assert!(!tools.to_string().contains("\"echo\""), "{tools}");
         assert_eq!(place.run(&["approve", &id]).status, 0);
     });
     assert_eq!(

@@ -167,6 +167,7 @@ impl Entry {
             tool_name: self.tool.clone(),
             server: None,
             elapsed: self.changed.duration_since(self.queued).unwrap_or_default(),
+            waited: Duration::ZERO,
             outcome: match outcome {
                 Ok(output) => Ok(Answer { output: output.clone(), shown: None }),
                 Err(error) => Err(again(error)),

