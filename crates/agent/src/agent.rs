@@ -149,7 +149,7 @@ impl Agent {
 
     /// The tools on offer, in the executor's order (ML-6).
     pub(crate) fn offered(&self) -> Vec<Arc<RegisteredTool>> {
-        let mut tools = self.executor.tools().all();
+        let mut tools = self.executor.tools().listed();
         tools.retain(|tool| self.offers(tool.name()) && !self.is_foreign(tool.name()));
         tools
     }

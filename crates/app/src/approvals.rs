@@ -1,15 +1,16 @@
 //! Who is asked about calls that a person must allow: somebody at this terminal, somebody elsewhere, or nobody.
 
 mod person;
+pub(crate) mod shown;
 
 use std::{path::PathBuf, sync::Arc};
 
-use switchboard_approvals::Desk;
+use switchboard_approvals::{Desk, Recalled};
 use switchboard_runtime::{
     Approver,
     approval::{Asked, Nobody, Question},
 };
-use switchboard_toolcall::BoxError;
+use switchboard_toolcall::{BoxError, text::visible};
 
 use crate::{
     environment,
@@ -63,13 +64,14 @@ struct OnlyRules(Arc<Desk>);
 
 impl Approver for OnlyRules {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
-        match self.0.allowed_for_good(&question)? {
-            Some(decision) => Ok(Asked::Decided(decision)),
-            None => Ok(Asked::Nobody(
-                "Call it on a terminal, or through `switchboard serve`, where `switchboard approve` allows it."
-                    .to_owned(),
-            )),
-        }
+        let what_to_do = "Call it on a terminal, or through `switchboard serve`, where `switchboard approve` allows it.";
+        Ok(match self.0.recall(&question)? {
+            Recalled::Allowed(decision) => Asked::Decided(decision),
+            Recalled::Ask { note: Some(note) } => {
+                Asked::Nobody(format!("{what_to_do} Note: {note}."))
+            }
+            Recalled::Ask { note: None } => Asked::Nobody(what_to_do.to_owned()),
+        })
     }
 }
 

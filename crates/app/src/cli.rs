@@ -121,12 +121,17 @@ pub(crate) enum Command {
   switchboard tools math_eval     one tool, with its parameters and schema
   switchboard tools 'get_*'       those whose name matches a glob
   switchboard tools volume        those with this text in name or description
+  switchboard tools --all         those that `[policy]` denies, too
   switchboard tools --json        for programs")]
 pub(crate) struct Tools {
     /// A tool's name, a glob over names, or text to look for
     pub(crate) filter: Option<String>,
 
-    /// Print a JSON array of {name, description, parameters, server?, annotations}
+    /// List tools that `[policy]` denies, too, marked as denied
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Print a JSON array of {name, description, parameters, server?, annotations, denied?}
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -117,7 +117,7 @@ fn configs(loaded: &Loaded, needs: Needs<'_>) -> anyhow::Result<IndexMap<String,
 
 /// What people are told, with the tools and servers that remain (SPEC §12).
 fn block(given_up: &GivenUp, tools: &ToolManager) -> String {
-    let all = tools.all();
+    let all = tools.listed();
     let local = all.iter().filter(|tool| tool.spec().server().is_none());
     let local: Vec<_> = local.map(|tool| tool.name().to_string()).collect();
     let is_up = |link: &dyn switchboard_runtime::Link| link.status()["state"] == "ready";

@@ -152,6 +152,8 @@ impl House {
         connections.exchange(loaded, |servers| {
             self.executor.tools().replace(tools, servers)?;
             self.policy.swap(policy);
+            // Lists that were made under the old policy are stale now.
+            self.executor.tools().changed();
             self.executor.reconfigure(loaded.settings.executor.clone());
             Ok(())
         })

@@ -18,6 +18,7 @@ use switchboard_toolcall::BoxError;
 use tokio::time::Instant;
 
 use crate::{
+    decider::Decider,
     error::Error,
     folder::{self, Folder},
     place::Place,
@@ -41,8 +42,10 @@ pub struct Desk {
 pub struct Verdict {
     /// Whether the call may run.
     pub allow: bool,
-    /// Who says so.
+    /// Who says so, for the record.
     pub by: String,
+    /// Who that is, where who asked cannot allow.
+    pub decider: Decider,
     /// Why.
     pub reason: Option<String>,
     /// Whether that holds for later calls too.
@@ -57,6 +60,18 @@ pub enum Remember {
     Arguments,
     /// For all of the tool.
     Tool,
+}
+
+/// What rules say of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recalled {
+    /// A person allowed such calls for good.
+    Allowed(Decision),
+    /// A person has to be asked.
+    Ask {
+        /// Why a rule that was left for such calls does not hold for this one.
+        note: Option<String>,
+    },
 }
 
 impl Desk {
@@ -131,12 +146,16 @@ impl Desk {
     /// Answers a question, once and for all. Blocks until that is known, so it is not for threads that serve others.
     ///
     /// # Errors
-    /// Nobody waits for the answer, somebody was faster, or the folder cannot be written.
+    /// Nobody waits for the answer, somebody was faster, who asked cannot allow it, or the folder cannot be written.
     pub fn decide(&self, id: &str, verdict: Verdict) -> Result<Decided, Error> {
         if verdict.remember.is_some() && !verdict.allow {
             return Err(Error::DenialForGood);
         }
         let pending = self.find(id)?;
+        let is_other = verdict.decider.is_other_than(pending.asked_by.as_deref());
+        if pending.four_eyes && verdict.allow && !is_other {
+            return Err(Error::FourEyes(id.to_owned()));
+        }
         let answer = Answer {
             decision: if verdict.allow { Ruling::Allow } else { Ruling::Deny },
             by: Some(verdict.by.clone()),
@@ -145,7 +164,8 @@ impl Desk {
             fingerprint: pending.fingerprint.clone(),
         };
         // The rule first: who hears the answer may call again at once, and is not asked a second time.
-        let add = |remember| self.place.add_rule(Rule::new(&pending, remember, &verdict.by)?);
+        let (by, decider) = (&verdict.by, &verdict.decider);
+        let add = |remember| self.place.add_rule(Rule::new(&pending, remember, by, decider)?);
         let rule = verdict.remember.map(add);
         let over = match self.place.answer_once(id, &answer) {
             Ok(None) => None,
@@ -178,16 +198,18 @@ impl Desk {
         self.place.forget_rule(id)
     }
 
-    /// The answer that a rule gives to a question.
+    /// Looks for a rule that answers the question.
     ///
     /// # Errors
     /// The rules cannot be read.
-    pub fn allowed_for_good(&self, question: &Question) -> Result<Option<Decision>, Error> {
-        let rule = self.place.rules()?.into_iter().find(|rule| rule.allows(question));
-        Ok(rule.map(|rule| {
-            let by = Some(format!("rule {} of {}", rule.id, rule.by));
-            Decision { ruling: Ruling::Allow, by, reason: None }
-        }))
+    pub fn recall(&self, question: &Question) -> Result<Recalled, Error> {
+        let rules = self.place.rules()?;
+        let Some(rule) = rules.iter().find(|rule| rule.allows(question)) else {
+            let note = rules.iter().rev().find_map(|rule| rule.objection(question));
+            return Ok(Recalled::Ask { note });
+        };
+        let by = Some(format!("rule {} of {}", rule.id, rule.by));
+        Ok(Recalled::Allowed(Decision { ruling: Ruling::Allow, by, reason: None }))
     }
 
     fn sweep(&self) {
@@ -201,10 +223,12 @@ impl Desk {
 
 impl Approver for Desk {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
-        if let Some(decision) = self.allowed_for_good(&question)? {
-            return Ok(Asked::Decided(decision));
+        match self.recall(&question)? {
+            Recalled::Allowed(decision) => Ok(Asked::Decided(decision)),
+            Recalled::Ask { note } => {
+                Ok(Asked::Held(Waiting::lay(self, &question, note)?.held(question.within)))
+            }
         }
-        Ok(Asked::Held(Waiting::lay(self, &question)?.held(question.within)))
     }
 }
 

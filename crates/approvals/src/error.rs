@@ -64,6 +64,12 @@ pub enum Error {
         /// What became of it.
         answer: Box<Answer>,
     },
+    /// Who decides may be who asked.
+    #[error(
+        "approval '{0}' needs another pair of eyes (`[policy] four_eyes`): who asked cannot allow it; somebody else with a \
+         token of `switchboard token new --approve` can"
+    )]
+    FourEyes(String),
     /// Only what is allowed can be remembered.
     #[error("a denial is not remembered; `[policy] deny` forbids a tool for good")]
     DenialForGood,

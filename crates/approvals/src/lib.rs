@@ -7,6 +7,7 @@
 //! entrances to say.
 
 pub mod question;
+pub mod decider;
 pub mod desk;
 pub mod rules;
 pub mod place;
@@ -14,7 +15,8 @@ pub mod error;
 
 mod folder;
 
-pub use desk::{Desk, Remember, Verdict};
+pub use decider::Decider;
+pub use desk::{Desk, Recalled, Remember, Verdict};
 pub use error::Error;
 pub use place::Place;
 pub use question::{Answer, Decided, Pending};

@@ -19,7 +19,7 @@ pub struct Pending {
     pub tool: String,
     /// The MCP server that it belongs to.
     pub server: Option<String>,
-    /// The arguments, secrets redacted.
+    /// The arguments that will be used; only what the tool or the policy calls a secret is left out.
     pub arguments: Box<RawValue>,
     /// Who wants to call it.
     pub asked_by: Option<String>,
@@ -29,12 +29,21 @@ pub struct Pending {
     pub asked: Timestamp,
     /// When nobody can decide any more.
     pub expires: Timestamp,
+    /// Why it is asked about although it was allowed for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whether who asked cannot allow it.
+    #[serde(default)]
+    pub four_eyes: bool,
     /// Of the tool's name and the exact arguments.
     pub(crate) fingerprint: String,
+    /// Of the tool's definition.
+    #[serde(default)]
+    pub(crate) definition: String,
 }
 
 impl Pending {
-    pub(crate) fn new(id: String, question: &Question) -> Self {
+    pub(crate) fn new(id: String, question: &Question, note: Option<String>) -> Self {
         let asked = Timestamp::now();
         let arguments = RawValue::from_string(question.arguments.clone());
         Self {
@@ -47,7 +56,10 @@ impl Pending {
             reason: question.rule.clone(),
             asked,
             expires: asked.saturating_add(question.within).unwrap_or(Timestamp::MAX),
+            note,
+            four_eyes: question.four_eyes,
             fingerprint: hex(&question.fingerprint),
+            definition: hex(&question.definition),
         }
     }
 

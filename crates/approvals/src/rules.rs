@@ -4,10 +4,11 @@ use std::fs::{self, OpenOptions};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use switchboard_runtime::approval::Question;
+use serde_json::{Value, value::RawValue};
+use switchboard_runtime::{approval::Question, redact};
 
 use crate::{
+    decider::Decider,
     desk::Remember,
     error::Error,
     folder::{self, Folder},
@@ -30,23 +31,61 @@ pub struct Rule {
     /// Of the tool's name and the exact arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
+    /// Of the tool's definition as it was then; a rule of an older version has none, and allows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<String>,
+    /// Who allowed it, where who asks cannot allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decider: Option<Decider>,
 }
 
 impl Rule {
-    pub(crate) fn new(pending: &Pending, remember: Remember, by: &str) -> Result<Self, Error> {
+    pub(crate) fn new(
+        pending: &Pending,
+        remember: Remember,
+        by: &str,
+        decider: &Decider,
+    ) -> Result<Self, Error> {
         let is_exact = remember == Remember::Arguments;
         Ok(Self {
             id: folder::id()?,
             tool: pending.tool.clone(),
-            arguments: is_exact.then(|| pending.arguments.clone()),
+            arguments: is_exact.then(|| redacted(&pending.arguments)),
             by: by.to_owned(),
             created: Timestamp::now(),
             fingerprint: is_exact.then(|| pending.fingerprint.clone()),
+            definition: Some(pending.definition.clone()),
+            decider: Some(decider.clone()),
         })
     }
 
     /// Whether it allows this call.
     pub(crate) fn allows(&self, question: &Question) -> bool {
+        self.is_about(question)
+            && self.definition.as_ref() == Some(&hex(&question.definition))
+            && (!question.four_eyes || self.is_others(question))
+    }
+
+    /// Why it does not allow this call, although it was left for such calls.
+    pub(crate) fn objection(&self, question: &Question) -> Option<String> {
+        let Self { id, by, .. } = self;
+        match &self.definition {
+            _ if !self.is_about(question) => None,
+            None => Some(format!(
+                "{by} allowed it for good (rule {id}), before rules knew a tool's definition: it is asked about again"
+            )),
+            Some(definition) if *definition != hex(&question.definition) => Some(format!(
+                "the tool's definition has changed since {by} allowed it for good (rule {id})"
+            )),
+            Some(_) if question.four_eyes && !self.is_others(question) => Some(format!(
+                "who asks has allowed it for good (rule {id}), and four eyes are needed"
+            )),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether it was left for calls of this tool with these arguments.
+    fn is_about(&self, question: &Question) -> bool {
         self.tool == *question.tool
             && match (&self.arguments, &self.fingerprint) {
                 (None, None) => true,
@@ -56,15 +95,44 @@ impl Rule {
             }
     }
 
+    fn is_others(&self, question: &Question) -> bool {
+        let decider = self.decider.as_ref();
+        decider.is_some_and(|decider| decider.is_other_than(question.caller.as_deref()))
+    }
+
     /// Whether it allows the same calls.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.tool == other.tool && self.fingerprint == other.fingerprint
+        self.tool == other.tool
+            && self.fingerprint == other.fingerprint
+            && self.definition == other.definition
+            && self.decider == other.decider
+    }
+
+    /// Whether it knows the definition that it is about, as all rules of this version do.
+    pub fn is_bound(&self) -> bool {
+        self.definition.is_some()
+    }
+
+    /// What else tells it from rules for the same calls: the tool's definition, and who allowed it.
+    pub fn binding(&self) -> String {
+        let who = match &self.decider {
+            Some(Decider::Named(name)) => format!("={name}"),
+            Some(Decider::Owner) => "owner".to_owned(),
+            Some(Decider::Anonymous) | None => String::new(),
+        };
+        format!("{} {who}", self.definition.as_deref().unwrap_or_default())
     }
 
     /// Of the tool's name and the exact arguments that it is allowed with; none where it is allowed with all.
     pub fn fingerprint(&self) -> Option<&str> {
         self.fingerprint.as_deref()
     }
+}
+
+/// The arguments without secrets: a rule is kept for good, and knows them by their fingerprint.
+fn redacted(arguments: &RawValue) -> Box<RawValue> {
+    let value: Value = serde_json::from_str(arguments.get()).unwrap_or_default();
+    RawValue::from_string(redact::value(&value)).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// All rules, oldest first.

@@ -41,6 +41,24 @@ struct Inner {
     runtime: Handle,
 }
 
+/// A question that waits. Its arguments stay in the bucket no longer than that.
+struct LaidQuestion {
+    held: Option<own::Waits>,
+    desk: FleetDesk,
+    question: Pending,
+}
+
+impl Drop for LaidQuestion {
+    fn drop(&mut self) {
+        // First, so that who is about to lay it down sees that it is over.
+        self.held = None;
+        let Pending { id, expires, .. } = &self.question;
+        self.desk.insist(id, *expires, |desk, id| async move {
+            desk.0.mirror.erase(&format!("ask.{id}")).await
+        });
+    }
+}
+
 /// A question, and where it waits.
 #[derive(Clone, Serialize, Deserialize)]
 struct Asked {
@@ -144,9 +162,18 @@ impl Place for FleetDesk {
             // It may be over before anybody heard of it.
             let Some(question) = desk.0.own.get(&id) else { return Ok(()) };
             let gateway = desk.0.gateways.own().to_owned();
-            desk.0.mirror.put(&format!("ask.{id}"), &Asked { gateway, question }).await
+            let key = format!("ask.{id}");
+            desk.0.mirror.put(&key, &Asked { gateway, question }).await?;
+            match desk.0.own.get(&id) {
+                Some(_) => Ok(()),
+                None => desk.0.mirror.erase(&key).await,
+            }
         });
-        Ok(Box::new(held))
+        Ok(Box::new(LaidQuestion {
+            held: Some(held),
+            desk: self.clone(),
+            question: question.clone(),
+        }))
     }
 
     fn questions(&self) -> Result<Vec<Pending>, Error> {
@@ -240,7 +267,12 @@ fn untold(error: &crate::Error, id: &str, for_good: bool) {
 
 /// Rules that allow the same lie in the same place, so that there is one of them.
 fn key(rule: &Rule) -> String {
-    format!("rule.{}.{}", names::token(&rule.tool), rule.fingerprint().unwrap_or("any"))
+    let (tool, arguments) = (names::token(&rule.tool), rule.fingerprint().unwrap_or("any"));
+    match rule.is_bound() {
+        true => format!("rule.{tool}.{arguments}.{}", names::token(&rule.binding())),
+        // As rules lay before they knew a tool's definition.
+        false => format!("rule.{tool}.{arguments}"),
+    }
 }
 
 fn failed(what: &str) -> impl FnOnce(crate::Error) -> Error {

@@ -4,7 +4,7 @@ import { get, send } from './api.js';
 import { fill, h } from './dom.js';
 import { away, clock } from './format.js';
 import * as held from './held.js';
-import { write } from './json.js';
+import { visible, write } from './json.js';
 import { mayApprove } from './session.js';
 import { copy, empty, facts, head, toast, trouble } from './widgets.js';
 
@@ -76,17 +76,18 @@ function card(approval) {
   );
   const element = h(
     'article',
-    { class: 'held', 'aria-label': `${approval.tool} waits` },
+    { class: 'held', 'aria-label': `${visible(approval.tool)} waits` },
     h(
       'div',
       { class: 'held-head' },
-      h('h2', {}, approval.tool),
+      h('h2', {}, visible(approval.tool)),
       h('time', { datetime: approval.expires, class: 'muted' }, `${away(approval.expires)} left`),
     ),
     facts([
-      ['Asked by', approval.asked_by],
-      ['Why it is held', approval.reason],
-      ['Server', approval.server],
+      ['Asked by', approval.asked_by && visible(approval.asked_by)],
+      ['Why it is held', approval.reason && visible(approval.reason)],
+      ['Note', approval.note && visible(approval.note)],
+      ['Server', approval.server && visible(approval.server)],
       ['Asked', clock(approval.asked)],
     ]),
     exactly(approval.arguments),
@@ -133,7 +134,7 @@ function card(approval) {
  * @param {import('./types').Json} args
  */
 function exactly(args) {
-  const text = write(args, 2);
+  const text = visible(write(args, 2));
   return h(
     'div',
     { class: 'block' },

@@ -57,6 +57,22 @@ export function write(value, indent) {
   return JSON.stringify(value, null, indent) ?? '';
 }
 
+/** Control and format characters, and what a page shows as nothing: as `text::is_hidden` of the crate `toolcall` has them. */
+const HIDDEN =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\u{e0000}-\u{e0fff}]/gu;
+
+/**
+ * The text with every character that a reader cannot see as an escape. JSON stays the same JSON: line ends are between its values.
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replace(HIDDEN, (hidden) => {
+    if (hidden === '\n') return hidden;
+    const units = Array.from({ length: hidden.length }, (_, at) => hidden.charCodeAt(at));
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
+  });
+}
+
 /**
  * The digits of a number that JavaScript would write otherwise.
  * @param {unknown} value

@@ -152,6 +152,8 @@ export interface Approval {
   reason?: string | null;
   asked: string;
   expires: string;
+  note?: string | null;
+  four_eyes?: boolean;
 }
 
 export interface Rule { id: string; tool: string; arguments?: Json; by: string; created: string }

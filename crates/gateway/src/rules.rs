@@ -10,7 +10,9 @@ use std::{sync::Arc, time::Duration};
 
 use cel::{Context, Env, ExecutionError, Program, Value as Outcome};
 use serde_json::Value;
-use switchboard_runtime::{AskFirst, Policy, RegisteredTool, policy::Answer, policy::Verdict};
+use switchboard_runtime::{
+    AskFirst, Asking, Policy, RegisteredTool, policy::Answer, policy::Verdict,
+};
 use switchboard_toolcall::CallContext;
 
 use question::Question;
@@ -139,6 +141,15 @@ impl<P: Policy> Policy for RuleSet<P> {
             },
             no => Answer::Now(no),
         }
+    }
+
+    /// What the expressions deny may depend on who calls and with which arguments, so such tools are listed.
+    fn always_denies(&self, tool: &RegisteredTool) -> bool {
+        self.inner.always_denies(tool)
+    }
+
+    fn asking(&self) -> Asking {
+        self.inner.asking()
     }
 }
 

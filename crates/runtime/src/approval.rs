@@ -3,6 +3,8 @@
 //! A held call waits before it takes a slot and before its time begins. Whom to ask, and how an answer comes back, is an
 //! [`Approver`]'s business.
 
+mod definition;
+mod secrets;
 mod wait;
 
 use std::{
@@ -35,10 +37,15 @@ pub struct Question {
     pub tool: Arc<str>,
     /// The server that it belongs to.
     pub server: Option<Arc<str>>,
-    /// The arguments as JSON, secrets redacted.
+    /// The arguments that will be used, as JSON: all of them, characters that cannot be seen as escapes. Only what the
+    /// tool's schema or the policy calls a secret stands there as its length.
     pub arguments: String,
     /// Of the tool's name and the exact arguments: an answer holds for nothing else.
     pub fingerprint: [u8; 32],
+    /// Of what the tool says of itself: an answer that is remembered holds for no other definition.
+    pub definition: [u8; 32],
+    /// Whether who asks cannot allow.
+    pub four_eyes: bool,
     /// Who wants to call it.
     pub caller: Option<Arc<str>>,
     /// The rule that leaves it to a person.

@@ -235,9 +235,10 @@ impl Builder {
     /// The executor, without tools yet.
     pub fn build(self) -> ToolExecutor {
         let config = self.config;
+        let policy = self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default()));
         ToolExecutor {
-            tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap)),
-            policy: self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default())),
+            tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap).under(policy.clone())),
+            policy,
             approver: self.approver.unwrap_or_else(|| Arc::new(Nobody::default())),
             recorder: self.recorder.unwrap_or_else(|| Arc::new(MemoryRecorder::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),

@@ -48,7 +48,7 @@ pub use artifacts::{ArtifactStore, MemoryArtifacts};
 pub use call::{Builder, RanElsewhere, ToolExecutor};
 pub use config::Config;
 pub use durable::{DurableCalls, QueueState, QueuedCall};
-pub use policy::{AskFirst, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
+pub use policy::{AskFirst, Asking, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
     CallEnd, CallStart, Claim, Claimed, Closing, MemoryRecorder, Opening, RecordedCall, Recorder,
     Span, Stages, Tracer, Work,

@@ -8,7 +8,7 @@ use tracing::warn;
 use crate::{
     dispatch,
     record::CallRecord,
-    tools::{RegisteredTool, ToolManager},
+    tools::{Link, RegisteredTool, ToolManager},
 };
 
 /// How many close names are suggested.
@@ -62,7 +62,11 @@ impl ToolManager {
                 let text = format!("Unknown MCP server '{prefix}' in tool name '{name}'");
                 Err(ToolError::new(ErrorKind::UnknownServer, text))
             }
-            _ => Err(not_found(name, registry.names.keys().map(|known| &**known))),
+            _ => {
+                let listed =
+                    registry.names.iter().filter(|(_, named)| !self.is_denied(&named.tool));
+                Err(not_found(name, listed.map(|(known, _)| &**known)))
+            }
         }
     }
 
@@ -83,6 +87,10 @@ impl ToolManager {
         visibility: &Visibility,
     ) -> Result<Arc<RegisteredTool>, ToolError> {
         if let Some(tool) = self.known(name) {
+            if let Some(herald) = self.may_be_a_groups(name, &tool) {
+                herald.ready().await?;
+                return self.lookup_visible(name, visibility);
+            }
             return match tool.is_visible(visibility) {
                 true => Ok(tool),
                 false => Err(self.hidden(name, visibility)),
@@ -138,7 +146,10 @@ impl ToolManager {
     /// Returns the error for a tool that does not exist for the caller, with hints among those that do.
     fn hidden(&self, name: &str, visibility: &Visibility) -> ToolError {
         let registry = self.read();
-        let visible = registry.names.iter().filter(|(_, named)| named.tool.is_visible(visibility));
+        let visible = registry
+            .names
+            .iter()
+            .filter(|(_, named)| named.tool.is_visible(visibility) && !self.is_denied(&named.tool));
         not_found(name, visible.map(|(known, _)| &**known))
     }
 
@@ -148,13 +159,22 @@ impl ToolManager {
         record: &CallRecord,
         cx: &CallContext,
     ) -> Result<Arc<RegisteredTool>, ToolError> {
-        match self.known(record.name()) {
-            Some(tool) if tool.is_visible(&cx.visibility) => Ok(tool),
-            _ => {
-                let found = self.find_visible(record.name(), &cx.visibility);
-                dispatch::within(found, cx, record).await
-            }
+        let name = record.name();
+        let is_certain = |tool: &Arc<RegisteredTool>| {
+            tool.is_visible(&cx.visibility) && self.may_be_a_groups(name, tool).is_none()
+        };
+        match self.known(name).filter(is_certain) {
+            Some(tool) => Ok(tool),
+            None => dispatch::within(self.find_visible(name, &cx.visibility), cx, record).await,
         }
+    }
+
+    /// Returns whom to wait for if the name may be that of a group of workers which nobody has looked for yet: a bare name
+    /// with the separator in it.
+    fn may_be_a_groups(&self, name: &str, tool: &RegisteredTool) -> Option<&Arc<dyn Link>> {
+        let [_, full, bare] = tool.names();
+        let is_open = name == bare && name != full && name.contains(&self.separator);
+        self.herald().filter(|_| is_open)
     }
 }
 

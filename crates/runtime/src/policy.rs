@@ -28,6 +28,26 @@ pub trait Policy: Send + Sync {
         args: &'a Value,
         cx: &'a CallContext,
     ) -> Answer<'a>;
+
+    /// Returns whether every call of the tool is denied, whatever its arguments and whoever calls. Such tools are neither
+    /// listed nor offered. Must not block: it is asked for each tool of a list.
+    fn always_denies(&self, _tool: &RegisteredTool) -> bool {
+        false
+    }
+
+    /// How people are asked about calls that are left to them.
+    fn asking(&self) -> Asking {
+        Asking::default()
+    }
+}
+
+/// How people are asked.
+#[derive(Clone, Debug, Default)]
+pub struct Asking {
+    /// The names of arguments whose values people are not shown.
+    pub secret_arguments: Arc<GlobSet>,
+    /// Whether who asks cannot allow.
+    pub four_eyes: bool,
 }
 
 /// A policy's answer: given at once, or when somebody has been asked.
@@ -68,7 +88,7 @@ pub(crate) async fn check(
     record: &CallRecord,
 ) -> Result<(), ToolError> {
     let Some(ask) = judge(policy, tool, args, cx, record).await? else { return Ok(()) };
-    approval::until_allowed(approver, tool, args, ask, cx, record).await?;
+    approval::until_allowed(approver, tool, args, ask, &policy.asking(), cx, record).await?;
     // The rules may have changed while the call waited, and a person cannot allow what they forbid.
     judge(policy, tool, args, cx, record).await.map(drop)
 }
@@ -117,6 +137,10 @@ pub struct PolicyConfig {
     pub ask_if: Vec<String>,
     /// How long a person has to answer.
     pub ask_timeout: HumanDuration,
+    /// Globs of the names of arguments, at any depth, whose values people who are asked do not see.
+    pub secret_arguments: Vec<String>,
+    /// Whether who asks cannot allow: somebody else must.
+    pub four_eyes: bool,
 }
 
 impl Default for PolicyConfig {
@@ -129,6 +153,8 @@ impl Default for PolicyConfig {
             ask_destructive: false,
             ask_if: Vec::new(),
             ask_timeout: HumanDuration(Duration::from_secs(300)),
+            secret_arguments: Vec::new(),
+            four_eyes: false,
         }
     }
 }
@@ -141,6 +167,7 @@ pub struct RulePolicy {
     allow: GlobSet,
     deny: GlobSet,
     ask: GlobSet,
+    asking: Asking,
 }
 
 impl RulePolicy {
@@ -156,28 +183,36 @@ impl RulePolicy {
             allow => globs(allow)?,
         };
         let (deny, ask) = (globs(&config.deny)?, globs(&config.ask)?);
-        Ok(Self { allows_all, allow, deny, ask, config })
+        let secret_arguments = Arc::new(globs(&config.secret_arguments)?);
+        let asking = Asking { secret_arguments, four_eyes: config.four_eyes };
+        Ok(Self { allows_all, allow, deny, ask, asking, config })
     }
 
     /// Judges a tool by its names and annotations.
     pub fn judge(&self, tool: &RegisteredTool) -> Verdict {
-        // A rule meets a tool under any name it has, so that no spelling walks around it.
-        let names = [&**tool.name(), tool.spec().name.as_str()];
-        let names = if names[0] == names[1] { &names[..1] } else { &names[..] };
         let spec = tool.spec();
-        self.judge_named(names, spec.is_read_only(), may_destroy(spec))
+        // `deny` and `ask` meet every name that finds the tool, so that no spelling walks around them; what `allow` lets
+        // through is not widened by a bare name.
+        let allowed = [&**tool.name(), spec.name.as_str()];
+        self.judge_named(&allowed, &tool.names(), spec.is_read_only(), may_destroy(spec))
     }
 
     /// Judges a tool of which nothing but its names is known.
     pub fn judge_names(&self, names: &[&str]) -> Verdict {
-        self.judge_named(names, false, true)
+        self.judge_named(names, names, false, true)
     }
 
-    fn judge_named(&self, names: &[&str], is_read_only: bool, may_destroy: bool) -> Verdict {
+    fn judge_named(
+        &self,
+        allowed: &[&str],
+        names: &[&str],
+        is_read_only: bool,
+        may_destroy: bool,
+    ) -> Verdict {
         if let Some(rule) = rule(&self.deny, names) {
             return Verdict::Deny(format!("deny \"{}\"", self.config.deny[rule]));
         }
-        if !self.allows_all && !names.iter().any(|name| self.allow.is_match(name)) {
+        if !self.allows_all && !allowed.iter().any(|name| self.allow.is_match(name)) {
             return Verdict::Deny(format!("no match in allow {:?}", self.config.allow));
         }
         if self.config.read_only && !is_read_only {
@@ -201,8 +236,14 @@ impl RulePolicy {
 
 /// The first rule that meets one of the names.
 fn rule(rules: &GlobSet, names: &[&str]) -> Option<usize> {
+    if rules.is_empty() {
+        return None;
+    }
     // Whether there is one is quicker to say than which, and most names meet none.
-    let mut met = names.iter().filter(|name| rules.is_match(name));
+    let mut met = names.iter().enumerate().filter_map(|(at, name)| {
+        let is_new = !names[..at].contains(name);
+        (is_new && rules.is_match(name)).then_some(name)
+    });
     met.find_map(|name| rules.matches(name).first().copied())
 }
 
@@ -220,6 +261,7 @@ impl Default for RulePolicy {
             allow: GlobSet::empty(),
             deny: GlobSet::empty(),
             ask: GlobSet::empty(),
+            asking: Asking::default(),
         }
     }
 }
@@ -232,6 +274,14 @@ impl Policy for RulePolicy {
         _cx: &'a CallContext,
     ) -> Answer<'a> {
         Answer::Now(self.judge(tool))
+    }
+
+    fn always_denies(&self, tool: &RegisteredTool) -> bool {
+        matches!(self.judge(tool), Verdict::Deny(_))
+    }
+
+    fn asking(&self) -> Asking {
+        self.asking.clone()
     }
 }
 
@@ -269,6 +319,14 @@ impl Policy for SwapPolicy {
             }
         }))
     }
+
+    fn always_denies(&self, tool: &RegisteredTool) -> bool {
+        self.0.load().always_denies(tool)
+    }
+
+    fn asking(&self) -> Asking {
+        self.0.load().asking()
+    }
 }
 
 impl<P: Policy + ?Sized> Policy for Box<P> {
@@ -280,6 +338,14 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
     ) -> Answer<'a> {
         (**self).check(tool, args, cx)
     }
+
+    fn always_denies(&self, tool: &RegisteredTool) -> bool {
+        (**self).always_denies(tool)
+    }
+
+    fn asking(&self) -> Asking {
+        (**self).asking()
+    }
 }
 
 impl<P: Policy + ?Sized> Policy for Arc<P> {
@@ -290,6 +356,14 @@ impl<P: Policy + ?Sized> Policy for Arc<P> {
         cx: &'a CallContext,
     ) -> Answer<'a> {
         (**self).check(tool, args, cx)
+    }
+
+    fn always_denies(&self, tool: &RegisteredTool) -> bool {
+        (**self).always_denies(tool)
+    }
+
+    fn asking(&self) -> Asking {
+        (**self).asking()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which tools there are, what each is called, and which tool a name finds.
 
+mod prefixes;
+
 use std::{collections::HashMap, sync::Arc};
 
 use indexmap::IndexMap;
@@ -7,6 +9,7 @@ use tokio::sync::Semaphore;
 use tracing::warn;
 
 use crate::tools::{Link, RegisteredTool, ServerSettings};
+use prefixes::{Prefixes, Refused};
 
 type Tools = IndexMap<Arc<str>, Arc<RegisteredTool>>;
 
@@ -19,6 +22,8 @@ pub(crate) struct Registry {
     pub(crate) servers: IndexMap<Arc<str>, Server>,
     /// Every name that finds a tool.
     pub(crate) names: HashMap<Arc<str>, Named>,
+    /// The names that servers do not get because they are another server's: a warning was logged for each.
+    pub(crate) refused: Refused,
 }
 
 /// What a name finds.
@@ -69,6 +74,11 @@ impl Server {
 
     fn shows_bare_names(&self) -> bool {
         self.settings.prefix.as_deref() == Some("")
+    }
+
+    /// The prefix that it sets in the place of its name.
+    fn prefix(&self) -> Option<&str> {
+        self.settings.prefix.as_deref().filter(|prefix| !prefix.is_empty())
     }
 }
 
@@ -135,12 +145,17 @@ impl Registry {
         self.servers.get(self.server_of(prefix)?)?.methods.get(method)
     }
 
-    /// Settles the names of all server tools anew: which is shown, and which tool a name finds.
+    /// Settles the names of all server tools anew: which is shown, and which tool a name finds. Returns whether a tool is
+    /// shown under another name than before.
     ///
     /// A local tool keeps its name against every server; among servers the last in the config wins a bare
-    /// name. Who loses a name stays reachable, and is shown, by its full one.
-    pub(crate) fn settle_names(&mut self, separator: &str) {
+    /// name. Who loses a name stays reachable, and is shown, by its full one. So does a tool whose other names begin with
+    /// the prefix of another server, whether that one is connected or not: it must not get that server's calls.
+    pub(crate) fn settle_names(&mut self, separator: &str) -> bool {
+        let prefixes = Prefixes::new(&self.servers, separator);
+        self.refused = prefixes.refuse(&self.servers, &self.refused);
         let winners = self.bare_winners();
+        let mut has_changed = false;
         self.names.retain(|_, named| named.tool.spec().server().is_none());
         for (server, entry) in &mut self.servers {
             for (bare, tool) in &mut entry.tools {
@@ -150,8 +165,11 @@ impl Registry {
                     Some("") | None => full.clone(),
                     Some(prefix) => format!("{prefix}{separator}{bare}").into(),
                 };
+                let is_others = prefixes.other_owner(&shown, server).is_some();
+                let shown = if is_others { full.clone() } else { shown };
                 if *tool.name() != shown {
                     *tool = Arc::new(tool.shown_as(shown.clone()));
+                    has_changed = true;
                 }
                 for name in [full, shown] {
                     let ambiguous = false;
@@ -160,7 +178,7 @@ impl Registry {
                 }
             }
         }
-        for (bare, named) in self.bare_names() {
+        for (bare, named) in self.bare_names(&prefixes) {
             self.names.entry(bare).or_insert(named);
         }
         // No server's tool takes the calls that are meant for a method, its own or another server's.
@@ -172,6 +190,7 @@ impl Registry {
         for name in caught {
             self.names.remove(&name);
         }
+        has_changed
     }
 
     /// Which server shows a bare name, where servers show theirs without a prefix.
@@ -197,12 +216,17 @@ impl Registry {
     }
 
     /// Which server's tool a bare name finds: the last one's in the config.
-    fn bare_names(&self) -> HashMap<Arc<str>, Named> {
+    fn bare_names(&self, prefixes: &Prefixes<'_>) -> HashMap<Arc<str>, Named> {
         let mut names: HashMap<Arc<str>, Named> = HashMap::new();
-        for (bare, tool) in self.servers.values().flat_map(|server| &server.tools) {
-            let ambiguous = names.contains_key(bare);
-            let tool = tool.clone();
-            names.insert(bare.clone(), Named { tool, ambiguous });
+        for (server, entry) in &self.servers {
+            let tools = entry.tools.iter();
+            for (bare, tool) in
+                tools.filter(|(bare, _)| prefixes.other_owner(bare, server).is_none())
+            {
+                let ambiguous = names.contains_key(bare);
+                let tool = tool.clone();
+                names.insert(bare.clone(), Named { tool, ambiguous });
+            }
         }
         names
     }

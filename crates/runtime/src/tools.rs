@@ -10,6 +10,7 @@ use tracing::warn;
 
 use crate::{
     config::Config,
+    policy::Policy,
     registry::{Registry, Server},
     rename,
     validate::{self, Check, Invalid, SchemaError},
@@ -21,6 +22,8 @@ pub struct ToolManager {
     strict: bool,
     registry: RwLock<Registry>,
     wrap: Option<Wrap>,
+    /// Says which tools are not listed.
+    policy: Option<Arc<dyn Policy>>,
     /// Knows which servers there are besides those of the config, in a moment.
     herald: OnceLock<Arc<dyn Link>>,
     /// Counts the changes.
@@ -33,16 +36,30 @@ pub type Wrap = Arc<dyn Fn(&str, Arc<dyn Tool>) -> Arc<dyn Tool> + Send + Sync>;
 /// A tool with what the executor needs to run it.
 pub struct RegisteredTool {
     name: Arc<str>,
+    /// `server__tool`, whatever it is shown as.
+    full: Arc<str>,
     tool: Arc<dyn Tool>,
     pub(crate) check: Arc<Check>,
     /// What bounds it, from the narrowest: the tool's own slots, then its server's.
     pub(crate) slots: Vec<Arc<Semaphore>>,
+    /// The hash of its definition, once somebody wants it.
+    pub(crate) definition: Arc<OnceLock<[u8; 32]>>,
 }
 
 impl RegisteredTool {
     /// The name under which it is shown.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Its full name: `server__tool`, or the name of a local tool.
+    pub fn full_name(&self) -> &Arc<str> {
+        &self.full
+    }
+
+    /// Its shown, full and bare name, which may be the same. No other name finds it.
+    pub fn names(&self) -> [&str; 3] {
+        [&self.name, &self.full, bare_name(self.spec())]
     }
 
     /// What is known of it.
@@ -81,7 +98,14 @@ impl RegisteredTool {
 
     /// The same tool under another name.
     pub(crate) fn shown_as(&self, name: Arc<str>) -> Self {
-        Self { name, tool: self.tool.clone(), check: self.check.clone(), slots: self.slots.clone() }
+        Self {
+            name,
+            full: self.full.clone(),
+            tool: self.tool.clone(),
+            check: self.check.clone(),
+            slots: self.slots.clone(),
+            definition: self.definition.clone(),
+        }
     }
 }
 
@@ -163,6 +187,7 @@ impl ToolManager {
             strict: config.strict,
             registry: RwLock::default(),
             wrap: None,
+            policy: None,
             herald: OnceLock::new(),
             version: watch::Sender::new(0),
         }
@@ -172,6 +197,13 @@ impl ToolManager {
     #[must_use]
     pub fn wrapped(mut self, wrap: Option<Wrap>) -> Self {
         self.wrap = wrap;
+        self
+    }
+
+    /// The same collection, which does not list what `policy` denies.
+    #[must_use]
+    pub(crate) fn under(mut self, policy: Arc<dyn Policy>) -> Self {
+        self.policy = Some(policy);
         self
     }
 
@@ -191,7 +223,8 @@ impl ToolManager {
         self.version.subscribe()
     }
 
-    fn changed(&self) {
+    /// Makes known that the collection, or what the policy says of it, is another.
+    pub fn changed(&self) {
         self.version.send_modify(|version| *version += 1);
     }
 
@@ -234,7 +267,14 @@ impl ToolManager {
             return Err(AddError::ServerName(name.to_owned(), self.separator.clone()));
         }
         let server = self.server(name, settings);
-        self.write().servers.insert(name.into(), server);
+        let mut registry = self.write();
+        registry.servers.insert(name.into(), server);
+        // Names that begin with its prefix are its own from now on.
+        let has_changed = registry.settle_names(&self.separator);
+        drop(registry);
+        if has_changed {
+            self.changed();
+        }
         Ok(())
     }
 
@@ -318,6 +358,7 @@ impl ToolManager {
             let server = same.cloned().unwrap_or_else(|| self.server(&name, settings));
             registry.servers.insert(name, server);
         }
+        registry.refused = std::mem::take(&mut current.refused);
         registry.settle_names(&self.separator);
         *current = registry;
         drop(current);
@@ -330,6 +371,18 @@ impl ToolManager {
         let registry = self.read();
         let servers = registry.servers.values().flat_map(|server| server.tools.values());
         registry.locals.values().chain(servers).cloned().collect()
+    }
+
+    /// The tools that are listed to clients and offered to models, in order: all but those that the policy denies.
+    pub fn listed(&self) -> Vec<Arc<RegisteredTool>> {
+        let mut tools = self.all();
+        tools.retain(|tool| !self.is_denied(tool));
+        tools
+    }
+
+    /// Whether the policy denies every call of the tool, whoever calls it and with whatever arguments.
+    pub fn is_denied(&self, tool: &RegisteredTool) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.always_denies(tool))
     }
 
     /// The servers that are known, in order.
@@ -387,7 +440,9 @@ impl ToolManager {
             Some(wrap) => wrap(&name, tool),
             None => tool,
         };
-        Ok(RegisteredTool { name, check: Arc::new(check), slots, tool })
+        let definition = Arc::default();
+        let (full, check) = (name.clone(), Arc::new(check));
+        Ok(RegisteredTool { name, full, check, slots, tool, definition })
     }
 }
 

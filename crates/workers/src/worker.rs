@@ -190,7 +190,7 @@ impl Shared {
 
     /// What is to be offered now.
     fn look(&self) -> Result<Offer, Error> {
-        let all = self.executor.tools().all();
+        let all = self.executor.tools().listed();
         let chosen = all.iter().filter(|tool| (self.choice)(tool));
         Offer::new(chosen.map(|tool| OfferedTool::from(&**tool)).collect())
     }

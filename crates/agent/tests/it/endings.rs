@@ -161,6 +161,18 @@ async fn only_what_is_offered_can_be_called() {
     assert!(stage.witness.seen().is_empty());
 }
 
+// TL-7
+#[tokio::test(start_paused = true)]
+async fn what_the_policy_denies_is_not_offered() {
+    let mut all = Stage::new([says("Done.")]);
+    all.run().await;
+    let denying = Stage::new([calls(&[("secret", "{}")]), says("Done.")]);
+    let mut denying = denying.denying("secret");
+    denying.run().await;
+    assert_eq!(denying.asked()[0].1, all.asked()[0].1, "one more tool, which is not offered");
+    assert!(denying.texts()[0].contains("denied by policy"), "{:?}", denying.texts());
+}
+
 #[tokio::test(start_paused = true)]
 async fn those_who_watch_hear_it_all() {
     let stage = Stage::new([calls(&[("progress", "{}")]), says("Done.")]);

@@ -3,27 +3,27 @@
 use std::sync::Arc;
 
 use clap::ColorChoice;
-use serde_json::Value;
-use switchboard_approvals::{Desk, Error, Remember, Verdict};
+use switchboard_approvals::{Decider, Desk, Error, Recalled, Remember, Verdict};
 use switchboard_runtime::{
     Approver, Ruling,
     approval::{Asked, Decision, Held, Question},
 };
-use switchboard_toolcall::BoxError;
+use switchboard_toolcall::{BoxError, text::visible};
 use tokio::sync::Mutex;
 
+use super::shown;
 use crate::{
     environment,
     terminal::{
-        self, Paint, json,
+        self, Paint,
         keys::{Key, Keys},
         spinner::Hush,
-        text,
     },
 };
 
-/// How many lines of arguments are shown.
-const LINES: usize = 24;
+/// What to do where who asks cannot allow.
+const OTHER_EYES: &str = "With `[policy] four_eyes`, who asks cannot allow. Call it through `switchboard serve`, where somebody \
+    else with a token of `switchboard token new --approve` allows it.";
 
 /// Somebody at this terminal.
 pub(super) struct Person {
@@ -44,7 +44,8 @@ impl Person {
         let paint = Paint::stderr(ColorChoice::Auto);
         // Before the question is there: what is typed at its sight is an answer.
         let mut keys = Keys::open()?;
-        terminal::tell(&asked(question, paint));
+        let note = self.desk.find(id).ok().and_then(|pending| pending.note);
+        terminal::tell(&asked(question, note.as_deref(), paint));
         let verdict = loop {
             if let Some(verdict) = meant(keys.next().await) {
                 break verdict;
@@ -74,6 +75,12 @@ impl Person {
 
 impl Approver for Person {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
+        if question.four_eyes && !Decider::Owner.is_other_than(question.caller.as_deref()) {
+            return Ok(match self.desk.recall(&question)? {
+                Recalled::Allowed(decision) => Asked::Decided(decision),
+                Recalled::Ask { .. } => Asked::Nobody(OTHER_EYES.to_owned()),
+            });
+        }
         let shown = question.clone();
         let Held { id, expires, mut decision } = match self.desk.ask(question)? {
             Asked::Held(held) => held,
@@ -107,18 +114,11 @@ fn tell_elsewhere(decision: Option<&Decision>) {
     });
 }
 
-fn asked(question: &Question, paint: Paint) -> String {
-    let tool = text::one_line(&question.tool);
-    let arguments = serde_json::from_str::<Value>(&question.arguments);
-    let arguments =
-        arguments.map_or_else(|_| question.arguments.clone(), |value| json::pretty(&value, paint));
-    let mut lines: Vec<_> = arguments.lines().map(|line| format!("    {line}")).collect();
-    if lines.len() > LINES {
-        let more = lines.len() - LINES;
-        lines.truncate(LINES);
-        lines.push(paint.dim(&format!("    … {more} more lines: `switchboard approve --json`")));
-    }
-    let rule = paint.dim(&format!("({})", text::one_line(&question.rule)));
+fn asked(question: &Question, note: Option<&str>, paint: Paint) -> String {
+    let tool = visible(&question.tool);
+    let arguments = shown::arguments(&question.arguments, "    ");
+    let rule = paint.dim(&format!("({})", visible(&question.rule)));
+    let note = note.map(|note| format!("\n  {} {}", paint.yellow("note:"), visible(note)));
     let key = |key: &str, rest: &str| format!("[{}]{rest}", paint.bold(key));
     let keys = [
         key("y", "es"),
@@ -127,10 +127,10 @@ fn asked(question: &Question, paint: Paint) -> String {
         key("t", "his tool always"),
     ];
     format!(
-        "\n{} {} wants to run {rule}\n{}\n  Allow it? {}",
+        "\n{} {} wants to run {rule}{}\n{arguments}\n  Allow it? {}",
         paint.yellow("?"),
         paint.bold(&tool),
-        lines.join("\n"),
+        note.unwrap_or_default(),
         keys.join(", ")
     )
 }
@@ -144,7 +144,7 @@ fn meant(key: Key) -> Option<Verdict> {
         Key::Letter('n' | 'N') | Key::Interrupt | Key::End => (false, None),
         Key::Letter(_) => return None,
     };
-    Some(Verdict { allow, by: who(), reason: None, remember })
+    Some(Verdict { allow, by: who(), decider: Decider::Owner, reason: None, remember })
 }
 
 /// Who sits at this terminal.

@@ -5,7 +5,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   switchboard approve                               the calls that wait
-  switchboard approve k7mq                          allow one, this once
+  switchboard approve k7mq                          allow one, this once; it is shown first
   switchboard approve k7mq --deny --reason 'not on a Friday'
   switchboard approve k7mq --always                 allow it, and from now on with these arguments
   switchboard approve --rules                       what is allowed for good
@@ -33,6 +33,10 @@ pub(crate) struct Approve {
     /// Allow the tool with any arguments from now on
     #[arg(long, requires = "id", conflicts_with_all = ["deny", "always"])]
     pub(crate) always_tool: bool,
+
+    /// Do not ask again after the call was shown on a terminal
+    #[arg(short, long, requires = "id")]
+    pub(crate) yes: bool,
 
     /// List what is allowed for good
     #[arg(long, conflicts_with = "id")]

@@ -2,28 +2,33 @@
 
 mod desks;
 
-use std::{process::ExitCode, time::SystemTime};
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    time::SystemTime,
+};
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Error, Pending, Remember, Rule, Verdict};
+use switchboard_approvals::{Decided, Decider, Error, Pending, Remember, Rule, Verdict};
+use switchboard_toolcall::{json, text::visible};
 
 use super::{calls::words, lists};
 use crate::{
-    approvals,
+    approvals::{self, shown},
     cli::{Approve, Cli},
     settings,
-    terminal::{self, Failed, Paint, text},
+    terminal::{self, Failed, Paint, ask, text},
 };
 use desks::Desks;
 
-/// How much of the arguments a list shows.
+/// How much of the arguments a list of rules shows.
 const SHOWN: usize = 60;
 
 pub(super) fn run(approve: &Approve, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load_sections(cli.config.as_deref(), &["audit", "cluster"])?;
     let done = desks::visit(&loaded, |desks| match (&approve.id, &approve.forget) {
-        (Some(id), _) => decide(desks, id, approve),
+        (Some(id), _) => decide(desks, id, approve, cli),
         (None, Some(rule)) => forget(desks, rule, approve),
         (None, None) if approve.rules => list_rules(desks, approve, cli),
         (None, None) => list(desks, approve, cli),
@@ -31,7 +36,7 @@ pub(super) fn run(approve: &Approve, cli: &Cli) -> anyhow::Result<ExitCode> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-fn decide(desks: &Desks, id: &str, approve: &Approve) -> anyhow::Result<()> {
+fn decide(desks: &Desks, id: &str, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
     let remember = match (approve.always, approve.always_tool) {
         (true, _) => Some(Remember::Arguments),
         (_, true) => Some(Remember::Tool),
@@ -39,9 +44,18 @@ fn decide(desks: &Desks, id: &str, approve: &Approve) -> anyhow::Result<()> {
     };
     let (allow, by, reason) = (!approve.deny, approvals::who(), approve.reason.clone());
     let (desk, id) = desks.complete(id).map_err(failed)?;
-    let decided = desk.decide(&id, Verdict { allow, by, reason, remember }).map_err(failed)?;
+    let pending = desk.find(&id).map_err(failed)?;
+    terminal::tell(&laid_out(&pending, Paint::stderr(cli.color)));
+    if allow && !approve.yes && ask::is_possible() {
+        let answer = ask::line("Allow it? [y/N] ").unwrap_or_default();
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            return Err(anyhow!(Failed("nothing was decided; --deny denies it".to_owned())));
+        }
+    }
+    let verdict = Verdict { allow, by, decider: Decider::Owner, reason, remember };
+    let decided = desk.decide(&id, verdict).map_err(failed)?;
     if approve.json {
-        terminal::print(&shown_decision(&decided).to_string())?;
+        terminal::print(&json::visible(&shown_decision(&decided).to_string()))?;
         return Ok(());
     }
     let what = if allow { "runs now" } else { "does not run" };
@@ -59,29 +73,54 @@ fn decide(desks: &Desks, id: &str, approve: &Approve) -> anyhow::Result<()> {
 fn list(desks: &Desks, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
     let pending = desks.pending().map_err(failed)?;
     if approve.json {
-        let pending: Vec<_> = pending.iter().map(shown).collect();
-        terminal::print(&Value::from(pending).to_string())?;
+        let pending: Vec<_> = pending.iter().map(described).collect();
+        terminal::print(&json::visible(&Value::from(pending).to_string()))?;
         return Ok(());
     }
     if pending.is_empty() {
         terminal::tell("no call waits for a person");
         return Ok(());
     }
-    let now = SystemTime::now();
-    let rows = pending.iter().map(|pending| {
-        [
-            pending.id.clone(),
-            text::one_line(&pending.tool),
-            text::shorten(pending.arguments.get(), SHOWN),
-            text::one_line(pending.asked_by.as_deref().unwrap_or("-")),
-            words::ago(pending.asked.into(), now),
-            text::one_line(&pending.reason),
-        ]
+    let paint = Paint::stdout(cli.color);
+    let shown = pending.iter().map(|pending| match io::stdout().is_terminal() {
+        true => laid_out(pending, paint),
+        false => between_tabs(pending),
     });
-    let rows: Vec<[String; 6]> = rows.collect();
-    terminal::print(&lists::table(&rows, Paint::stdout(cli.color)))?;
+    terminal::print(&shown.collect::<Vec<_>>().join("\n"))?;
     terminal::tell("`switchboard approve ID` allows one, with --deny it does not run");
     Ok(())
+}
+
+/// A held call for people: all that is to be known before deciding.
+fn laid_out(pending: &Pending, paint: Paint) -> String {
+    let (id, tool) = (paint.bold(&pending.id), paint.bold(&visible(&pending.tool)));
+    let asked_by = pending.asked_by.as_deref().unwrap_or("-");
+    let mut text = format!(
+        "{id}  {tool}  {}  {}  {}",
+        visible(asked_by),
+        words::ago(pending.asked.into(), SystemTime::now()),
+        visible(&pending.reason),
+    );
+    if let Some(note) = &pending.note {
+        text.push_str(&format!("\n  {} {}", paint.yellow("note:"), visible(note)));
+    }
+    format!("{text}\n{}", shown::arguments(pending.arguments.get(), "    "))
+}
+
+/// A held call for programs.
+fn between_tabs(pending: &Pending) -> String {
+    let asked = words::ago(pending.asked.into(), SystemTime::now());
+    let asked_by = pending.asked_by.as_deref().unwrap_or("-");
+    let arguments = json::visible(pending.arguments.get());
+    let fields = [
+        pending.id.as_str(),
+        &visible(&pending.tool),
+        &arguments,
+        &visible(asked_by),
+        &asked,
+        &visible(&pending.reason),
+    ];
+    fields.join("\t")
 }
 
 fn list_rules(desks: &Desks, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
@@ -119,7 +158,7 @@ fn forget(desks: &Desks, id: &str, approve: &Approve) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn shown(pending: &Pending) -> Value {
+fn described(pending: &Pending) -> Value {
     json!({
         "id": pending.id,
         "call_id": pending.call_id,
@@ -130,11 +169,13 @@ fn shown(pending: &Pending) -> Value {
         "reason": pending.reason,
         "asked": pending.asked,
         "expires": pending.expires,
+        "note": pending.note,
+        "four_eyes": pending.four_eyes,
     })
 }
 
 fn shown_decision(decided: &Decided) -> Value {
-    let mut value = shown(&decided.pending);
+    let mut value = described(&decided.pending);
     value["decision"] = decided.answer.decision.code().into();
     value["decided_by"] = decided.answer.by.clone().into();
     value["decided"] = json!(decided.answer.decided);
@@ -159,7 +200,7 @@ fn failed(error: Error) -> anyhow::Error {
         Error::Unknown(_) => {
             anyhow!(Failed(format!("{error}; `switchboard approve` lists those that wait")))
         }
-        Error::Over { .. } | Error::NoRule(_) | Error::Several { .. } => {
+        Error::Over { .. } | Error::NoRule(_) | Error::Several { .. } | Error::FourEyes(_) => {
             anyhow!(Failed(error.to_string()))
         }
         error => error.into(),

@@ -100,13 +100,11 @@ impl Judge<'_> {
 /// Judges a tool that is not there any more by the names it had.
 fn judged_by_name(rules: &RulePolicy, record: &Record, separator: &str) -> Verdict {
     let name = record.tool.as_str();
-    match &record.server {
-        // A server may show its tools without its name.
-        Some(server) if !name.contains(separator) => {
-            rules.judge_names(&[name, &format!("{server}{separator}{name}")])
-        }
-        _ => rules.judge_names(&[name]),
-    }
+    let Some(server) = &record.server else { return rules.judge_names(&[name]) };
+    // A server may show its tools without its name.
+    let own = name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix(separator));
+    let bare = own.unwrap_or(name);
+    rules.judge_names(&[name, &format!("{server}{separator}{bare}"), bare])
 }
 
 fn report(records: &[Record], judge: &Judge<'_>, reader: &mut Reader) -> anyhow::Result<Report> {

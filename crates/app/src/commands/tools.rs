@@ -42,10 +42,12 @@ pub(super) fn run(tools: &Tools, cli: &Cli) -> anyhow::Result<ExitCode> {
 }
 
 fn show(tools: &Tools, cli: &Cli, house: &House, rules: &RulePolicy) -> anyhow::Result<ExitCode> {
-    let all = house.executor.tools().all();
+    let manager = house.executor.tools();
+    let all = if tools.all { manager.all() } else { manager.listed() };
     let found = filtered(&all, tools.filter.as_deref())?;
     if tools.json {
-        let found: Vec<Value> = found.iter().map(|tool| described(tool)).collect();
+        let found: Vec<Value> =
+            found.iter().map(|tool| described(tool, manager.is_denied(tool))).collect();
         terminal::print(&Value::Array(found).to_string())?;
     } else {
         let paint = Paint::stdout(cli.color);
@@ -60,7 +62,11 @@ fn show(tools: &Tools, cli: &Cli, house: &House, rules: &RulePolicy) -> anyhow::
     match (&found[..], &tools.filter) {
         ([], Some(filter)) => {
             let close = close_names(filter, all.iter().map(|tool| &**tool.name()));
+            let is_denied = |tool: Arc<RegisteredTool>| manager.is_denied(&tool);
             let way_out = match close.is_empty() {
+                _ if manager.get(filter).is_some_and(is_denied) => {
+                    "`[policy]` denies it; with --all it is shown".to_owned()
+                }
                 true => "`switchboard tools` lists them all".to_owned(),
                 false => format!("did you mean {}?", text::one_line(&close.join(", "))),
             };
@@ -96,7 +102,7 @@ fn filtered(
 }
 
 /// The tool as programs read it (SPEC §13).
-fn described(tool: &RegisteredTool) -> Value {
+fn described(tool: &RegisteredTool, is_denied: bool) -> Value {
     let spec = tool.spec();
     let mut described = Map::new();
     described.insert("name".to_owned(), Value::from(&**tool.name()));
@@ -106,6 +112,9 @@ fn described(tool: &RegisteredTool) -> Value {
         described.insert("server".to_owned(), Value::from(&**server));
     }
     described.insert("annotations".to_owned(), json!(spec.annotations));
+    if is_denied {
+        described.insert("denied".to_owned(), true.into());
+    }
     Value::Object(described)
 }
 

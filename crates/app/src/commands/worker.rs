@@ -38,7 +38,7 @@ pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
         };
         let house = House::build_in(&loaded, around)?;
         let choice = choice(&loaded, &house)?;
-        let has_some = house.executor.tools().all().iter().any(|tool| choice(tool));
+        let has_some = house.executor.tools().listed().iter().any(|tool| choice(tool));
         if !has_some && loaded.enabled_servers().next().is_none() {
             bail!(
                 "there is nothing to offer: define [[tools]] or [servers.*] in the config, or choose built-in tools with --tools"

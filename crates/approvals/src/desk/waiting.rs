@@ -41,14 +41,18 @@ impl<'a> Waiting<'a> {
     ///
     /// # Errors
     /// There is no place for it, or too many wait.
-    pub(super) fn lay(desk: &'a Desk, question: &Question) -> Result<Self, Error> {
+    pub(super) fn lay(
+        desk: &'a Desk,
+        question: &Question,
+        note: Option<String>,
+    ) -> Result<Self, Error> {
         desk.sweep();
         if desk.waiting.fetch_add(1, Ordering::Relaxed) >= MOST {
             desk.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Error::TooMany(MOST));
         }
         let laid = folder::id().and_then(|id| {
-            let pending = Pending::new(id, question);
+            let pending = Pending::new(id, question, note);
             Ok((desk.place.lay(&pending)?, pending))
         });
         match laid {

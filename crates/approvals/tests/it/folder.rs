@@ -20,20 +20,25 @@ fn mode(path: &Path) -> u32 {
 #[tokio::test(start_paused = true)]
 async fn nobody_else_may_read_it() {
     let house = House::new();
-    let (pending, called) = house.hold("act", json!({"password": "hush"})).await;
+    let args = json!({"password": "hush", "command": "rm -rf /"});
+    let (pending, called) = house.hold("act", args).await;
     let folder = house.folder.path().join("approvals");
     let question = folder.join(format!("pending/{}.json", pending.id));
     assert_eq!(
         [mode(&folder), mode(&folder.join("pending")), mode(&question)],
         [0o700, 0o700, 0o600]
     );
-    assert!(!fs::read_to_string(&question).unwrap().contains("hush"));
+    // Who decides needs all of it, for as long as the call waits.
+    assert!(fs::read_to_string(&question).unwrap().contains("hush"));
     house.desk.decide(&pending.id, always(Remember::Arguments)).unwrap();
     called.await.unwrap();
     assert!(!question.exists());
     let rules = folder.join("rules.json");
     assert_eq!(mode(&rules), 0o600);
-    assert!(!fs::read_to_string(&rules).unwrap().contains("hush"));
+    let kept = fs::read_to_string(&rules).unwrap();
+    assert!(!kept.contains("hush") && kept.contains("rm -rf /"), "{kept}");
+    let decided = folder.join(format!("decided/{}.json", pending.id));
+    assert!(!fs::read_to_string(decided).unwrap().contains("hush"));
 }
 
 // Whoever waited has died: the lock is gone with the process.

@@ -2,16 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod exact;
+mod eyes;
 mod folder;
 mod races;
 
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_approvals::{Desk, Pending, Remember, Verdict};
+use switchboard_approvals::{Decider, Desk, Pending, Remember, Verdict};
 use switchboard_runtime::{
     PolicyConfig, RulePolicy, ToolExecutor,
-    toolcall::{ErrorKind, HumanDuration, ToolResult},
+    toolcall::{CallContext, ErrorKind, HumanDuration, ToolCall, ToolResult},
 };
 use switchboard_testkit::Fake;
 use tempfile::TempDir;
@@ -26,11 +27,15 @@ struct House {
 
 impl House {
     fn new() -> Self {
+        Self::with(PolicyConfig::default())
+    }
+
+    /// As [`new`](Self::new), asked in another way.
+    fn with(config: PolicyConfig) -> Self {
         let folder = TempDir::new().unwrap();
         let desk = Arc::new(Desk::open(folder.path().join("approvals")));
         let within = HumanDuration(Duration::from_secs(300));
-        let config =
-            PolicyConfig { ask: vec!["*".to_owned()], ask_timeout: within, ..Default::default() };
+        let config = PolicyConfig { ask: vec!["*".to_owned()], ask_timeout: within, ..config };
         let executor = ToolExecutor::builder()
             .policy(RulePolicy::new(config).unwrap())
             .approver(desk.clone())
@@ -47,14 +52,29 @@ impl House {
     }
 
     fn call(&self, name: &str, args: Value) -> JoinHandle<ToolResult> {
+        self.call_as(None, name, args)
+    }
+
+    fn call_as(&self, caller: Option<&str>, name: &str, args: Value) -> JoinHandle<ToolResult> {
         let (executor, name) = (self.executor.clone(), name.to_owned());
-        tokio::spawn(async move { executor.call(&name, args).await })
+        let cx = CallContext { caller: caller.map(Into::into), ..Default::default() };
+        let args = args.as_object().unwrap().clone();
+        tokio::spawn(async move { executor.execute(ToolCall::new(name, args), &cx).await })
     }
 
     /// Calls a tool and returns its question when it waits.
     async fn hold(&self, name: &str, args: Value) -> (Pending, JoinHandle<ToolResult>) {
+        self.hold_for(None, name, args).await
+    }
+
+    async fn hold_for(
+        &self,
+        caller: Option<&str>,
+        name: &str,
+        args: Value,
+    ) -> (Pending, JoinHandle<ToolResult>) {
         let before: Vec<_> = self.desk.pending().unwrap().into_iter().map(|one| one.id).collect();
-        let called = self.call(name, args);
+        let called = self.call_as(caller, name, args);
         loop {
             let new = self.desk.pending().unwrap().into_iter();
             if let Some(pending) = new.into_iter().find(|one| !before.contains(&one.id)) {
@@ -82,7 +102,8 @@ impl House {
 }
 
 fn yes() -> Verdict {
-    Verdict { allow: true, by: "ada".to_owned(), reason: None, remember: None }
+    let decider = Decider::Named("ada".to_owned());
+    Verdict { allow: true, by: "ada".to_owned(), decider, reason: None, remember: None }
 }
 
 fn no() -> Verdict {

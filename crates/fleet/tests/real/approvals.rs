@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Desk, Error, Remember, Verdict};
+use switchboard_approvals::{Decided, Decider, Desk, Error, Remember, Verdict};
 use switchboard_fleet::Visit;
 use switchboard_runtime::{
     PolicyConfig, RulePolicy, Ruling, ToolExecutor,
@@ -56,7 +56,8 @@ async fn decide(
     remember: Option<Remember>,
 ) -> Result<Decided, Error> {
     let (desk, id) = (desk.clone(), id.to_owned());
-    let verdict = Verdict { allow, by: "ada".to_owned(), reason: None, remember };
+    let (by, decider) = ("ada".to_owned(), Decider::Named("ada".to_owned()));
+    let verdict = Verdict { allow, by, decider, reason: None, remember };
     spawn_blocking(move || desk.decide(&id, verdict)).await.unwrap()
 }
 
@@ -81,6 +82,25 @@ async fn of_those_who_decide_anywhere_one_wins() {
         assert!(matches!(again, Error::Over { .. }), "{again}");
         until("nothing waits", async || two.desk.pending().unwrap().is_empty()).await;
     }
+}
+
+// PO-2: who decides elsewhere sees all arguments, which stay in the bucket no longer than the call waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arguments_lie_in_the_bucket_for_as_long_as_their_call_waits() {
+    let ground = Ground::new();
+    let one = House::new(&ground, "one", LATER).await;
+    let two = House::new(&ground, "two", LATER).await;
+    let called = one.call(json!({"password": "hush"}));
+    let id = two.waiting().await;
+    let pending = two.desk.pending().unwrap().remove(0);
+    assert_eq!(pending.arguments.get(), r#"{"password":"hush"}"#);
+    let cluster = ground.cluster().await;
+    let bucket = cluster.bucket(Bucket::Approvals).await.unwrap();
+    let key = format!("ask.{id}");
+    assert!(bucket.get(&key).await.unwrap().is_some());
+    two.decide(&id, true).await.unwrap();
+    assert!(called.await.unwrap().is_success());
+    until("they are gone", async || bucket.get(&key).await.unwrap().is_none()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

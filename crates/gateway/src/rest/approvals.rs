@@ -13,7 +13,7 @@ use axum::{
     },
 };
 use serde::{Deserialize, Serialize};
-use switchboard_approvals::{Desk, Error, Remember, Verdict};
+use switchboard_approvals::{Decider, Desk, Error, Remember, Verdict};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
@@ -81,7 +81,12 @@ pub(crate) async fn list(
     let pending = at_desk(&parts, Desk::pending).await?;
     let tools = parts.executor.tools();
     let visible = pending.into_iter().filter(|pending| caller.may_see(&pending.tool, tools));
-    Ok(Json(Waiting { approvals: visible.map(Approval::from).collect() }))
+    // Who decides sees what will run; others see what records show.
+    let shown = visible.map(|pending| match caller.may_approve {
+        true => Approval::from(pending),
+        false => Approval::from(pending).redacted(),
+    });
+    Ok(Json(Waiting { approvals: shown.collect() }))
 }
 
 /// Allows or denies a held call, once and for all.
@@ -111,6 +116,10 @@ pub(crate) async fn decide(
     let verdict = Verdict {
         allow: word.decision == Say::Allow,
         by: named(&caller),
+        decider: match &caller.name {
+            Some(name) => Decider::Named(name.to_string()),
+            None => Decider::Anonymous,
+        },
         reason: word.reason.filter(|reason| !reason.trim().is_empty()),
         remember: word.remember.map(|remember| match remember {
             For::Arguments => Remember::Arguments,
@@ -225,6 +234,7 @@ fn refused(error: Error) -> Refusal {
     match error {
         Error::Unknown(_) | Error::NoRule(_) => Refusal::NotFound(error.to_string()),
         Error::Over { .. } => Refusal::Conflict(error.to_string()),
+        Error::FourEyes(_) => Refusal::Forbidden(error.to_string()),
         Error::DenialForGood | Error::Several { .. } => Refusal::BadRequest(error.to_string()),
         error => {
             tracing::error!(error = &error as &dyn std::error::Error, "approvals failed");

@@ -126,7 +126,7 @@ pub(crate) async fn document(
     {
         model["enum"] = json!(models);
     }
-    let mut all = parts.executor.tools().all();
+    let mut all = parts.executor.tools().listed();
     all.retain(|tool| caller.sees(tool));
     tools::add(&mut document, &all);
     Json(document)

@@ -85,7 +85,7 @@ impl ShownServer {
         let era = session.map(|session| session.era());
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let info = session.map(|session| session.info());
-        let tools = parts.executor.tools().all();
+        let tools = parts.executor.tools().listed();
         let of_server = tools.iter().filter(|tool| tool.spec().server() == Some(server.name()));
         let setback = server.setback();
         let sees_stderr = caller.may_administer() && server.kind() == Kind::Stdio;

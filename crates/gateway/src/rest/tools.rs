@@ -80,7 +80,7 @@ pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
 ) -> Json<Vec<Tool>> {
-    let tools = parts.executor.tools().all();
+    let tools = parts.executor.tools().listed();
     let visible = tools.iter().filter(|tool| caller.sees(tool));
     Json(visible.map(|tool| Tool::from(&**tool)).collect())
 }
@@ -118,6 +118,7 @@ fn find(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Arc<RegisteredTool>, Refusal> {
     let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
-    let tool = parts.executor.tools().get(&name).filter(|tool| caller.sees(tool));
+    let tools = parts.executor.tools();
+    let tool = tools.get(&name).filter(|tool| caller.sees(tool) && !tools.is_denied(tool));
     tool.ok_or_else(|| Refusal::NotFound(format!("Tool '{name}' not found")))
 }

@@ -20,10 +20,39 @@ async fn tools_are_listed_and_shown() {
     let (status, tools) = answer(house.get("/api/tools")).await;
     assert_eq!(status, 200);
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(names, ["echo", "weather", "fails", "wait", "forbidden", "panics"]);
+    assert_eq!(names, ["echo", "weather", "fails", "wait", "panics"]);
     let (status, tool) = answer(house.get("/api/tools/weather")).await;
     assert_eq!((status, &tool["parameters"]["required"]), (200, &json!(["city"])));
     assert_eq!(answer(house.get("/api/tools/nobody")).await.0, 404);
+}
+
+// TL-7
+#[tokio::test]
+async fn a_denied_tool_is_in_no_list_and_denied_when_it_is_called() {
+    let house = House::start().await;
+    let (_, document) = answer(house.get("/openapi.json")).await;
+    let document = document.to_string();
+    assert!(document.contains("/api/tools/echo/call") && !document.contains("forbidden"));
+    assert_eq!(answer(house.get("/api/tools/forbidden")).await.0, 404);
+    let (status, envelope) = answer(house.call("forbidden", &json!({}))).await;
+    assert_eq!((status, &envelope["error_kind"]), (403, &json!("denied")));
+    let (_, envelope) = answer(house.call("forbiden", &json!({}))).await;
+    assert!(!envelope.to_string().contains("forbidden"), "no hint names it: {envelope}");
+
+    // MCP clients, and models behind /v1.
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}}}});
+    let request = house.client.post(house.url("/mcp")).json(&list);
+    let request = request
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/list");
+    let (status, listed) = answer(request).await;
+    assert_eq!(status, 200, "{listed}");
+    let listed = listed.to_string();
+    assert!(listed.contains("weather") && !listed.contains("forbidden"), "{listed}");
 }
 
 // RS-1, RS-2

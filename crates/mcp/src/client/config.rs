@@ -64,6 +64,8 @@ pub struct ServerConfig {
     pub protocol: Protocol,
     /// What stands before its tools' names; empty shows them bare.
     pub prefix: Option<String>,
+    /// Whether what its tools say of themselves is believed.
+    pub annotations: AnnotationTrust,
     /// When it is started.
     pub start: Start,
     /// When a server that was started on demand is stopped again; never, if unset.
@@ -115,6 +117,17 @@ pub enum Protocol {
     /// Stateless requests.
     #[serde(rename = "2026-07-28")]
     Modern,
+}
+
+/// Whether what a server's tools say of themselves (`readOnlyHint`, `destructiveHint` …) is believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnnotationTrust {
+    /// As the server says.
+    #[default]
+    Trust,
+    /// As if the tools said nothing: each counts as one that may destroy something.
+    Ignore,
 }
 
 /// When a server is started.

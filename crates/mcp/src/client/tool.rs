@@ -9,7 +9,7 @@ use switchboard_toolcall::{
 
 use super::{
     answered::output,
-    config::{Kind, ServerConfig},
+    config::{AnnotationTrust, Kind, ServerConfig},
     headers::{self, ParameterHeader},
     request::CallRequest,
     sent::Params,
@@ -85,7 +85,10 @@ fn spec(
         Some(Value::String(text)) => text,
         _ => String::new(),
     };
-    let annotations = entry.get("annotations").cloned().unwrap_or_default();
+    let annotations = match config.annotations {
+        AnnotationTrust::Trust => entry.get("annotations").cloned().unwrap_or_default(),
+        AnnotationTrust::Ignore => Value::Null,
+    };
     let hint = |key: &str| annotations[key].as_bool();
     ToolSpec {
         name: format!("{server}{separator}{name}"),
@@ -101,5 +104,25 @@ fn spec(
         origin: Origin::Server { server: server.clone(), tool: name.into() },
         settings: config.tool_settings(name),
         extra: entry,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn annotations(annotations: AnnotationTrust) -> Annotations {
+        let entry = json!({"annotations": {"readOnlyHint": true, "destructiveHint": false}});
+        let config = ServerConfig { annotations, ..ServerConfig::default() };
+        let entry = entry.as_object().cloned().unwrap_or_default();
+        spec("wipe", json!({"type": "object"}), entry, &"sh".into(), &config, "__").annotations
+    }
+
+    #[test]
+    fn a_server_need_not_be_believed() {
+        assert_eq!(annotations(AnnotationTrust::Trust).read_only, Some(true));
+        assert_eq!(annotations(AnnotationTrust::Ignore), Annotations::default());
     }
 }

@@ -1,10 +1,11 @@
 //! Requests that stand alone (2026-07-28).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp::server::Caller;
+use switchboard_mcp::server::{Caller, Config};
+use switchboard_runtime::{PolicyConfig, RulePolicy, SwapPolicy, ToolExecutor};
 use switchboard_testkit::tools::Fake;
 
 use crate::house::{House, events, sees};
@@ -95,6 +96,40 @@ async fn a_listener_hears_of_changes() {
     let frame = deaf.frame().await.unwrap().unwrap().into_data().unwrap();
     let acknowledged = events(str::from_utf8(&frame).unwrap());
     assert_eq!(acknowledged[0].1["params"]["notifications"], json!({}));
+}
+
+// TL-7: a list that was made under another policy is made anew, and who listens hears of it.
+#[tokio::test(start_paused = true)]
+async fn lists_follow_a_policy_that_changes() {
+    let rules = |deny: &[&str]| {
+        let deny = deny.iter().map(ToString::to_string).collect();
+        RulePolicy::new(PolicyConfig { deny, ..Default::default() }).unwrap()
+    };
+    let policy = Arc::new(SwapPolicy::new(rules(&[])));
+    let executor = ToolExecutor::builder().policy(policy.clone()).build();
+    let house = House::around(executor, None, Config::default());
+    let is_listed = async |name: &str| {
+        let listed = house.alone("tools/list", json!({})).await.last();
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        tools.iter().any(|tool| tool["name"] == name)
+    };
+    assert!(is_listed("echo").await);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    let caller = Caller::default();
+    let listening = house.begin_alone("subscriptions/listen", params, &caller).await;
+    let mut listener = listening.into_body();
+    policy.swap(rules(&["echo"]));
+    house.executor.tools().changed();
+    let mut heard = String::new();
+    while !heard.contains("notifications/tools/list_changed") {
+        let frame = listener.frame().await.unwrap().unwrap();
+        heard.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
+    }
+    assert!(!is_listed("echo").await);
+    let call = house.alone("tools/call", json!({"name": "echo", "arguments": {}})).await.last();
+    assert_eq!(call["result"]["isError"], true, "{call}");
+    assert!(call.to_string().contains("denied by policy"), "{call}");
 }
 
 // GW-2: what may not be seen is not listed, and answers as unknown.

@@ -8,8 +8,16 @@ use switchboard_toolcall::{
 };
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::{Approval, Approver, Asked, CallHeld, Decision, Held, Question, Ruling};
-use crate::{log, policy::AskFirst, record::CallRecord, redact, reuse, tools::RegisteredTool};
+use super::{
+    Approval, Approver, Asked, CallHeld, Decision, Held, Question, Ruling, definition, secrets,
+};
+use crate::{
+    log,
+    policy::{AskFirst, Asking},
+    record::CallRecord,
+    reuse,
+    tools::RegisteredTool,
+};
 
 /// How often a caller is told that its call still waits, so that it does not give up.
 const BEAT: Duration = Duration::from_secs(5);
@@ -20,6 +28,7 @@ pub(crate) async fn until_allowed(
     tool: &RegisteredTool,
     args: &Value,
     ask: AskFirst,
+    asking: &Asking,
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<(), ToolError> {
@@ -28,8 +37,10 @@ pub(crate) async fn until_allowed(
         call: record.id(),
         tool: name.clone(),
         server: tool.spec().server().cloned(),
-        arguments: redact::value(args),
+        arguments: secrets::shown(args, &tool.spec().parameters, &asking.secret_arguments),
         fingerprint: reuse::fingerprint(name, args),
+        definition: definition::hash(tool),
+        four_eyes: asking.four_eyes,
         caller: cx.caller.clone(),
         rule: ask.rule.clone(),
         within: ask.within,

@@ -31,7 +31,7 @@ pub(super) fn tool(tools: Weak<ToolManager>) -> impl Tool {
 }
 
 fn search(tools: &Weak<ToolManager>, request: &ToolSearch, cx: &CallContext) -> Value {
-    let mut all = tools.upgrade().map(|tools| tools.all()).unwrap_or_default();
+    let mut all = tools.upgrade().map(|tools| tools.listed()).unwrap_or_default();
     all.retain(|tool| tool.is_visible(&cx.visibility));
     let words: Vec<_> = request.query.split_whitespace().map(str::to_lowercase).collect();
     let mut found: Vec<_> = all.iter().map(|tool| (score(tool, &words), tool)).collect();

@@ -1,7 +1,10 @@
 //! Which tool a name finds, and in which order tools are shown.
 
 use serde_json::json;
-use switchboard_runtime::{ServerSettings, ToolExecutor, toolcall::ErrorKind};
+use switchboard_runtime::{
+    ServerSettings, ToolExecutor,
+    toolcall::{BoxFuture, ErrorKind, ToolError},
+};
 use switchboard_testkit::{Fake, Logs};
 use tracing::Level;
 
@@ -249,4 +252,149 @@ async fn no_tool_of_a_server_takes_the_place_of_a_method() {
     tools.replace(Vec::new(), vec![("files".into(), settings)]).unwrap();
     let gone = executor.call("evil__resources/read", json!({})).await;
     assert_eq!(gone.error_kind(), Some(ErrorKind::UnknownServer));
+}
+
+/// An executor with these servers, in this order, each with its prefix.
+fn servers(servers: &[(&str, Option<&str>)]) -> ToolExecutor {
+    let executor = ToolExecutor::default();
+    for (name, prefix) in servers {
+        let settings = ServerSettings { prefix: prefix.map(str::to_owned), ..Default::default() };
+        executor.tools().add_server(name, settings).unwrap();
+    }
+    executor
+}
+
+/// Lets the server have these tools, each of which says whose it is.
+fn list(executor: &ToolExecutor, server: &str, tools: &[&str]) {
+    let tool = |name: &&str| {
+        Fake::answers(name, json!(format!("{server}'s {name}"))).of_server(server).shared()
+    };
+    executor.tools().set_server_tools(server, tools.iter().map(tool).collect());
+}
+
+fn shown(executor: &ToolExecutor) -> Vec<String> {
+    executor.tools().all().iter().map(|tool| tool.name().to_string()).collect()
+}
+
+// TL-4: whether the other server is not connected yet, there or stopped, and whichever comes first.
+#[tokio::test]
+async fn no_server_is_found_under_a_name_of_another() {
+    for order in [["weather", "files"], ["files", "weather"]] {
+        for prefix in [None, Some(""), Some("sky")] {
+            let house = servers(&order.map(|name| (name, prefix.filter(|_| name == "weather"))));
+            let logs = Logs::collect(Level::WARN);
+            list(&house, "weather", &["files__read_file", "forecast"]);
+            let taken = house.call("files__read_file", json!({})).await;
+            assert_eq!(taken.error_kind(), Some(ErrorKind::NotFound), "{}", taken.text());
+            let full = house.call("weather__files__read_file", json!({})).await;
+            assert_eq!(full.text(), "weather's files__read_file");
+            assert_eq!(house.call("forecast", json!({})).await.text(), "weather's forecast");
+
+            list(&house, "files", &["read_file"]);
+            assert_eq!(house.call("files__read_file", json!({})).await.text(), "files's read_file");
+            list(&house, "files", &[]);
+            let taken = house.call("files__read_file", json!({})).await;
+            assert_eq!(taken.error_kind(), Some(ErrorKind::NotFound), "{}", taken.text());
+            let warned: Vec<_> = logs
+                .lines()
+                .into_iter()
+                .filter(|line| line.contains("is a name of server"))
+                .collect();
+            assert_eq!(warned.len(), 1, "{warned:?}");
+            assert!(warned[0].contains("found as 'weather__files__read_file' only"), "{warned:?}");
+        }
+    }
+}
+
+// TL-4
+#[tokio::test]
+async fn a_server_that_comes_later_takes_its_names_back() {
+    let house = servers(&[("weather", Some(""))]);
+    list(&house, "weather", &["gpu__resize", "files__read_file"]);
+    assert_eq!(shown(&house), ["gpu__resize", "files__read_file"]);
+    assert_eq!(house.call("gpu__resize", json!({})).await.text(), "weather's gpu__resize");
+    let version = house.tools().version();
+    house.tools().add_server("gpu", ServerSettings::default()).unwrap();
+    assert!(version.has_changed().unwrap(), "clients are told");
+    assert_eq!(shown(&house), ["weather__gpu__resize", "files__read_file"]);
+    let result = house.call("gpu__resize", json!({})).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::NotFound));
+
+    // A changed config brings one, too.
+    let mut servers = vec![("weather".into(), ServerSettings::default())];
+    servers.push(("files".into(), ServerSettings::default()));
+    house.tools().replace(Vec::new(), servers).unwrap();
+    list(&house, "weather", &["files__read_file"]);
+    assert!(house.tools().lookup("files__read_file").is_err());
+}
+
+// TL-4: a prefix is the server's of that name, else that of the first in the config.
+#[tokio::test]
+async fn a_prefix_that_is_anothers_is_not_used() {
+    let logs = Logs::collect(Level::WARN);
+    let house =
+        servers(&[("one", Some("files")), ("files", None), ("a", Some("x")), ("b", Some("x"))]);
+    for server in ["one", "files", "a", "b"] {
+        list(&house, server, &["read"]);
+    }
+    assert_eq!(shown(&house), ["one__read", "files__read", "x__read", "b__read"]);
+    assert_eq!(house.call("files__read", json!({})).await.text(), "files's read");
+    assert_eq!(house.call("x__read", json!({})).await.text(), "a's read");
+    list(&house, "files", &[]);
+    list(&house, "a", &[]);
+    for name in ["files__read", "x__read"] {
+        let result = house.call(name, json!({})).await;
+        assert_eq!(result.error_kind(), Some(ErrorKind::NotFound), "{}", result.text());
+    }
+    let warned = logs.lines();
+    let about = |text: &str| warned.iter().filter(|line| line.contains(text)).count();
+    assert_eq!(
+        about("the prefix 'files' of server 'one' belongs to server 'files'"),
+        1,
+        "{warned:?}"
+    );
+    assert_eq!(about("the prefix 'x' of server 'b' belongs to server 'a'"), 1, "{warned:?}");
+}
+
+// TL-4: separators that overlap are all looked at.
+#[test]
+fn a_name_is_anothers_wherever_its_separator_stands() {
+    let house = servers(&[("weather", Some("")), ("files_", None), ("local", None)]);
+    list(&house, "weather", &["files___read", "my__files___read", "__read"]);
+    assert_eq!(shown(&house), ["weather__files___read", "my__files___read", "__read"]);
+}
+
+/// Nobody has looked yet which groups of workers there are.
+struct Herald(tokio::sync::watch::Receiver<bool>);
+
+impl switchboard_runtime::Link for Herald {
+    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async {
+            let mut looked = self.0.clone();
+            _ = looked.wait_for(|looked| *looked).await;
+            Ok(())
+        })
+    }
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+}
+
+// TL-4: the group of workers that is meant may be known only in a moment.
+#[tokio::test(start_paused = true)]
+async fn a_bare_name_that_may_be_a_groups_waits_until_groups_are_known() {
+    let house = servers(&[("weather", None)]);
+    list(&house, "weather", &["gpu__resize", "a__b"]);
+    let (looked, seen) = tokio::sync::watch::channel(false);
+    house.tools().set_herald(std::sync::Arc::new(Herald(seen)));
+    let look = async {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        house.tools().add_server("gpu", ServerSettings::default()).unwrap();
+        list(&house, "gpu", &["resize"]);
+        looked.send_replace(true);
+    };
+    let (meant, other, ()) =
+        tokio::join!(house.call("gpu__resize", json!({})), house.call("a__b", json!({})), look);
+    assert_eq!((meant.text(), other.text()), ("gpu's resize".into(), "weather's a__b".into()));
 }

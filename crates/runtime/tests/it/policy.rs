@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_runtime::{
-    Policy, PolicyConfig, RegisteredTool, RulePolicy, ServerSettings, ToolExecutor, Verdict, Wrap,
+    Policy, PolicyConfig, RegisteredTool, RulePolicy, ServerSettings, SwapPolicy, ToolExecutor,
+    Verdict, Wrap,
     policy::Answer,
     toolcall::{CallContext, ErrorKind, ToolCall},
 };
@@ -61,6 +62,101 @@ async fn each_rule_is_named_in_its_denial() {
 
     let all: Vec<_> = judged(rules(&[], &[], false)).await.into_iter().flatten().collect();
     assert_eq!(all.len(), 4, "an empty allow list allows nothing");
+}
+
+/// Calls a server's tool under each name that it has, with the server shown in this way.
+async fn judged_by_every_name(config: &PolicyConfig, prefix: Option<&str>) -> Vec<Option<String>> {
+    let executor = ToolExecutor::builder().policy(RulePolicy::new(config.clone()).unwrap()).build();
+    let tools = executor.tools();
+    let prefix = prefix.map(str::to_owned);
+    tools.add_server("files", ServerSettings { prefix, ..Default::default() }).unwrap();
+    let delete = Fake::answers("delete_file", json!(1)).of_server("files").shared();
+    tools.set_server_tools("files", vec![delete]);
+    let shown = tools.all()[0].name().to_string();
+    let mut said = Vec::new();
+    for name in ["delete_file", "files__delete_file", &shown] {
+        let result = executor.call(name, json!({})).await;
+        assert!(matches!(result.error_kind(), None | Some(ErrorKind::Denied)), "{}", result.text());
+        said.push(result.outcome.err().map(|error| error.for_model));
+    }
+    said
+}
+
+// PO-1
+#[tokio::test]
+async fn deny_and_ask_meet_every_name_of_a_tool() {
+    let owned = |glob: &str| vec![glob.to_owned()];
+    for (prefix, shown) in [
+        (None, "files__delete_file"),
+        (Some("home"), "home__delete_file"),
+        (Some(""), "delete_file"),
+    ] {
+        for glob in ["delete_file", "delete_*", "files__delete_file", "files__*", shown] {
+            let deny = PolicyConfig { deny: owned(glob), ..Default::default() };
+            let expected = denied(shown, &format!("deny \"{glob}\""));
+            let said = judged_by_every_name(&deny, prefix).await;
+            assert!(said.iter().all(|said| *said == expected), "{glob}: {said:?}");
+
+            let ask = PolicyConfig { ask: owned(glob), ..Default::default() };
+            let said = judged_by_every_name(&ask, prefix).await;
+            let is_asked = |said: &Option<String>| {
+                said.as_ref().is_some_and(|said| said.contains("a person must allow it"))
+            };
+            assert!(said.iter().all(is_asked), "{glob}: {said:?}");
+        }
+    }
+}
+
+// PO-1: a name that is only bare allows nothing, as before.
+#[tokio::test]
+async fn allow_meets_the_shown_and_the_full_name_only() {
+    let allow = |glob: &str| rules(&[glob], &[], false);
+    let said = judged_by_every_name(&allow("delete_file"), None).await;
+    assert!(said.iter().all(Option::is_some), "{said:?}");
+    for (glob, prefix) in [("files__*", None), ("files__*", Some("")), ("delete_file", Some(""))] {
+        assert_eq!(judged_by_every_name(&allow(glob), prefix).await, [None, None, None]);
+    }
+}
+
+/// The names that `tool_search` finds for a word that every tool has.
+async fn found(executor: &ToolExecutor) -> Vec<String> {
+    let found = executor.call("tool_search", json!({"query": "delete echo read search"})).await;
+    let found: Value = serde_json::from_str(&found.text()).unwrap();
+    let tools = found["tools"].as_array().unwrap().iter();
+    tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+// TL-7
+#[tokio::test]
+async fn what_is_denied_is_neither_listed_nor_found_nor_suggested() {
+    let policy =
+        Arc::new(SwapPolicy::new(RulePolicy::new(rules(&["*"], &["delete_*"], false)).unwrap()));
+    let executor = ToolExecutor::builder().policy(policy.clone()).build();
+    let tools = executor.tools();
+    for service in switchboard_runtime::services::all(&executor) {
+        tools.add_shared(service).unwrap();
+    }
+    tools.add_server("files", ServerSettings::default()).unwrap();
+    let tool = |name| Fake::answers(name, json!(1)).of_server("files").shared();
+    tools.set_server_tools("files", vec![tool("delete_file"), tool("read_file")]);
+    let listed =
+        || -> Vec<_> { tools.listed().iter().map(|tool| tool.name().to_string()).collect() };
+    let name = "files__delete_file".to_owned();
+    assert!(!listed().contains(&name) && listed().contains(&"files__read_file".to_owned()));
+    assert!(tools.all().iter().any(|tool| **tool.name() == *name), "it is there");
+    assert!(!found(&executor).await.contains(&name));
+    let hint = |name: &str| tools.lookup(name).err().unwrap().hint.unwrap_or_default();
+    assert!(!hint("files__delete_fil").contains("delete"), "{}", hint("files__delete_fil"));
+    assert_eq!(executor.call(&name, json!({})).await.error_kind(), Some(ErrorKind::Denied));
+
+    // Another policy: lists follow, and who keeps one is told.
+    let version = tools.version();
+    policy.swap(RulePolicy::new(rules(&["files__delete_*", "tool_search"], &[], false)).unwrap());
+    tools.changed();
+    assert!(version.has_changed().unwrap());
+    assert_eq!(listed(), ["tool_search", "files__delete_file"]);
+    assert_eq!(found(&executor).await, ["tool_search", "files__delete_file"]);
+    assert!(hint("files__delete_fil").contains("files__delete_file"));
 }
 
 #[test]

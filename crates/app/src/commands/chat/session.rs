@@ -205,7 +205,7 @@ impl<'a> Session<'a> {
     /// The tools that the model is offered, each with what it does.
     fn offered(&self) -> Vec<(String, String)> {
         let offered = self.chosen.offered(&self.around.chat.asked.tools).ok().flatten();
-        let all = self.around.house.executor.tools().all();
+        let all = self.around.house.executor.tools().listed();
         let is_offered = |name: &str| offered.as_ref().is_none_or(|globs| globs.matches(name));
         let tools = all.iter().filter(|tool| is_offered(tool.name()));
         let described = |text: &str| text::one_line(text);

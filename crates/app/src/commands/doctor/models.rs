@@ -182,7 +182,7 @@ fn offered(config: &ModelConfig, house: &House) -> (Vec<ToolSpec>, Option<String
     let globs = config.tools.as_deref().map(Globs::new).transpose();
     let problem = globs.as_ref().err().map(|error| format!("`tools`: {error}"));
     let globs = globs.ok().flatten();
-    let all = house.executor.tools().all();
+    let all = house.executor.tools().listed();
     let offered = all.iter().filter(|tool| globs.as_ref().is_none_or(|g| g.matches(tool.name())));
     let named = |name: &str, spec: &ToolSpec| ToolSpec { name: name.to_owned(), ..spec.clone() };
     (offered.map(|tool| named(tool.name(), tool.spec())).collect(), problem)

@@ -7,7 +7,7 @@ use crate::{house::House, settings::Loaded};
 /// The addresses, how clients connect, and what does not work yet.
 pub(super) fn text(address: SocketAddr, house: &House, loaded: &Loaded) -> String {
     let url = format!("http://{address}");
-    let tools = house.executor.tools().all().len();
+    let tools = house.executor.tools().listed().len();
     let servers = loaded.enabled_servers().count();
     let connecting = match servers {
         0 => String::new(),

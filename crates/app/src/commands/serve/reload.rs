@@ -56,7 +56,7 @@ pub(super) async fn follow(
         match apply(house, connections, models, cli) {
             Ok(now) => {
                 let tools = house.executor.tools();
-                let (tools, servers) = (tools.all().len(), tools.servers().len());
+                let (tools, servers) = (tools.listed().len(), tools.servers().len());
                 tracing::info!("the config applies as it is now: {tools} tools, {servers} servers");
                 for section in later(&loaded.settings, &now.settings) {
                     tracing::warn!("what has changed in [{section}] applies when we start again");

@@ -1,8 +1,9 @@
 //! Approvals and rules as they are shown.
 
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use switchboard_approvals::{Decided, Pending};
+use switchboard_runtime::redact;
 use utoipa::ToSchema;
 
 use crate::feed::timestamp;
@@ -16,7 +17,7 @@ pub(crate) struct Approval {
     tool: String,
     /// The MCP server that it belongs to.
     server: Option<String>,
-    /// The arguments, secrets taken out.
+    /// The arguments that will be used, where the caller may decide; secrets taken out where it may not.
     #[schema(value_type = Object)]
     arguments: Box<RawValue>,
     /// Who wants to call it.
@@ -26,6 +27,20 @@ pub(crate) struct Approval {
     asked: String,
     /// When nobody can decide any more.
     expires: String,
+    /// Why it is asked about although it was allowed for good: the tool's definition has changed, for example.
+    note: Option<String>,
+    /// Whether who asked cannot allow it.
+    four_eyes: bool,
+}
+
+impl Approval {
+    /// The same, with what looks like a secret taken out of the arguments.
+    pub(super) fn redacted(mut self) -> Self {
+        let arguments: Value = serde_json::from_str(self.arguments.get()).unwrap_or_default();
+        let redacted = RawValue::from_string(redact::value(&arguments));
+        self.arguments = redacted.unwrap_or_else(|_| RawValue::NULL.to_owned());
+        self
+    }
 }
 
 impl From<Pending> for Approval {
@@ -40,6 +55,8 @@ impl From<Pending> for Approval {
             reason: pending.reason,
             asked: timestamp(pending.asked.into()),
             expires: timestamp(pending.expires.into()),
+            note: pending.note,
+            four_eyes: pending.four_eyes,
         }
     }
 }
@@ -53,7 +70,7 @@ pub(crate) struct DecidedApproval {
     tool: String,
     /// The MCP server that it belongs to.
     server: Option<String>,
-    /// The arguments, secrets taken out.
+    /// The arguments.
     #[schema(value_type = Object)]
     arguments: Box<RawValue>,
     /// Who wanted to call it.
@@ -76,8 +93,9 @@ pub(crate) struct DecidedApproval {
 impl From<Decided> for DecidedApproval {
     fn from(decided: Decided) -> Self {
         let Decided { pending, answer, rule } = decided;
-        let Approval { id, call_id, tool, server, arguments, asked_by, reason, asked, expires } =
-            pending.into();
+        let Approval {
+            id, call_id, tool, server, arguments, asked_by, reason, asked, expires, ..
+        } = pending.into();
         Self {
             id,
             call_id,

@@ -38,7 +38,7 @@ fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownSe
     if status["type"] != "workers" {
         return None;
     }
-    let tools = parts.executor.tools().all();
+    let tools = parts.executor.tools().listed();
     let own = tools.iter().filter(|tool| tool.spec().server() == Some(&server.name));
     let error = status["error"].as_str().map(|error| redact::text(error).into_owned());
     Some(ShownServer {

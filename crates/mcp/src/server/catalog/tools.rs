@@ -84,7 +84,8 @@ impl Tools {
             let entry = serde_json::value::to_raw_value(&Entry(&tool)).ok()?;
             Some(ListedTool { tool, entry })
         };
-        let tools = tools.into_iter().filter_map(entry).collect();
+        let listed = tools.into_iter().filter(|tool| !self.manager.is_denied(tool));
+        let tools = listed.filter_map(entry).collect();
         Listed { version, tools: Arc::new(tools), headers: Arc::new(headers) }
     }
 }

@@ -1,0 +1,26 @@
+//! What a person saw of a tool when they decided: a hash that changes when the tool says something else of itself.
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use switchboard_toolcall::numbers::canonical;
+
+use crate::tools::RegisteredTool;
+
+/// Hashes the tool's name, server, title, description, schemas and annotations. What else a server may send (`_meta`, icons)
+/// is left out: it may differ from one list to the next.
+pub(super) fn hash(tool: &RegisteredTool) -> [u8; 32] {
+    *tool.definition.get_or_init(|| {
+        let spec = tool.spec();
+        let definition = json!({
+            "name": &**tool.full_name(),
+            "server": spec.server().map(|server| &**server),
+            "title": spec.extra.get("title"),
+            "description": spec.description,
+            "parameters": spec.parameters,
+            "output_schema": spec.output_schema,
+            "annotations": spec.annotations,
+            "hints": spec.extra.get("annotations"),
+        });
+        Sha256::digest(canonical(&definition).to_string().as_bytes()).into()
+    })
+}

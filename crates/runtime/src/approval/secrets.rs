@@ -1,0 +1,72 @@
+//! The arguments as the person who decides sees them: every character that will be used, except values that the tool's own
+//! schema (`format: password`, `writeOnly: true`) or `[policy] secret_arguments` calls secret. The caller has no say in what
+//! is hidden: where it is not certain that a value is a secret, it is shown.
+
+mod search;
+
+use std::collections::HashSet;
+
+use globset::GlobSet;
+use serde_json::Value;
+use switchboard_toolcall::json;
+
+use search::Search;
+
+/// Returns the arguments as compact JSON for people.
+pub(super) fn shown(args: &Value, schema: &Value, secret_names: &GlobSet) -> String {
+    let paths = Search::new(schema).secrets(args);
+    let mut out = String::with_capacity(256);
+    match paths.is_empty() && secret_names.is_empty() {
+        true => json::write_value(&mut out, args),
+        false => Writer { paths, secret_names }.write(&mut out, args, ""),
+    }
+    json::visible(&out).into_owned()
+}
+
+struct Writer<'a> {
+    /// JSON pointers to the secrets that the schema knows.
+    paths: HashSet<String>,
+    secret_names: &'a GlobSet,
+}
+
+impl Writer<'_> {
+    fn write(&self, out: &mut String, value: &Value, path: &str) {
+        if self.paths.contains(path) {
+            return write_secret(out, value);
+        }
+        match value {
+            Value::Object(fields) => {
+                let mut object = json::Object::begin(out);
+                for (key, value) in fields {
+                    let out = object.field(key);
+                    match self.secret_names.is_match(key) {
+                        true => write_secret(out, value),
+                        false => self.write(out, value, &search::below(path, key)),
+                    }
+                }
+                object.end();
+            }
+            Value::Array(items) => {
+                let mut index = 0;
+                json::write_list(out, items, |out, item| {
+                    self.write(out, item, &search::below(path, &index.to_string()));
+                    index += 1;
+                });
+            }
+            other => json::write_value(out, other),
+        }
+    }
+}
+
+/// Writes how long the value is. That nothing is there is no secret.
+fn write_secret(out: &mut String, value: &Value) {
+    let length = match value {
+        Value::Null => return out.push_str("null"),
+        Value::String(text) => text.chars().count(),
+        other => other.to_string().chars().count(),
+    };
+    json::write_string(out, &format!("[secret, {length} characters]"));
+}
+
+#[cfg(test)]
+mod tests;
