@@ -9,10 +9,9 @@ mod refusal;
 mod streams;
 mod surviving;
 
-use std::fmt::Display;
-
 use ::http::{HeaderName, Method, Request, Response, StatusCode, header};
 use bytes::Bytes;
+use switchboard_toolcall::BoxError;
 
 use super::{Caller, Server};
 pub use body::Body;
@@ -30,7 +29,7 @@ impl Server {
     pub async fn handle<B>(&self, request: Request<B>, caller: &Caller) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: Into<BoxError>,
     {
         match *request.method() {
             Method::POST => {
