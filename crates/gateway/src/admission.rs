@@ -13,12 +13,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use http::request;
 use http_body_util::Limited;
 use hyper::body::{Body as _, Frame, SizeHint};
 
 use crate::{
     Config,
-    access::{Admitted, Share},
+    access::{Admitted, Peer, Share},
     content::Content,
     gateway::Parts,
     late::{Late, Timely},
@@ -33,7 +34,7 @@ pub(crate) async fn admit(
     next: Next,
 ) -> Response {
     let (mut head, body) = request.into_parts();
-    let Admitted { caller, share } = match parts.access.admit(&head).await {
+    let Admitted { caller, share } = match parts.access.admit(&head, peer(&head)).await {
         Ok(admitted) => admitted,
         Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
@@ -55,9 +56,26 @@ pub(crate) async fn look(
     next: Next,
 ) -> Response {
     let (head, body) = request.into_parts();
-    if let Err(refusal) = parts.access.check_source(&head) {
-        return refusal.into_response();
+    match parts.access.check_source(&head) {
+        Ok(()) => open(&parts, head, body, next).await,
+        Err(refusal) => refusal.into_response(),
     }
+}
+
+/// As [`look`], for the console's page, which other sites may link to.
+pub(crate) async fn visit(
+    State(parts): State<Arc<Parts>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (head, body) = request.into_parts();
+    match parts.access.check_visit(&head) {
+        Ok(()) => open(&parts, head, body, next).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn open(parts: &Parts, head: request::Parts, body: Body, next: Next) -> Response {
     let (body, late) = bounded(body, &parts.config);
     let response = next.run(Request::from_parts(head, body)).await;
     in_time(response, late, &parts.config)
@@ -74,9 +92,9 @@ fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response 
 }
 
 /// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
-pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>) -> Response {
+pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>, peer: Peer) -> Response {
     let (head, body) = request.into_parts();
-    let Admitted { caller, share } = match parts.access.admit(&head).await {
+    let Admitted { caller, share } = match parts.access.admit(&head, peer).await {
         Ok(admitted) => admitted,
         Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
@@ -89,6 +107,11 @@ pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>) -> Respo
         response.extensions_mut().insert(caller);
     }
     held(response, share)
+}
+
+/// Returns who has the other end of the connection that the request came over.
+pub(crate) fn peer(request: &request::Parts) -> Peer {
+    request.extensions.get().copied().unwrap_or_default()
 }
 
 /// The response, which holds the caller's share until it has been sent.
