@@ -45,9 +45,8 @@ fn servers_elsewhere_are_reached_through_the_proxy_of_the_environment() {
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = proxy.local_addr().unwrap();
     let asked = thread::spawn(move || {
-        let mut lines = BufReader::new(proxy.accept().unwrap().0).lines();
-        let head = lines.by_ref().map_while(Result::ok).take_while(|line| !line.is_empty());
-        head.collect::<Vec<_>>()
+        let lines = BufReader::new(proxy.accept().unwrap().0).lines().map_while(Result::ok);
+        lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>()
     });
     let config = format!("{NO_DELAY}[servers.docs]\nurl = \"http://tools.example/mcp\"\n");
     let place = Place::with_config(&config)
