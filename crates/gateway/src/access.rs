@@ -1,11 +1,13 @@
 //! Who may do what: where a request comes from, whose token it bears, which tools that token may see (SPEC GW-2).
 
 pub mod fleet;
+mod peer;
 pub mod tokens;
 mod jwt;
 mod hosts;
 mod rate;
 mod sessions;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use switchboard_agent::Globs;
 use switchboard_mcp as mcp;
 use switchboard_runtime::{RegisteredTool, ToolManager};
 use switchboard_toolcall::Visibility;
+use tokio::net::TcpStream;
 
 use crate::{
     Config,
@@ -27,6 +30,7 @@ use sessions::{Sessions, Whose};
 
 pub use fleet::{Counted, Fleet};
 pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};
+pub use peer::{Peer, UserLookup};
 pub use rate::{Rate, Share};
 pub(crate) use sessions::Opened;
 pub use tokens::{NewToken, Token, Tokens, TokensError};
@@ -35,7 +39,10 @@ pub use tokens::{NewToken, Token, Tokens, TokensError};
 pub struct Access {
     tokens: Arc<Tokens>,
     jwt: Option<Jwt>,
+    /// Whether everybody needs a token, whosever the connection is.
     demands_token: bool,
+    /// How the user of a connection is found.
+    lookup: UserLookup,
     hosts: Hosts,
     sessions: Sessions,
     /// The other gateways, where there are any.
@@ -136,7 +143,7 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// Somebody without a token where none is demanded: the owner of this machine, who may do everything.
+    /// A program of the user who runs the gateway, without a token where none is demanded: it may do everything.
     fn owner() -> Self {
         Self { caller: Caller::default().approving(true), share: Share::default() }
     }
@@ -191,45 +198,60 @@ impl Access {
             return Err(AccessError::Open(address));
         }
         let tls = config.tls.clone().map(Tls::open).transpose()?;
-        if !is_local && tls.is_none() {
-            tracing::warn!(
-                "listening on {address} without TLS: whoever is on the way can read the tokens; \
-                 set `[serve.tls]`, or put a proxy that speaks TLS in front"
-            );
-        }
-        Ok(Self {
+        let access = Self {
             tokens,
             jwt,
             demands_token: !is_local || config.require_token,
+            lookup: peer::SYSTEM,
             hosts: Hosts::new(config, address),
             sessions: Sessions::new(address.port(), fleet.clone()),
             fleet,
             tls,
             public_url: config.public_url.as_deref().map(public_url).transpose()?,
-        })
+        };
+        access.warn(config, address);
+        Ok(access)
+    }
+
+    /// Finds the users of connections by `lookup` instead of the system's own way.
+    #[must_use]
+    pub fn with_lookup(mut self, lookup: UserLookup) -> Self {
+        self.lookup = lookup;
+        self
+    }
+
+    /// Looks up who has the other end of a connection.
+    pub(crate) fn peer(&self, stream: &TcpStream) -> Peer {
+        match self.demands_token {
+            true => Peer::Unknown,
+            false => Peer::of(stream, self.lookup),
+        }
     }
 
     /// Lets a request in, or says why not.
     ///
     /// # Errors
     /// A foreign page or host, no token where one is demanded, a token that is no good, or a share that is used up.
-    pub async fn admit(&self, request: &request::Parts) -> Result<Admitted, Refusal> {
+    pub async fn admit(&self, request: &request::Parts, peer: Peer) -> Result<Admitted, Refusal> {
         self.hosts.check(request)?;
         match bearer(request)? {
-            // Chat clients always send a key, any key; where nobody has made a token, none can be wrong.
-            Some(_) if self.takes_any_key() => Ok(Admitted::owner()),
-            Some(secret) => match &self.jwt {
+            Some(secret) if self.judges(secret) => match &self.jwt {
                 Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
                     jwt.admit(secret, self.fleet()).await
                 }
                 _ => self.admit_token(secret).await,
             },
-            None => self.admit_page(request).await,
+            Some(_) if self.demands_token(peer) => {
+                let demand = self.demand(peer);
+                Err(Refusal::InvalidToken(format!("the token is not known; {demand}")))
+            }
+            // Chat clients always send a key, any key.
+            _ => self.admit_page(request, peer).await,
         }
     }
 
-    /// Lets in who bears no token: our own page after a sign-in, or anybody where no token is demanded.
-    async fn admit_page(&self, request: &request::Parts) -> Result<Admitted, Refusal> {
+    /// Lets in who bears no token: our own page after a sign-in, or the owner where no token is demanded.
+    async fn admit_page(&self, request: &request::Parts, peer: Peer) -> Result<Admitted, Refusal> {
         let whose = match self.sessions.find(&request.headers).await {
             Some(whose) => {
                 self.hosts.check_own_page(request)?;
@@ -246,9 +268,7 @@ impl Access {
                 self.admit_signed_in(jwt.caller(claims)?).await
             }
             Some(Whose::Token(hash)) => self.admit_known(self.tokens.find_hash(&hash)).await,
-            None if self.demands_token => Err(Refusal::Unauthorized(
-                "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
-            )),
+            None if self.demands_token(peer) => Err(Refusal::Unauthorized(self.demand(peer))),
             None => Ok(Admitted::owner()),
         }
     }
@@ -269,10 +289,13 @@ impl Access {
         &self,
         request: &request::Parts,
         secret: &str,
+        peer: Peer,
     ) -> Result<Opened, Refusal> {
         self.hosts.check_own_page(request)?;
         let whose = match &self.jwt {
-            _ if self.takes_any_key() => return Ok(Opened::default()),
+            _ if !self.judges(secret) && !self.demands_token(peer) => {
+                return Ok(Opened::default());
+            }
             Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
                 Whose::Jwt(jwt.admit(secret, self.fleet()).await?.caller)
             }
@@ -295,9 +318,17 @@ impl Access {
         self.sessions.close(&request.headers, is_secure).await
     }
 
-    /// Whether nothing can be had without a token.
-    pub(crate) fn demands_token(&self) -> bool {
-        self.demands_token
+    /// Returns whether nothing can be had over this connection without a token.
+    pub(crate) fn demands_token(&self, peer: Peer) -> bool {
+        self.demands_token || peer != Peer::Owner
+    }
+
+    /// Says why a token is needed, and what to do.
+    fn demand(&self, peer: Peer) -> String {
+        match self.demands_token {
+            true => "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
+            false => peer.demand(),
+        }
     }
 
     /// The other gateways, where there are any.
@@ -305,8 +336,9 @@ impl Access {
         self.fleet.as_deref()
     }
 
-    fn takes_any_key(&self) -> bool {
-        !self.demands_token && self.jwt.is_none() && self.tokens.is_empty()
+    /// Returns whether a bearer token must be known even if none is demanded.
+    fn judges(&self, secret: &str) -> bool {
+        self.jwt.is_some() || secret.starts_with(tokens::PREFIX)
     }
 
     async fn admit_token(&self, secret: &str) -> Result<Admitted, Refusal> {
@@ -327,6 +359,11 @@ impl Access {
     /// Whether the request comes under a name, and from a page, that is ours.
     pub(crate) fn check_source(&self, request: &request::Parts) -> Result<(), Refusal> {
         self.hosts.check(request)
+    }
+
+    /// As [`check_source`](Self::check_source), for the console's page, which other sites may link to.
+    pub(crate) fn check_visit(&self, request: &request::Parts) -> Result<(), Refusal> {
+        self.hosts.check_visit(request)
     }
 
     /// Whose JWTs are taken.

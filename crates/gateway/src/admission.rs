@@ -25,7 +25,7 @@ use switchboard_toolcall::BoxFuture;
 
 use crate::{
     Config,
-    access::{Access, Admitted, Share},
+    access::{Access, Admitted, Peer, Share},
     content::Content,
     gateway::Parts,
     late::{Late, Timely},
@@ -40,7 +40,7 @@ pub(crate) async fn admit(
     next: Next,
 ) -> Response {
     let (mut head, body) = request.into_parts();
-    let Admitted { caller, share } = match parts.access.admit(&head).await {
+    let Admitted { caller, share } = match parts.access.admit(&head, peer(&head)).await {
         Ok(admitted) => admitted,
         Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
@@ -62,9 +62,26 @@ pub(crate) async fn look(
     next: Next,
 ) -> Response {
     let (head, body) = request.into_parts();
-    if let Err(refusal) = parts.access.check_source(&head) {
-        return refusal.into_response();
+    match parts.access.check_source(&head) {
+        Ok(()) => open(&parts, head, body, next).await,
+        Err(refusal) => refusal.into_response(),
     }
+}
+
+/// As [`look`], for the console's page, which other sites may link to.
+pub(crate) async fn visit(
+    State(parts): State<Arc<Parts>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (head, body) = request.into_parts();
+    match parts.access.check_visit(&head) {
+        Ok(()) => open(&parts, head, body, next).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn open(parts: &Parts, head: request::Parts, body: Body, next: Next) -> Response {
     let (body, late) = bounded(body, &parts.config);
     let response = next.run(Request::from_parts(head, body)).await;
     in_time(response, late, &parts.config)
@@ -81,9 +98,9 @@ fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response 
 }
 
 /// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
-pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>) -> Response {
+pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>, peer: Peer) -> Response {
     let (head, body) = request.into_parts();
-    let Admitted { caller, share } = match parts.access.admit(&head).await {
+    let Admitted { caller, share } = match parts.access.admit(&head, peer).await {
         Ok(admitted) => admitted,
         Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
@@ -91,7 +108,8 @@ pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>) -> Respo
     let (body, _) = Timely::new(body, parts.config.body_timeout.0);
     let body = Limited::new(body, most(&parts.config));
     let request = http::Request::from_parts(head, body);
-    let answer = parts.mcp.handle_admitted(request, caller.mcp(), &parts.access).await;
+    let admission = BatchAdmission { access: &parts.access, peer };
+    let answer = parts.mcp.handle_admitted(request, caller.mcp(), &admission).await;
     let mut response = answer.map(Body::new);
     if parts.config.access_log {
         response.extensions_mut().insert(caller);
@@ -99,11 +117,16 @@ pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>) -> Respo
     held(response, share)
 }
 
-/// Each further request of a batch is let in as if it had come by itself, and holds a share of its own.
-impl Admission for Access {
+/// Admits each further request of a batch as if it had come by itself, with a share of its own.
+struct BatchAdmission<'a> {
+    access: &'a Access,
+    peer: Peer,
+}
+
+impl Admission for BatchAdmission<'_> {
     fn admit<'a>(&'a self, head: &'a request::Parts) -> BoxFuture<'a, Result<Permit, RpcError>> {
         Box::pin(async move {
-            match Access::admit(self, head).await {
+            match self.access.admit(head, self.peer).await {
                 Ok(Admitted { share, .. }) => Ok(Box::new(share) as Permit),
                 Err(refusal) => {
                     let error = RpcError::new(RpcError::REFUSED, refusal.to_string());
@@ -117,6 +140,11 @@ impl Admission for Access {
             }
         })
     }
+}
+
+/// Returns who has the other end of the connection that the request came over.
+pub(crate) fn peer(request: &request::Parts) -> Peer {
+    request.extensions.get().copied().unwrap_or_default()
 }
 
 /// The response, which holds the caller's share until it has been sent.

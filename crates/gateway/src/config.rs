@@ -19,7 +19,7 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Web pages that may call us, as origins; `*` is not one.
     pub origins: Vec<String>,
-    /// Whether a token is demanded on loopback too.
+    /// Whether a token is demanded on loopback too, of programs of the same user.
     pub require_token: bool,
     /// Whose tokens are taken beside our own.
     pub jwt: Option<JwtConfig>,

@@ -3,7 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use axum::{
-    Extension, Router, body::Body, extract::DefaultBodyLimit, middleware, response::Response,
+    Extension, Router,
+    body::Body,
+    extract::DefaultBodyLimit,
+    middleware,
+    response::{IntoResponse, Response},
 };
 use hyper::Request;
 use switchboard_approvals::Desk;
@@ -14,8 +18,9 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Access, Config, Feed, Models, access_log::Line, admission, console, content::Content,
-    cors::Page, draining::Draining, listen, metadata, openai, rest,
+    Access, Config, Feed, Models, access::Peer, access_log::Line, admission, ambiguous, console,
+    content::Content, cors::Page, draining::Draining, listen, metadata, openai, privacy::Privacy,
+    rest,
 };
 
 /// What a gateway is made of.
@@ -61,14 +66,14 @@ impl Gateway {
         listen::run(self, listener, stop).await;
     }
 
-    /// Answers one request.
-    pub(crate) async fn answer(&self, request: Request<Content>) -> Response {
+    /// Answers one request that came over a connection from `peer`.
+    pub(crate) async fn answer(&self, request: Request<Content>, peer: Peer) -> Response {
         let (head, body) = request.into_parts();
         let line = self.parts.config.access_log.then(|| Line::begin(&head));
         let page = Page::of(&self.parts.access, &head);
         let mut response = match page.as_ref().and_then(|page| page.preflight(&head)) {
             Some(response) => response,
-            None => self.route(Request::from_parts(head, body)).await,
+            None => self.route(Request::from_parts(head, body), peer).await,
         };
         if let Some(page) = page {
             response = page.show(response);
@@ -79,14 +84,18 @@ impl Gateway {
         }
     }
 
-    async fn route(&self, request: Request<Content>) -> Response {
-        // Most requests are these, and they need no routing.
-        let response = if request.uri().path() == "/mcp" {
-            admission::mcp(&self.parts, request).await
+    async fn route(&self, mut request: Request<Content>, peer: Peer) -> Response {
+        // Most requests are to `/mcp`, and they need no routing.
+        let response = if let Err(refusal) = ambiguous::check(&request) {
+            refusal.into_response()
+        } else if request.uri().path() == "/mcp" {
+            admission::mcp(&self.parts, request, peer).await
         } else {
+            let privacy = Privacy::of(request.uri().path());
+            request.extensions_mut().insert(peer);
             let router = self.router.get_or_init(|| self.routes());
             let Ok(response) = router.clone().call(request.map(Body::new)).await;
-            response
+            privacy.mark(response)
         };
         self.parts.feed.metrics().answered(response.status().as_u16());
         response
@@ -97,8 +106,10 @@ impl Gateway {
         let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
         let guarded = rest::routes().route_layer(admit).merge(chat);
         let own = middleware::from_fn_with_state(self.parts.clone(), admission::look);
-        let page = console::routes().merge(rest::session_routes()).route_layer(own);
-        let open = rest::open_routes().merge(metadata::routes()).merge(page);
+        let session = rest::session_routes().route_layer(own);
+        let visit = middleware::from_fn_with_state(self.parts.clone(), admission::visit);
+        let page = console::routes().route_layer(visit);
+        let open = rest::open_routes().merge(metadata::routes()).merge(session).merge(page);
         let router = guarded.merge(open).fallback(rest::nothing_here);
         // How large a body may be is said in `admission`, by the config.
         let router = router.layer(DefaultBodyLimit::disable());

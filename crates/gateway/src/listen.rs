@@ -17,7 +17,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Gateway, content::Content};
+use crate::{Gateway, access::Peer, content::Content};
 use line::Line;
 use plain::Left;
 use signals::{Signal, Signals};
@@ -85,15 +85,16 @@ impl Connection {
         connections.inc();
         // An answer is one write; waiting for more to send with it would only make it late.
         let _ = stream.set_nodelay(true);
+        let peer = parts.access.peer(&stream);
         match parts.access.tls() {
-            None => talk(gateway, stream, ending).await,
+            None => talk(gateway, stream, peer, ending).await,
             Some(tls) => {
                 // Boxed, both of them: a connection without TLS need not have room for one with it.
                 let agreed = Box::pin(tls.acceptor().accept(stream));
                 let agreed = timeout(parts.config.header_timeout.0, agreed);
                 tokio::select! {
                     agreed = agreed => match agreed {
-                        Ok(Ok(stream)) => Box::pin(talk(gateway, stream, ending)).await,
+                        Ok(Ok(stream)) => Box::pin(talk(gateway, stream, peer, ending)).await,
                         Ok(Err(error)) => tracing::debug!(%error, "a client did not agree on TLS"),
                         Err(_) => tracing::debug!("a client took too long to agree on TLS"),
                     },
@@ -106,7 +107,7 @@ impl Connection {
 }
 
 /// Answers what comes over a connection, until it ends.
-async fn talk<S>(gateway: Gateway, stream: S, ending: CancellationToken)
+async fn talk<S>(gateway: Gateway, stream: S, peer: Peer, ending: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
@@ -115,9 +116,9 @@ where
     // Whoever does not read what it asked for must not hold its place for ever.
     stream.set_write_timeout(Some(gateway.parts().config.write_timeout.0));
     let mut line = Line::new(Box::pin(stream));
-    match plain::serve(&gateway, &mut line, &mut signals).await {
+    match plain::serve(&gateway, peer, &mut line, &mut signals).await {
         // Boxed: most connections never come to this.
-        Left::Other => Box::pin(converse(gateway, line, signals)).await,
+        Left::Other => Box::pin(converse(gateway, peer, line, signals)).await,
         Left::Nothing => {
             let ended = signals.beside(line.shutdown(), |_, signal| signal != Signal::End).await;
             if let Some(Err(error)) = ended {
@@ -128,7 +129,7 @@ where
 }
 
 /// Leaves the rest of a connection to hyper.
-async fn converse<S>(gateway: Gateway, line: Line<S>, mut signals: Signals)
+async fn converse<S>(gateway: Gateway, peer: Peer, line: Line<S>, mut signals: Signals)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -137,7 +138,7 @@ where
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let gateway = gateway.clone();
         let request = request.map(Content::Coming);
-        async move { Ok::<_, std::convert::Infallible>(gateway.answer(request).await) }
+        async move { Ok::<_, std::convert::Infallible>(gateway.answer(request, peer).await) }
     });
     let mut server = http1::Builder::new();
     server

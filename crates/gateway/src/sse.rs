@@ -7,7 +7,7 @@ use axum::response::{
     sse::{Event, KeepAlive, Sse},
 };
 use futures_util::{Stream, StreamExt};
-use http::{HeaderValue, header};
+use http::HeaderValue;
 use serde::Serialize;
 
 /// How often a silent stream shows that it is alive.
@@ -20,7 +20,6 @@ pub(crate) fn answer(events: impl Stream<Item = Event> + Send + 'static) -> Resp
     // Proxies that collect what they pass on would hold events back.
     let no = HeaderValue::from_static("no");
     response.headers_mut().insert("x-accel-buffering", no);
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 

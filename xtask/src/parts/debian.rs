@@ -21,6 +21,9 @@ pub(super) const PACKAGES: &[&str] = &[
     "pkg-config",
     // A broker for Z-Wave.
     "mosquitto",
+    // Proxies for the client of MCP servers, HTTP and SOCKS.
+    "microsocks",
+    "tinyproxy",
     // Scrapes /metrics.
     "prometheus",
     // A terminal that a test can type on and look at, for `chat`.

@@ -1,6 +1,12 @@
 //! Servers: who waits for them, which one answers, and what is said of those that are given up.
 
-use std::{process::Command, thread, time::Duration};
+use std::{
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    process::Command,
+    thread,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -31,6 +37,25 @@ fn tools_waits_until_every_server_is_there() {
     assert!(lines.stdout.ends_with("quick__add\tThe tool add.\t\tquick\n"), "{lines:?}");
     let one = place.run(&["tools", "quick__add"]);
     assert!(one.stdout.starts_with("quick__add  server quick\n"), "{one:?}");
+}
+
+#[test]
+fn servers_elsewhere_are_reached_through_the_proxy_of_the_environment() {
+    // MC-1
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = proxy.local_addr().unwrap();
+    let asked = thread::spawn(move || {
+        let lines = BufReader::new(proxy.accept().unwrap().0).lines().map_while(Result::ok);
+        lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>()
+    });
+    let config = format!("{NO_DELAY}[servers.docs]\nurl = \"http://tools.example/mcp\"\n");
+    let place = Place::with_config(&config)
+        .variable("HTTP_PROXY", &format!("http://ada:x@{address}"))
+        .variable("NO_PROXY", "other.example");
+    place.run(&["tools", "--json"]);
+    let head = asked.join().unwrap();
+    assert_eq!(head[0], "POST http://tools.example/mcp HTTP/1.1");
+    assert!(head.contains(&"proxy-authorization: Basic YWRhOng=".to_owned()), "{head:?}");
 }
 
 #[test]

@@ -4,12 +4,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, HeaderValue, Uri, header, request, uri::Authority};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, request, uri::Authority};
 
 use crate::{Config, refusal::Refusal};
 
 /// The header by which our own page shows that it is no form and no link of another.
 const OWN_PAGE: &str = "x-switchboard";
+
+/// The headers in which a browser says from where a request comes, and what it is for.
+const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const DESTINATION: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// The names that are ours.
 pub(super) struct Hosts {
@@ -38,10 +43,34 @@ impl Hosts {
         }
     }
 
+    /// Checks that the request comes under a name, and from a page, that is ours or that the settings let in.
     pub(super) fn check(&self, request: &request::Parts) -> Result<(), Refusal> {
         if self.is_usual(request) {
             return Ok(());
         }
+        self.check_origin(request)?;
+        match is_elsewhere(&request.headers) {
+            // Who follows a link from elsewhere to our page has no Origin either; see `check_visit`.
+            true if !request.headers.contains_key(header::ORIGIN) => Err(Refusal::Forbidden(
+                "pages of other sites may not call this gateway; `[serve] origins` lets them"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`check`](Self::check), for a page that a browser may be led to by a link on another site.
+    pub(super) fn check_visit(&self, request: &request::Parts) -> Result<(), Refusal> {
+        let says = |name: &HeaderName, value: &str| {
+            request.headers.get(name).is_some_and(|said| said == value)
+        };
+        match says(&MODE, "navigate") && says(&DESTINATION, "document") {
+            true => self.check_origin(request),
+            false => self.check(request),
+        }
+    }
+
+    fn check_origin(&self, request: &request::Parts) -> Result<(), Refusal> {
         let host = host(&request.headers, &request.uri)?;
         if !self.is_own(&host) {
             let text = format!("`{host}` is not a name of this gateway; `[serve] hosts` adds one");
@@ -63,6 +92,8 @@ impl Hosts {
         self.usual.iter().any(|usual| usual.as_bytes() == host)
             && request.uri.authority().is_none()
             && !request.headers.contains_key(header::ORIGIN)
+            // A browser that posts always says an Origin.
+            && (request.method == Method::POST || !request.headers.contains_key(&SITE))
     }
 
     /// Whether the request comes from a page of our own, as one that bears a cookie must. What changes something also
@@ -72,9 +103,9 @@ impl Hosts {
         let host = host(headers, &request.uri)?;
         let origin = headers.get(header::ORIGIN);
         let origin = origin.map(|origin| String::from_utf8_lossy(origin.as_bytes()).to_lowercase());
-        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        let site = headers.get(&SITE).map(HeaderValue::as_bytes);
         let is_own = origin.as_ref().is_none_or(|origin| self.is_own_origin(origin, &host))
-            && site.is_none_or(|site| matches!(site, b"same-origin" | b"none"));
+            && !is_elsewhere(headers);
         if !is_own {
             let text = "a session counts only for the console's own page; others send a token";
             return Err(Refusal::Forbidden(text.to_owned()));
@@ -114,6 +145,12 @@ impl Hosts {
             Err(_) => name == "localhost",
         }
     }
+}
+
+/// Returns whether the browser says that a page of another site, or of another port of this host, made the request.
+fn is_elsewhere(headers: &HeaderMap) -> bool {
+    let site = headers.get(&SITE).map(HeaderValue::as_bytes);
+    site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"))
 }
 
 /// The host that the client asked for.
@@ -183,5 +220,38 @@ mod tests {
             assert_eq!(check(local, own, Some(origin)), Some(403), "{origin}");
         }
         assert_eq!(check(local, "localhost", Some("http://localhost")), None, "default ports");
+    }
+
+    // GW-2
+    #[test]
+    fn browsers_may_be_led_to_the_page_and_to_nothing_else() {
+        let config =
+            Config { origins: vec!["https://app.example".to_owned()], ..Config::default() };
+        let hosts = Hosts::new(&config, "127.0.0.1:7300".parse().unwrap());
+        // Whether a request is let in to what is behind the page, and to the page.
+        let check = |headers: &[(&str, &str)]| {
+            let mut request = http::Request::get("/").header("host", "localhost:7300");
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            (hosts.check(&parts).is_ok(), hosts.check_visit(&parts).is_ok())
+        };
+        for (site, expected) in [
+            ("same-origin", (true, true)),
+            ("none", (true, true)),
+            ("same-site", (false, false)),
+            ("cross-site", (false, false)),
+            ("", (false, false)),
+        ] {
+            assert_eq!(check(&[("sec-fetch-site", site)]), expected, "{site}");
+        }
+        let cross = ("sec-fetch-site", "cross-site");
+        let navigates = ("sec-fetch-mode", "navigate");
+        assert_eq!(check(&[cross, navigates, ("sec-fetch-dest", "document")]), (false, true));
+        assert_eq!(check(&[cross, navigates, ("sec-fetch-dest", "iframe")]), (false, false));
+        assert_eq!(check(&[cross, ("sec-fetch-mode", "no-cors")]), (false, false));
+        assert_eq!(check(&[cross, ("origin", "https://app.example")]), (true, true));
+        assert_eq!(check(&[cross, ("origin", "https://evil.example")]), (false, false));
     }
 }

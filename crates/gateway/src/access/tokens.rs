@@ -44,6 +44,8 @@ struct Known {
     shared: ByHash,
     /// The file as it was read.
     stamp: Option<(SystemTime, u64)>,
+    /// The file as it was when it was last tried, even if it could not be read.
+    tried: Option<(SystemTime, u64)>,
     looked: Option<Instant>,
 }
 
@@ -141,7 +143,7 @@ impl Tokens {
         all
     }
 
-    /// The token with this secret. One that was revoked a second ago is not found any more.
+    /// The token with this secret. One that was made just now is found; one that was revoked a second ago is not.
     pub fn find(&self, secret: &str) -> Option<Arc<Token>> {
         self.find_hash(&hash(secret))
     }
@@ -149,6 +151,13 @@ impl Tokens {
     /// As [`find`](Self::find), by the hash of the secret.
     pub(super) fn find_hash(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
         self.look();
+        self.known(hash).or_else(|| {
+            self.look_again();
+            self.known(hash)
+        })
+    }
+
+    fn known(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.own.get(hash).or_else(|| known.shared.get(hash)).cloned()
     }
@@ -184,19 +193,28 @@ impl Tokens {
         self.refresh()
     }
 
-    /// Reads the file again where it may have changed.
+    /// Reads the file again if it may have changed.
     fn look(&self) {
-        if let Err(error) = self.refresh_if_old() {
-            // Those that were read before stay good: a slip in the file must not lock everybody out.
-            tracing::warn!(error = &error as &dyn std::error::Error, "tokens stay as they were");
+        let looked = self.known.read().unwrap_or_else(PoisonError::into_inner).looked;
+        if looked.is_none_or(|looked| looked.elapsed() >= FRESH) {
+            self.try_refresh();
         }
     }
 
-    fn refresh_if_old(&self) -> Result<(), TokensError> {
-        let looked = self.known.read().unwrap_or_else(PoisonError::into_inner).looked;
-        match looked {
-            Some(looked) if looked.elapsed() < FRESH => Ok(()),
-            _ => self.refresh(),
+    /// Reads the file again if it has changed since the last try. Junk costs us no more than a look at the file's time:
+    /// who sends it cannot change the file.
+    fn look_again(&self) {
+        let stamp = file::stamp(&self.file);
+        let tried = self.known.read().unwrap_or_else(PoisonError::into_inner).tried;
+        if stamp != tried {
+            self.try_refresh();
+        }
+    }
+
+    fn try_refresh(&self) {
+        if let Err(error) = self.refresh() {
+            // Those that were read before stay good: a slip in the file must not lock everybody out.
+            tracing::warn!(error = &error as &dyn std::error::Error, "tokens stay as they were");
         }
     }
 
@@ -204,6 +222,7 @@ impl Tokens {
         let stamp = file::stamp(&self.file);
         let mut known_now = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known_now.looked = Some(Instant::now());
+        known_now.tried = stamp;
         if known_now.stamp == stamp && stamp.is_some() {
             return Ok(());
         }

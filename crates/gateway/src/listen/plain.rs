@@ -20,7 +20,7 @@ use super::{
     line::Line,
     signals::{Signal, Signals},
 };
-use crate::{Gateway, content::Content};
+use crate::{Gateway, access::Peer, content::Content};
 use head::{Heads, Limits};
 use reply::Writer;
 
@@ -34,7 +34,12 @@ pub(super) enum Left {
 }
 
 /// Answers plain requests as long as they come.
-pub(super) async fn serve<S>(gateway: &Gateway, line: &mut Line<S>, signals: &mut Signals) -> Left
+pub(super) async fn serve<S>(
+    gateway: &Gateway,
+    peer: Peer,
+    line: &mut Line<S>,
+    signals: &mut Signals,
+) -> Left
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -46,7 +51,7 @@ where
     let mut heads = Heads::default();
     while !plain.is_last && plain.comes().await {
         let Some(request) = heads.take(&mut plain.line.read, limits) else { return Left::Other };
-        let Some(response) = plain.ask(gateway, request).await else { break };
+        let Some(response) = plain.ask(gateway, peer, request).await else { break };
         if plain.send(response).await.is_none() {
             break;
         }
@@ -90,9 +95,14 @@ where
     }
 
     /// What a request is answered with; none, where nobody would have it.
-    async fn ask(&mut self, gateway: &Gateway, request: Request<Content>) -> Option<Response> {
+    async fn ask(
+        &mut self,
+        gateway: &Gateway,
+        peer: Peer,
+        request: Request<Content>,
+    ) -> Option<Response> {
         let Self { line, signals, patience, is_last, .. } = self;
-        let mut answer = pin!(gateway.answer(request));
+        let mut answer = pin!(gateway.answer(request, peer));
         let answer = poll_fn(|cx| match answer.as_mut().poll(cx) {
             Poll::Ready(response) => Poll::Ready(Some(response)),
             Poll::Pending => line.poll_gone(cx).map(|()| None),

@@ -135,8 +135,6 @@ fn dressed(mut content: Response, stored: &Stored, id: &str) -> Response {
         header::CONTENT_DISPOSITION,
         place.unwrap_or(HeaderValue::from_static("attachment")),
     );
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CONTENT_SECURITY_POLICY, NOTHING);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
     content.into_response()
 }

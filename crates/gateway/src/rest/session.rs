@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    Caller, feed::timestamp, gateway::Parts, refusal::Refusal, rest::openapi::words::Failed,
+    Caller, access::Peer, admission, feed::timestamp, gateway::Parts, refusal::Refusal,
+    rest::openapi::words::Failed,
 };
 
 /// Who the caller is to us.
@@ -44,11 +45,11 @@ pub(crate) struct SignIn {
 }
 
 impl Session {
-    fn of(caller: Option<&Caller>, parts: &Parts) -> Self {
+    fn of(caller: Option<&Caller>, parts: &Parts, peer: Peer) -> Self {
         let name = caller.and_then(|caller| caller.name.as_deref());
         Self {
             signed_in: name.is_some(),
-            needs_token: parts.access.demands_token(),
+            needs_token: parts.access.demands_token(peer),
             name: name.map(str::to_owned),
             may_administer: caller.is_some_and(Caller::may_administer),
             may_approve: caller.is_some_and(|caller| caller.may_approve),
@@ -72,12 +73,13 @@ pub(crate) async fn show(
     request: Request,
 ) -> Result<Json<Session>, Refusal> {
     let (head, _) = request.into_parts();
-    let admitted = match parts.access.admit(&head).await {
+    let peer = admission::peer(&head);
+    let admitted = match parts.access.admit(&head, peer).await {
         Ok(admitted) => Some(admitted),
         Err(Refusal::Unauthorized(_) | Refusal::InvalidToken(_)) => None,
         Err(refusal) => return Err(refusal),
     };
-    Ok(Json(Session::of(admitted.as_ref().map(|admitted| &admitted.caller), &parts)))
+    Ok(Json(Session::of(admitted.as_ref().map(|admitted| &admitted.caller), &parts, peer)))
 }
 
 /// Signs the console in: a cookie that scripts cannot read then stands for the token.
@@ -101,16 +103,17 @@ pub(crate) async fn sign_in(
 ) -> Result<Response, Refusal> {
     let wrong = |error| Refusal::BadRequest(format!("the body must be {{\"token\": …}}: {error}"));
     let SignIn { token } = serde_json::from_slice(&body?).map_err(wrong)?;
-    let opened = parts.access.sign_in(&head, token.trim()).await?;
+    let peer = admission::peer(&head);
+    let opened = parts.access.sign_in(&head, token.trim(), peer).await?;
     let Some(cookie) = opened.cookie else {
-        return Ok(Json(Session::of(Some(&Caller::default()), &parts)).into_response());
+        return Ok(Json(Session::of(Some(&Caller::default()), &parts, peer)).into_response());
     };
     let mut signed = head;
     signed.headers.remove(header::AUTHORIZATION);
     signed.headers.insert(header::COOKIE, cookie.clone());
-    let admitted = parts.access.admit(&signed).await?;
+    let admitted = parts.access.admit(&signed, peer).await?;
     let expires = opened.expires.map(timestamp);
-    let session = Session { expires, ..Session::of(Some(&admitted.caller), &parts) };
+    let session = Session { expires, ..Session::of(Some(&admitted.caller), &parts, peer) };
     Ok(([(header::SET_COOKIE, cookie)], Json(session)).into_response())
 }
 

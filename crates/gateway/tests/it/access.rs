@@ -19,10 +19,14 @@ use crate::{House, answer};
 async fn loopback_needs_no_token_but_knows_a_wrong_one() {
     let house = House::start().await;
     assert_eq!(answer(house.get("/api/tools")).await.0, 200);
-    let any = house.get("/api/tools").bearer_auth("sk-whatever-a-chat-client-sends");
-    assert_eq!(answer(any).await.0, 200, "there is no token that it could be");
+    let wrong = || house.get("/api/tools").bearer_auth("sb_wrong");
+    assert_eq!(answer(wrong()).await.0, 401, "although there is no token yet");
     house.token("agent", &["*"]);
-    let (status, body) = answer(house.get("/api/tools").bearer_auth("sb_wrong")).await;
+    for any in ["sk-whatever-a-chat-client-sends", "not-needed"] {
+        let any = house.get("/api/tools").bearer_auth(any);
+        assert_eq!(answer(any).await.0, 200, "no token is demanded");
+    }
+    let (status, body) = answer(wrong()).await;
     assert_eq!((status, &body["error"]), (401, &json!("the token is not known")));
     let basic = house.get("/api/tools").basic_auth("ada", Some("x"));
     let response = basic.send().await.unwrap();
@@ -35,6 +39,8 @@ async fn a_token_is_demanded_where_that_is_set() {
     let house = House::configured(Config { require_token: true, ..Config::default() }).await;
     assert_eq!(answer(house.get("/api/tools")).await.0, 401);
     assert_eq!(answer(house.get("/metrics")).await.0, 401);
+    let (status, body) = answer(house.get("/api/tools").bearer_auth("not-needed")).await;
+    assert!(status == 401 && body["error"].as_str().unwrap().contains("needed: send it"), "{body}");
     assert_eq!(answer(house.get("/healthz")).await.0, 200);
     let token = house.token("agent", &["*"]);
     assert_eq!(answer(house.get("/api/tools").bearer_auth(token)).await.0, 200);
@@ -53,11 +59,73 @@ async fn beyond_loopback_nothing_starts_without_a_token() {
     let lines = logs.lines();
     assert!(lines.iter().any(|line| line.contains("without TLS")), "{lines:?}");
 
+    let cookie = |config: &Config| {
+        let logs = Logs::collect(Level::WARN);
+        Access::new(config, open, tokens.clone()).unwrap();
+        logs.lines().iter().any(|line| line.contains("cookie is not `Secure`"))
+    };
+    assert!(cookie(&Config::default()));
+    let public_url = Some("https://tools.example".to_owned());
+    assert!(!cookie(&Config { public_url, ..Config::default() }));
+
     for wrong in ["tools.example", "ftp://tools.example", "https://tools.example/path", ""] {
         let config = Config { public_url: Some(wrong.to_owned()), ..Config::default() };
         let error = Access::new(&config, open, tokens.clone()).err().unwrap().to_string();
         assert!(error.contains("public_url"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_token_made_a_moment_ago_limits_from_its_first_request_on() {
+    let house = House::start().await;
+    assert_eq!(answer(house.get("/api/tools")).await.0, 200);
+    // As another process makes one, of which the gateway has not heard.
+    let elsewhere = Tokens::open(house._folder.path().join("tokens.json")).unwrap();
+    for name in ["first", "second"] {
+        let tools = Some(vec!["echo".to_owned()]);
+        let new = NewToken { name: name.to_owned(), tools, ..Default::default() };
+        let token = elsewhere.create(new).unwrap();
+        let (status, tools) = answer(house.get("/api/tools").bearer_auth(&token)).await;
+        assert_eq!((status, tools.as_array().map(Vec::len)), (200, Some(1)), "{name}: {tools}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn junk_does_not_have_the_file_of_tokens_read_again_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens.json");
+    let tokens = Tokens::open(&file).unwrap();
+    fs::write(&file, "[{").unwrap();
+    let logs = Logs::collect(Level::WARN);
+    for _ in 0..100 {
+        assert!(tokens.find("sb_junk").is_none());
+    }
+    let tries = |logs: &Logs| {
+        logs.lines().iter().filter(|line| line.contains("tokens stay as they were")).count()
+    };
+    assert_eq!(tries(&logs), 1);
+    // What cannot be read is tried again all the same.
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    assert!(tokens.find("sb_junk").is_none());
+    assert_eq!(tries(&logs), 2);
+}
+
+#[test]
+fn the_start_says_that_tokens_limit_nobody_on_loopback() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
+    let warned = |require_token| {
+        let logs = Logs::collect(Level::WARN);
+        let config = Config { require_token, ..Config::default() };
+        Access::new(&config, "127.0.0.1:7300".parse().unwrap(), tokens.clone()).unwrap();
+        let lines = logs.lines();
+        assert!(lines.iter().all(|line| line.contains("require_token = true")), "{lines:?}");
+        lines.len()
+    };
+    assert_eq!(warned(false), 0);
+    tokens.create(NewToken { name: "one".to_owned(), ..Default::default() }).unwrap();
+    assert_eq!(warned(false), 1);
+    assert_eq!(warned(true), 0);
 }
 
 #[tokio::test]
@@ -229,4 +297,46 @@ async fn foreign_pages_and_names_are_turned_away() {
     }
     let own = house.url("").trim_end_matches('/').to_owned();
     assert_eq!(answer(house.call("echo", &json!({})).header("origin", own)).await.0, 200);
+}
+
+#[tokio::test]
+async fn browsers_fetch_nothing_for_pages_of_other_sites() {
+    let origins = vec!["https://app.example".to_owned()];
+    let house = House::configured(Config { origins, ..Config::default() }).await;
+    let cross = |path: &str| house.get(path).header("sec-fetch-site", "cross-site");
+    let closed = ["/api/tools", "/api/events", "/api/session", "/mcp", "/metrics", "/v1/models"];
+    for path in closed {
+        assert_eq!(answer(cross(path)).await.0, 403, "{path}");
+        let led = cross(path).header("sec-fetch-mode", "navigate");
+        let led = led.header("sec-fetch-dest", "document");
+        assert_eq!(answer(led).await.0, 403, "a link to {path}");
+    }
+    for path in ["/", "/calls"] {
+        let page = || cross(path).header("accept", "text/html");
+        assert_eq!(answer(page()).await.0, 403, "{path}");
+        let led = page().header("sec-fetch-mode", "navigate").header("sec-fetch-dest", "document");
+        assert_eq!(answer(led).await.0, 200, "a link to {path}");
+    }
+    let allowed = cross("/api/tools").header("origin", "https://app.example");
+    assert_eq!(answer(allowed).await.0, 200);
+}
+
+#[tokio::test]
+async fn what_is_for_the_caller_alone_is_kept_by_no_cache() {
+    let house = House::start().await;
+    for (path, status) in [
+        ("/api/tools", 200),
+        ("/api/session", 200),
+        ("/api/events", 200),
+        ("/api/calls/none", 404),
+        ("/api/nothing", 404),
+        ("/v1/models", 200),
+        ("/metrics", 200),
+        ("/openapi.json", 200),
+    ] {
+        let response = house.get(path).send().await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
+        assert_eq!(response.headers()["cache-control"], "no-store", "{path}");
+        assert_eq!(response.headers()["x-content-type-options"], "nosniff", "{path}");
+    }
 }

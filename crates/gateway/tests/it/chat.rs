@@ -338,7 +338,7 @@ async fn every_failure_has_the_wires_shape() {
     let wrong = "invalid_request_error";
     let nothing = Value::Null;
     house.token("somebody", &["*"]);
-    let stranger = house.chat("hi", &json!({})).bearer_auth("sk-none");
+    let stranger = house.chat("hi", &json!({})).bearer_auth("sb_none");
     assert_eq!(failure(stranger).await, failed(401, "authentication_error", "invalid_api_key"));
     let foreign = house.get("/v1/models").header("Origin", "https://evil.example");
     assert_eq!(failure(foreign).await, failed(403, "permission_error", nothing.clone()));

@@ -18,6 +18,7 @@ mod limits;
 mod log;
 mod pages;
 mod openapi;
+mod peers;
 mod plain;
 mod queued;
 mod rest;
@@ -35,7 +36,7 @@ use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
-    access::{NewToken, Tokens},
+    access::{NewToken, Tokens, UserLookup},
 };
 use switchboard_mcp::client::Servers;
 use switchboard_mcp::server as mcp;
@@ -85,17 +86,24 @@ impl House {
     /// A gateway with a server behind it.
     async fn with_server(config: Config, server: &str) -> Self {
         let agent = switchboard_agent::Config::default();
-        Self::put_together(config, agent, true, Some(server), false).await.0
+        Self::put_together(config, agent, true, Some(server), false, None).await.0
+    }
+
+    /// A gateway to which the users of connections are who `lookup` says.
+    async fn with_lookup(config: Config, lookup: UserLookup) -> Self {
+        let agent = switchboard_agent::Config::default();
+        Self::put_together(config, agent, false, None, false, Some(lookup)).await.0
     }
 
     async fn built(config: Config, agent: switchboard_agent::Config, records: bool) -> Self {
-        Self::put_together(config, agent, records, None, false).await.0
+        Self::put_together(config, agent, records, None, false, None).await.0
     }
 
     /// A gateway with a queue.
     async fn queueing() -> (Self, Arc<Shelf>) {
         let agent = switchboard_agent::Config::default();
-        let (house, shelf) = Self::put_together(Config::default(), agent, true, None, true).await;
+        let (house, shelf) =
+            Self::put_together(Config::default(), agent, true, None, true, None).await;
         (house, shelf.unwrap())
     }
 
@@ -105,6 +113,7 @@ impl House {
         records: bool,
         server: Option<&str>,
         queues: bool,
+        lookup: Option<UserLookup>,
     ) -> (Self, Option<Arc<Shelf>>) {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
@@ -138,6 +147,10 @@ impl House {
             executor.tools().add(tool).unwrap();
         }
         let access = Access::new(&config, address, tokens.clone()).unwrap();
+        let access = match lookup {
+            Some(lookup) => access.with_lookup(lookup),
+            None => access,
+        };
         let stop = CancellationToken::new();
         let servers = server.map(|script| servers::started(&executor, script));
         let mcp = mcp::Server::new(executor.clone(), servers.clone(), mcp::Config::default());

@@ -117,6 +117,8 @@ async fn an_answer_is_the_same_whoever_read_the_request() {
         post("Authorization: Bearer wrong\r\n", &hello.to_string()),
         post(&format!("Authorization: Bearer {token}\r\n"), &hello.to_string()),
         post("Origin: https://elsewhere.example\r\n", &hello.to_string()),
+        post("Host: localhost\r\n", &hello.to_string()),
+        post("", &hello.to_string()).replace("Host: ", "Host: me@"),
         post("", &hello.to_string()).replace("application/json\r\nAccept", "text/plain\r\nAccept"),
         call("echo", &json!({"text": "hé"})),
         call("echo", &json!({"text": "x".repeat(9_000)})),
@@ -135,6 +137,54 @@ async fn an_answer_is_the_same_whoever_read_the_request() {
         sleep(Duration::from_millis(20)).await;
         halves.write_all(other).await.unwrap();
         assert_eq!(essence(answer(&mut halves).await), whole, "{request}");
+    }
+}
+
+// GW-2
+#[tokio::test]
+async fn a_head_that_can_be_read_in_two_ways_is_refused() {
+    let house = House::start().await;
+    let token = house.token("few", &["echo"]);
+    let mcp = post("", r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nA: 1\r\n\r\n");
+    let more = |request: &str, header: &str| {
+        request.replacen("localhost\r\n", &format!("localhost\r\n{header}\r\n"), 1)
+    };
+    for request in [mcp, get("/api/tools"), get("/healthz")] {
+        let bearer = more(&request, &format!("Authorization: Bearer {token}"));
+        let wrong = [
+            (more(&request, "Host: localhost"), "more than one `host` header"),
+            (more(&bearer, "Authorization: Bearer other"), "more than one `authorization` header"),
+            (request.replace("Host: ", "Host: me@"), "user information"),
+            (request.replace(" /", " http://me@localhost/"), "user information"),
+        ];
+        for (request, why) in wrong {
+            // In one piece, and in two, which hyper reads.
+            for split in [0, 30] {
+                let mut stream = TcpStream::connect(house.address).await.unwrap();
+                let (one, other) = request.as_bytes().split_at(split);
+                stream.write_all(one).await.unwrap();
+                sleep(Duration::from_millis(20)).await;
+                stream.write_all(other).await.unwrap();
+                let (head, body) = answer(&mut stream).await;
+                assert!(head.starts_with("HTTP/1.1 400 ") && body.contains(why), "{request}{body}");
+            }
+        }
+    }
+}
+
+// GW-4
+#[tokio::test]
+async fn a_message_that_is_too_large_is_called_so() {
+    let max_body = switchboard_toolcall::Size(1000);
+    let house = House::configured(Config { max_body, ..Config::default() }).await;
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","a":"{}"}}"#, "x".repeat(1000));
+    let chunked = post("Transfer-Encoding: chunked\r\n", "").replace("Content-Length: 0\r\n", "");
+    for request in [post("", &body), format!("{chunked}{:x}\r\n{body}\r\n0\r\n\r\n", body.len())] {
+        let mut stream = TcpStream::connect(house.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let (head, body) = answer(&mut stream).await;
+        assert!(head.starts_with("HTTP/1.1 413 ") && body.contains("-32600"), "{head}{body}");
     }
 }
 

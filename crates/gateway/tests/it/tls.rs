@@ -97,6 +97,19 @@ async fn answers_come_over_tls_and_a_new_certificate_is_taken_up() {
     assert!(files.ask(&house, READY).await.is_ok(), "the one that was there stays");
 }
 
+// GW-2
+#[tokio::test]
+async fn another_user_needs_a_token_over_tls_too() {
+    let files = Files::new();
+    let tools = READY.replace("/readyz", "/api/tools");
+    let own = House::configured(files.settings()).await;
+    let answer = files.ask(&own, &tools).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let other = House::with_lookup(files.settings(), |_, _| Some(4_000_000)).await;
+    let answer = files.ask(&other, &tools).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+}
+
 #[tokio::test]
 async fn who_does_not_agree_on_tls_is_shown_the_door() {
     let files = Files::new();

@@ -25,6 +25,7 @@ pub(super) mod engine;
 mod pool;
 mod line;
 mod connect;
+mod proxy;
 pub(super) mod answer;
 pub(super) mod stream;
 pub(super) mod take_back;
@@ -32,6 +33,7 @@ mod trouble;
 
 pub use config::{Config, ConfigError};
 use engine::Engine;
+pub use proxy::Proxies;
 use shared::Shared;
 use state::State;
 use take_back::TakeBack;
@@ -60,7 +62,7 @@ impl HttpTransport {
             state::configured(&url, &config.headers, "application/json, text/event-stream")?;
         let shared = Shared {
             name: name.into(),
-            engine: Engine::new(url, config.connect_timeout)?,
+            engine: Engine::new(url, &config.proxies, config.connect_timeout)?,
             state: RwLock::new(State::new(headers)),
             inbox,
             max_message: config.max_message,

@@ -47,7 +47,7 @@ impl OldSseTransport {
         let url = config.url()?;
         let headers =
             state::configured(&url, &config.headers, "application/json, text/event-stream")?;
-        let engine = Engine::new(url, config.connect_timeout)?;
+        let engine = Engine::new(url, &config.proxies, config.connect_timeout)?;
         let link = Link::new(name, engine, headers, inbox, config.max_message);
         Ok(Arc::new(Self {
             link: Arc::new(link),

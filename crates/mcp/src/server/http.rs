@@ -10,10 +10,9 @@ mod refusal;
 mod streams;
 mod surviving;
 
-use std::fmt::Display;
-
 use ::http::{HeaderName, Method, Request, Response, StatusCode, header};
 use bytes::Bytes;
+use switchboard_toolcall::BoxError;
 
 use super::{Caller, Server};
 use admission::Unlimited;
@@ -33,7 +32,7 @@ impl Server {
     pub async fn handle<B>(&self, request: Request<B>, caller: &Caller) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: Into<BoxError>,
     {
         self.handle_admitted(request, caller, &Unlimited).await
     }
@@ -47,7 +46,7 @@ impl Server {
     ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: Into<BoxError>,
     {
         match *request.method() {
             Method::POST => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard_mcp::{
     client::{
-        http::{Config, HttpTransport},
+        http::{Config, HttpTransport, Proxies},
         transport::Transport,
     },
     wire::Era,
@@ -21,6 +21,25 @@ const OK: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"ok":true}}"#;
 async fn call_at(config: &Config) -> String {
     let client = HttpTransport::new("docs", config, std::sync::Arc::new(Heard::default())).unwrap();
     told(client.request(call(2)).await)
+}
+
+// MC-1
+#[tokio::test]
+async fn a_proxy_forwards_plain_http_that_names_the_server() {
+    let mut proxy = Server::start().await;
+    let proxies = proxy.url.replace("http://", "http://ada:x@");
+    let config = Config {
+        proxies: Proxies::all(&proxies, "direct.example"),
+        ..config("http://tools.example:81/mcp?a=b")
+    };
+    let (told, ()) = tokio::join!(call_at(&config), async {
+        let asked = proxy.next().await;
+        assert_eq!(asked.line(), "POST http://tools.example:81/mcp?a=b HTTP/1.1");
+        assert_eq!(asked.header("host"), Some("tools.example:81"));
+        assert_eq!(asked.header("proxy-authorization"), Some("Basic YWRhOng="));
+        asked.json("200 OK", OK).await;
+    });
+    assert_eq!(told, r#"{"ok":true}"#);
 }
 
 // MC-1

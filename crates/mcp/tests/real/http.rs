@@ -31,6 +31,10 @@ impl Listening {
         Self { child, port }
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The settings of a client of it.
     pub(crate) fn config(&self) -> ServerConfig {
         let url = format!("http://127.0.0.1:{}/mcp", self.port);

@@ -16,3 +16,4 @@ mod sqlite;
 mod rust_server;
 mod rust_sdk;
 mod names;
+mod proxies;

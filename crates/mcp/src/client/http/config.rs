@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use url::Url;
 
+use super::Proxies;
+
 /// How a server is reached over HTTP.
 #[derive(Clone)]
 pub struct Config {
@@ -13,6 +15,8 @@ pub struct Config {
     pub headers: Vec<(String, String)>,
     /// How long a connection may take to stand, TLS included.
     pub connect_timeout: Duration,
+    /// Which proxy it is behind, if any.
+    pub proxies: Proxies,
     /// The most bytes that one message may have.
     pub max_message: usize,
 }
@@ -23,6 +27,7 @@ impl Default for Config {
             url: String::new(),
             headers: Vec::new(),
             connect_timeout: Duration::from_secs(10),
+            proxies: Proxies::default(),
             max_message: 64 << 20,
         }
     }
@@ -45,6 +50,9 @@ pub enum ConfigError {
     /// A header that cannot be sent. Its value stays unsaid.
     #[error("header `{0}` has a name or a value that cannot be sent")]
     Header(String),
+    /// A proxy that we cannot speak to.
+    #[error("the proxy `{0}` cannot be used: proxies are `http://…` or `socks5://…`")]
+    Proxy(String),
     /// There is nothing to check certificates with.
     #[error("TLS cannot be used")]
     Tls(#[source] rustls::Error),

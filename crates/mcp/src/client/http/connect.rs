@@ -1,4 +1,4 @@
-//! Opens connections: straight to the server or through a proxy, with TLS where the address asks for it.
+//! Opens connections: directly to the server or through a proxy, with TLS if the address asks for it.
 
 use std::{
     io,
@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use http::Uri;
+use http::{HeaderValue, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::{
-    client::{
-        legacy::connect::{HttpConnector, proxy::Tunnel},
-        proxy::matcher::Matcher,
+    client::legacy::connect::{
+        HttpConnector,
+        proxy::{SocksV5, Tunnel},
     },
     rt::TokioIo,
 };
@@ -20,9 +20,9 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use switchboard_toolcall::BoxFuture;
 use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
-use url::{Host, Url};
+use url::Url;
 
-use super::ConfigError;
+use super::{ConfigError, proxy::Proxy};
 
 /// How often a silent connection is probed, so that a call to a machine that vanished ends.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -43,13 +43,22 @@ pub(super) struct Connector {
 enum Way {
     Plain(HttpConnector),
     Tls(HttpsConnector<HttpConnector>),
-    PlainThroughProxy(Tunnel<HttpConnector>),
-    TlsThroughProxy(HttpsConnector<Tunnel<HttpConnector>>),
+    /// To an HTTP proxy at this address, which forwards requests.
+    Forwarded(HttpConnector, Uri),
+    /// Through an HTTP proxy, by `CONNECT`.
+    TlsTunnel(HttpsConnector<Tunnel<HttpConnector>>),
+    Socks(SocksV5<HttpConnector>),
+    TlsSocks(HttpsConnector<SocksV5<HttpConnector>>),
 }
 
 impl Connector {
-    /// A connector for the server at `url`; each connection has `timeout` to stand, TLS included.
-    pub(super) fn new(url: &Url, timeout: Duration) -> Result<Self, ConfigError> {
+    /// Creates a connector for the server at `url`, behind `proxy` if there is one. Each connection may take `timeout` to
+    /// be open, TLS included.
+    pub(super) fn new(
+        url: &Url,
+        proxy: Option<Proxy>,
+        timeout: Duration,
+    ) -> Result<Self, ConfigError> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -57,11 +66,17 @@ impl Connector {
         tcp.set_keepalive_interval(Some(KEEPALIVE / 3));
         tcp.set_keepalive_retries(Some(3));
         let tls = url.scheme() == "https";
-        let way = match (proxy(url), tls) {
+        let way = match (proxy, tls) {
             (None, false) => Way::Plain(tcp),
             (None, true) => Way::Tls(with_tls(tcp)?),
-            (Some(proxy), false) => Way::PlainThroughProxy(proxy.tunnel(tcp)),
-            (Some(proxy), true) => Way::TlsThroughProxy(with_tls(proxy.tunnel(tcp))?),
+            (Some(Proxy::Http(proxy, _)), false) => Way::Forwarded(tcp, proxy),
+            (Some(Proxy::Http(proxy, auth)), true) => {
+                Way::TlsTunnel(with_tls(tunnel(proxy, auth, tcp))?)
+            }
+            (Some(Proxy::Socks(proxy, auth)), false) => Way::Socks(socks(proxy, auth, tcp)),
+            (Some(Proxy::Socks(proxy, auth)), true) => {
+                Way::TlsSocks(with_tls(socks(proxy, auth, tcp))?)
+            }
         };
         Ok(Self { way, timeout })
     }
@@ -84,8 +99,12 @@ impl Service<Uri> for Connector {
                 Ok(match &mut way {
                     Way::Plain(tcp) => MaybeHttpsStream::Http(tcp.call(uri).await?),
                     Way::Tls(tls) => tls.call(uri).await?,
-                    Way::PlainThroughProxy(tcp) => MaybeHttpsStream::Http(tcp.call(uri).await?),
-                    Way::TlsThroughProxy(tls) => tls.call(uri).await?,
+                    Way::Forwarded(tcp, proxy) => {
+                        MaybeHttpsStream::Http(tcp.call(proxy.clone()).await?)
+                    }
+                    Way::TlsTunnel(tls) => tls.call(uri).await?,
+                    Way::Socks(socks) => MaybeHttpsStream::Http(socks.call(uri).await?),
+                    Way::TlsSocks(tls) => tls.call(uri).await?,
                 })
             };
             timeout(limit, connecting).await.unwrap_or_else(|_| {
@@ -108,31 +127,19 @@ fn with_tls<C>(tcp: C) -> Result<HttpsConnector<C>, ConfigError> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
 }
 
-struct Proxy {
-    uri: Uri,
-    auth: Option<http::HeaderValue>,
-}
-
-impl Proxy {
-    fn tunnel(self, tcp: HttpConnector) -> Tunnel<HttpConnector> {
-        let tunnel = Tunnel::new(self.uri, tcp);
-        match self.auth {
-            Some(auth) => tunnel.with_auth(auth),
-            None => tunnel,
-        }
+fn tunnel(proxy: Uri, auth: Option<HeaderValue>, tcp: HttpConnector) -> Tunnel<HttpConnector> {
+    let tunnel = Tunnel::new(proxy, tcp);
+    match auth {
+        Some(auth) => tunnel.with_auth(auth),
+        None => tunnel,
     }
 }
 
-/// The proxy of the environment or the system, which nothing on this machine is behind.
-fn proxy(url: &Url) -> Option<Proxy> {
-    let here = match url.host()? {
-        Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    };
-    if here {
-        return None;
+/// The proxy resolves names, for `socks5` as for `socks5h`: hyper-util would block a serving thread for it.
+fn socks(proxy: Uri, auth: Option<(String, String)>, tcp: HttpConnector) -> SocksV5<HttpConnector> {
+    let socks = SocksV5::new(proxy, tcp);
+    match auth {
+        Some((user, password)) => socks.with_auth(user, password),
+        None => socks,
     }
-    let found = Matcher::from_system().intercept(&url.as_str().parse().ok()?)?;
-    Some(Proxy { uri: found.uri().clone(), auth: found.basic_auth().cloned() })
 }

@@ -7,10 +7,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use url::{Position, Url};
 
 use super::{
-    ConfigError,
+    ConfigError, Proxies,
     connect::Connector,
     line::Request,
     pool::{Answer, Pool},
+    proxy::Forward,
 };
 use crate::client::transport::Failure;
 
@@ -24,17 +25,24 @@ pub(in crate::client) struct Engine {
     /// The path and what follows it; all requests go to one host.
     uri: Uri,
     host: HeaderValue,
+    forward: Option<Forward>,
 }
 
 impl Engine {
     /// An engine for the server at `url`; opens nothing yet.
-    pub(in crate::client) fn new(url: Url, connect_timeout: Duration) -> Result<Self, ConfigError> {
-        let connector = Connector::new(&url, connect_timeout)?;
+    pub(in crate::client) fn new(
+        url: Url,
+        proxies: &Proxies,
+        connect_timeout: Duration,
+    ) -> Result<Self, ConfigError> {
+        let proxy = proxies.find(&url)?;
+        let forward = Forward::through(proxy.as_ref(), &url);
+        let connector = Connector::new(&url, proxy, connect_timeout)?;
         let unusable = || ConfigError::Url("it cannot be sent".to_owned());
         let origin = url[..Position::BeforePath].parse().map_err(|_| unusable())?;
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
         let (uri, host) = (path(&url).ok_or_else(unusable)?, host.map_err(|_| unusable())?);
-        Ok(Self { pool: Pool::new(connector, origin), url, uri, host })
+        Ok(Self { pool: Pool::new(connector, origin), url, uri, host, forward })
     }
 
     /// Where the server's address points, on its host.
@@ -64,7 +72,8 @@ impl Engine {
         loop {
             let uri = there.as_ref().unwrap_or(uri);
             let (method, host, body) = (&method, &self.host, &body);
-            let request = Request { method, uri, host, headers, own, body };
+            let forward = self.forward.as_ref();
+            let request = Request { method, forward, uri, host, headers, own, body };
             let answer = self.pool.send(&request).await?;
             match self.redirected(method, &answer) {
                 Some(next) if redirects < REDIRECTS => there = Some(next),

@@ -20,7 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWrite;
 use tokio_util::io::poll_read_buf;
 
-use super::connect::Stream;
+use super::{connect::Stream, proxy::Forward};
 use body::Body;
 pub(in crate::client) use head::Head;
 
@@ -33,6 +33,8 @@ const READ: (usize, usize) = (4 << 10, 256 << 10);
 /// A request: its head in parts that most requests share, and its body.
 pub(super) struct Request<'a> {
     pub(super) method: &'a Method,
+    /// What a proxy must be told that forwards the request.
+    pub(super) forward: Option<&'a Forward>,
     pub(super) uri: &'a Uri,
     pub(super) host: &'a HeaderValue,
     pub(super) headers: &'a HeaderMap,
@@ -173,15 +175,19 @@ impl Line {
     }
 
     fn begin(&mut self, request: &Request<'_>) {
-        let Request { method, uri, host, headers, own, body } = request;
+        let Request { method, forward, uri, host, headers, own, body } = request;
         let target = uri.path_and_query().map_or("/", |target| target.as_str());
         let out = &mut self.head;
         out.clear();
-        [method.as_str(), " ", target, " HTTP/1.1\r\n"]
+        let origin = forward.map_or("", |forward| &forward.origin);
+        [method.as_str(), " ", origin, target, " HTTP/1.1\r\n"]
             .iter()
             .for_each(|part| out.extend_from_slice(part.as_bytes()));
         if !headers.contains_key(header::HOST) {
             write_header(out, &header::HOST, host.as_bytes());
+        }
+        if let Some(auth) = forward.and_then(|forward| forward.auth.as_ref()) {
+            write_header(out, &header::PROXY_AUTHORIZATION, auth.as_bytes());
         }
         let is_own = |name: &HeaderName| own.iter().any(|(own, _)| own == name);
         for (name, value) in headers.iter().filter(|(name, _)| !is_own(name)) {

@@ -4,13 +4,14 @@ mod batch;
 mod legacy;
 mod modern;
 
-use std::{fmt::Display, pin::pin, sync::Arc};
+use std::{pin::pin, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Response, StatusCode, request};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, LengthLimitError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use switchboard_toolcall::BoxError;
 
 use super::{
     Admission, Body, SESSION,
@@ -43,7 +44,7 @@ pub(super) async fn post<B>(
 ) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes>,
-    B::Error: Display,
+    B::Error: Into<BoxError>,
 {
     let head = &request.headers;
     if !headers::is_json(head) {
@@ -71,18 +72,14 @@ where
 async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, Refused>
 where
     B: http_body::Body<Data = Bytes>,
-    B::Error: Display,
+    B::Error: Into<BoxError>,
 {
     let limit = inner.config.max_message();
     let mut body = pin!(body);
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            let error =
-                RpcError::new(RpcError::PARSE_ERROR, format!("the body broke off: {error}"));
-            Box::new(refusal::error(StatusCode::BAD_REQUEST, None, error))
-        })?;
+        let frame = frame.map_err(|error| unread(&error.into()))?;
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + rest.len() + data.len() > limit {
             let text = format!("the message has more than {limit} bytes");
@@ -99,6 +96,21 @@ where
         return Ok(first);
     }
     Ok([&first[..], &rest[..]].concat().into())
+}
+
+/// Says why the body could not be read: whoever mounts us may bound its size too.
+fn unread(error: &BoxError) -> Refused {
+    let (status, error) = match error.is::<LengthLimitError>() {
+        true => {
+            let text = "the message has more bytes than are taken here";
+            (StatusCode::PAYLOAD_TOO_LARGE, RpcError::new(RpcError::INVALID_REQUEST, text))
+        }
+        false => {
+            let text = format!("the body broke off: {error}");
+            (StatusCode::BAD_REQUEST, RpcError::new(RpcError::PARSE_ERROR, text))
+        }
+    };
+    Box::new(refusal::error(status, None, error))
 }
 
 async fn answer(

@@ -1,0 +1,26 @@
+//! Responses that only their caller may see: no cache keeps them, and no browser guesses what they are.
+
+use axum::response::Response;
+use http::{HeaderValue, header};
+
+/// Where such responses come from. Those of `/mcp` are answers to POST, which are not cached, and event streams.
+const PATHS: [&str; 4] = ["/api/", "/v1/", "/metrics", "/openapi.json"];
+
+/// Whether a response is for its caller alone.
+pub(crate) struct Privacy(bool);
+
+impl Privacy {
+    pub(crate) fn of(path: &str) -> Self {
+        Self(PATHS.iter().any(|private| path.starts_with(private)))
+    }
+
+    /// Adds the headers that say so.
+    pub(crate) fn mark(&self, mut response: Response) -> Response {
+        if self.0 {
+            let headers = response.headers_mut();
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        }
+        response
+    }
+}
