@@ -6,9 +6,12 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-use crate::tools::{Link, RegisteredTool, ServerSettings};
+use crate::{
+    tools::{Link, RegisteredTool, ServerSettings},
+    validate::CheckSlots,
+};
 
-type Tools = IndexMap<Arc<str>, Arc<RegisteredTool>>;
+pub(crate) type Tools = IndexMap<Arc<str>, Arc<RegisteredTool>>;
 
 /// What stands behind the manager's lock.
 #[derive(Default)]
@@ -33,13 +36,15 @@ pub(crate) struct Named {
 pub(crate) struct Server {
     settings: ServerSettings,
     pub(crate) slots: Arc<Semaphore>,
+    pub(crate) check_slots: CheckSlots,
     /// Its tools by their names at the server.
     pub(crate) tools: Tools,
 }
 
 impl Server {
-    pub(crate) fn new(settings: ServerSettings) -> Self {
+    pub(crate) fn new(settings: ServerSettings, check_slots: CheckSlots) -> Self {
         Self {
+            check_slots,
             slots: Arc::new(Semaphore::new(settings.max_concurrent)),
             settings,
             tools: Tools::new(),

@@ -1,8 +1,10 @@
 //! The one ordered collection of tools (SPEC TL).
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{
+    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Duration,
+};
 
-use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec};
 use tokio::sync::{Semaphore, watch};
@@ -10,9 +12,9 @@ use tracing::warn;
 
 use crate::{
     config::Config,
-    registry::{Registry, Server},
+    registry::{Registry, Server, Tools},
     rename,
-    validate::{self, Check, Invalid, SchemaError},
+    validate::{self, Budget, Check, CheckSlots, Invalid, SchemaError},
 };
 
 /// Holds local and server tools alike, in the order of the config.
@@ -20,6 +22,7 @@ pub struct ToolManager {
     pub(crate) separator: String,
     strict: bool,
     registry: RwLock<Registry>,
+    check_slots: CheckSlots,
     wrap: Option<Wrap>,
     /// Knows which servers there are besides those of the config, in a moment.
     herald: OnceLock<Arc<dyn Link>>,
@@ -37,6 +40,8 @@ pub struct RegisteredTool {
     pub(crate) check: Arc<Check>,
     /// What bounds it, from the narrowest: the tool's own slots, then its server's.
     pub(crate) slots: Vec<Arc<Semaphore>>,
+    /// What bounds how many checks of arguments run beside the serving threads.
+    pub(crate) check_slots: CheckSlots,
 }
 
 impl RegisteredTool {
@@ -50,17 +55,25 @@ impl RegisteredTool {
         self.tool.spec()
     }
 
-    /// Whether a call with these arguments would pass validation, argument names fixed as a call fixes them.
-    pub fn accepts(&self, args: &Map<String, Value>) -> bool {
+    /// Whether a call with these arguments may pass validation, argument names fixed as a call fixes them. What would
+    /// take long to check is left to the call.
+    pub fn may_accept(&self, args: &Map<String, Value>) -> bool {
         let args = rename::for_server(self.spec(), args.clone());
-        self.check.accepts(&Value::Object(args))
+        self.check.may_accept(&Value::Object(args))
     }
 
     /// What a call with these arguments would be told before anything runs, argument names fixed as a call fixes them;
     /// none where they fit.
-    pub fn judge(&self, args: Map<String, Value>) -> Option<Invalid> {
+    ///
+    /// # Errors
+    /// `timeout` if that takes longer than `limit`.
+    pub async fn judge(
+        self: &Arc<Self>,
+        args: Map<String, Value>,
+        limit: Duration,
+    ) -> Result<Option<Invalid>, ToolError> {
         let args = rename::for_server(self.spec(), args);
-        validate::judge(self, &Value::Object(args))
+        validate::judge_within(self, Value::Object(args), limit).await
     }
 
     /// What a call must bring, as errors say it; none where nothing is required.
@@ -75,7 +88,13 @@ impl RegisteredTool {
 
     /// The same tool under another name.
     pub(crate) fn shown_as(&self, name: Arc<str>) -> Self {
-        Self { name, tool: self.tool.clone(), check: self.check.clone(), slots: self.slots.clone() }
+        Self {
+            name,
+            tool: self.tool.clone(),
+            check: self.check.clone(),
+            slots: self.slots.clone(),
+            check_slots: self.check_slots.clone(),
+        }
     }
 }
 
@@ -153,6 +172,7 @@ impl ToolManager {
             separator: config.separator.clone(),
             strict: config.strict,
             registry: RwLock::default(),
+            check_slots: CheckSlots::default(),
             wrap: None,
             herald: OnceLock::new(),
             version: watch::Sender::new(0),
@@ -213,7 +233,9 @@ impl ToolManager {
         if tool.spec().description.trim().is_empty() {
             return Err(AddError::Description(tool.spec().name.clone()));
         }
-        self.register(tool.spec().name.as_str().into(), tool, None)
+        let name = tool.spec().name.as_str().into();
+        let check = self.check(&name, &tool, None, &mut Budget::default())?;
+        Ok(self.register(name, tool, check, None))
     }
 
     /// Makes a server known, so that its place in the order and its prefix are settled before it connects.
@@ -224,23 +246,29 @@ impl ToolManager {
         if name.is_empty() || name.contains(&self.separator) {
             return Err(AddError::ServerName(name.to_owned(), self.separator.clone()));
         }
-        self.write().servers.insert(name.into(), Server::new(settings));
+        let server = Server::new(settings, self.check_slots.of_server());
+        self.write().servers.insert(name.into(), server);
         Ok(())
     }
 
     /// Replaces all tools of a server that is known, and returns those set aside, with the reason.
     pub fn set_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<AddError> {
-        let mut set_aside = Vec::new();
-        let Some(slots) = self.read().servers.get(server).map(|server| server.slots.clone()) else {
-            return set_aside;
-        };
-        let mut kept = IndexMap::new();
+        self.put_server_tools(self.check_server_tools(server, tools))
+    }
+
+    /// Checks the names and schemas of a server's tools. May take long: must not run on a serving thread.
+    pub fn check_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> CheckedTools {
+        let mut checked =
+            CheckedTools { server: server.into(), tools: Tools::new(), set_aside: Vec::new() };
+        let Some(known) = self.read().servers.get(server).cloned() else { return checked };
+        let mut budget = Budget::default();
         for tool in tools {
             let bare: Arc<str> = bare_name(tool.spec()).into();
-            let full = format!("{server}{}{bare}", self.separator);
-            match self.register(full.into(), tool, Some(slots.clone())) {
-                Ok(tool) => {
-                    if kept.insert(bare.clone(), Arc::new(tool)).is_some() {
+            let name: Arc<str> = format!("{server}{}{bare}", self.separator).into();
+            match self.check(&name, &tool, known.tools.get(&bare), &mut budget) {
+                Ok(check) => {
+                    let tool = Arc::new(self.register(name, tool, check, Some(&known)));
+                    if checked.tools.insert(bare.clone(), tool).is_some() {
                         warn!(
                             server,
                             tool = &*bare,
@@ -250,13 +278,22 @@ impl ToolManager {
                 }
                 Err(error) => {
                     warn!(server, %error, "a tool of server '{server}' is set aside: {error}");
-                    set_aside.push(error);
+                    checked.set_aside.push(error);
                 }
             }
         }
+        checked
+    }
+
+    /// Puts tools in place of those that their server had, and returns those set aside, with the reason.
+    pub fn put_server_tools(&self, checked: CheckedTools) -> Vec<AddError> {
+        let CheckedTools { server, tools, set_aside } = checked;
+        if !self.read().servers.contains_key(&server) {
+            return set_aside;
+        }
         // A server that comes back mostly has what it had before.
-        let same = self.read().has_tools(server, &kept);
-        self.write().set_server_tools(server, kept, &self.separator);
+        let same = self.read().has_tools(&server, &tools);
+        self.write().set_server_tools(&server, tools, &self.separator);
         if !same {
             self.changed();
         }
@@ -284,7 +321,9 @@ impl ToolManager {
                 return Err(AddError::ServerName(name.to_string(), self.separator.clone()));
             }
             let same = current.servers.get(&name).filter(|server| server.is_reached_as(&settings));
-            let server = same.cloned().unwrap_or_else(|| Server::new(settings));
+            let server = same
+                .cloned()
+                .unwrap_or_else(|| Server::new(settings, self.check_slots.of_server()));
             registry.servers.insert(name, server);
         }
         registry.settle_names(&self.separator);
@@ -333,14 +372,17 @@ impl ToolManager {
         self.registry.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn register(
+    /// Checks the name and the schema of a tool. `before` is the one that it replaces: if the schema is the same, so is
+    /// the check.
+    fn check(
         &self,
-        name: Arc<str>,
-        tool: Arc<dyn Tool>,
-        server_slots: Option<Arc<Semaphore>>,
-    ) -> Result<RegisteredTool, AddError> {
+        name: &Arc<str>,
+        tool: &Arc<dyn Tool>,
+        before: Option<&Arc<RegisteredTool>>,
+        budget: &mut Budget,
+    ) -> Result<Arc<Check>, AddError> {
         let spec = tool.spec();
-        if let Some(problem) = name_problem(&name) {
+        if let Some(problem) = name_problem(name) {
             return Err(AddError::Name(name.to_string(), problem));
         }
         let strictness = match spec.settings.strictness {
@@ -348,16 +390,44 @@ impl ToolManager {
             Strictness::Inherit => Strictness::Lenient,
             own => own,
         };
-        let check = Check::compile(&spec.parameters, strictness)
+        let same = before.filter(|before| {
+            before.check.strictness() == strictness && before.spec().parameters == spec.parameters
+        });
+        if let Some(same) = same
+            && same.check.fits(budget)
+        {
+            return Ok(same.check.clone());
+        }
+        let check = Check::within(budget, &spec.parameters, strictness)
             .map_err(|reason| AddError::Schema { tool: name.to_string(), reason })?;
-        let own_slots = spec.settings.max_concurrent.map(|slots| Arc::new(Semaphore::new(slots)));
-        let slots = own_slots.into_iter().chain(server_slots).collect();
+        Ok(Arc::new(check))
+    }
+
+    /// A tool with what is needed to run it.
+    fn register(
+        &self,
+        name: Arc<str>,
+        tool: Arc<dyn Tool>,
+        check: Arc<Check>,
+        server: Option<&Server>,
+    ) -> RegisteredTool {
+        let own = tool.spec().settings.max_concurrent;
+        let own = own.map(|slots| Arc::new(Semaphore::new(slots)));
+        let slots = own.into_iter().chain(server.map(|server| server.slots.clone())).collect();
+        let check_slots = server.map_or(&self.check_slots, |server| &server.check_slots).clone();
         let tool = match &self.wrap {
             Some(wrap) => wrap(&name, tool),
             None => tool,
         };
-        Ok(RegisteredTool { name, check: Arc::new(check), slots, tool })
+        RegisteredTool { name, check, slots, check_slots, tool }
     }
+}
+
+/// The tools of a server, checked and not yet put in place.
+pub struct CheckedTools {
+    server: Arc<str>,
+    tools: Tools,
+    set_aside: Vec<AddError>,
 }
 
 /// The tool's name at its origin.
