@@ -249,7 +249,7 @@ mod tests {
         let (journal, _) = journal(&folder);
         let layout = Layout::new(folder.path().join("store"));
         let guard = layout.lock().unwrap();
-        let tomorrow = 2 * crate::segment::DAY;
+        let tomorrow = crate::line::microseconds(SystemTime::now()) + 2 * crate::segment::DAY;
         let id = CallId::generate_at(SystemTime::now());
         let opened = journal.open(id, Body::new("open", id), tomorrow).unwrap();
         assert!(matches!(opened, Written::Now((1, _))), "the old one goes on");

@@ -94,7 +94,7 @@ async fn look(shared: &Arc<Shared>) -> Result<(), Error> {
                 }
             }
             None => {
-                for group in changed {
+                if let Some(group) = changed {
                     show(shared, shared.group(&group)).await;
                 }
             }
