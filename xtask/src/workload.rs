@@ -111,6 +111,7 @@ fn free_port() -> Result<u16> {
 /// A program that serves until this is dropped.
 struct Serving(Child);
 
+#[expect(clippy::disallowed_methods, reason = "processes live in real time")]
 fn serve(command: &mut Command, folder: &Path, port: u16) -> Result<Serving> {
     command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
     command.current_dir(folder).env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder);

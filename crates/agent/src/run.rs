@@ -101,10 +101,10 @@ impl<'a> Run<'a> {
         let validate = |name: &str, args: &Value| {
             if let Some(spec) = self.agent.foreign.iter().find(|spec| spec.name == name) {
                 let check = Check::compile(&spec.parameters, spec.settings.strictness);
-                return check.is_ok_and(|check| check.accepts(args));
+                return check.is_ok_and(|check| check.may_accept(args));
             }
             let tool = tools.iter().find(|tool| **tool.name() == *name);
-            args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.accepts(args)))
+            args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.may_accept(args)))
         };
         let mut request = Request::new(messages)
             .with_tools(specs.iter().map(AsRef::as_ref))

@@ -10,7 +10,7 @@ use switchboard_runtime::{
     Approver,
     approval::{Asked, Nobody, Question},
 };
-use switchboard_toolcall::{BoxError};
+use switchboard_toolcall::BoxError;
 
 use crate::{
     environment,

@@ -300,7 +300,7 @@ pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> an
     run_on(runtime::Builder::new_multi_thread().worker_threads(2), work)
 }
 
-/// As [`on_runtime`], for what serves many at once, on so many threads or half the cores.
+/// As [`on_runtime`], for what serves many at once, on so many threads; by default half the cores, and at least two.
 ///
 /// # Errors
 /// As [`on_runtime`].
@@ -308,10 +308,16 @@ pub(crate) fn on_threads<T>(
     threads: Option<NonZeroUsize>,
     work: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<T> {
-    // A thread that finds nothing to do and is woken again for each call costs more than it helps.
-    let half = || thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
-    let threads = threads.map_or_else(half, NonZeroUsize::get);
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = threads.map_or_else(|| serving_threads(cores), NonZeroUsize::get);
     run_on(runtime::Builder::new_multi_thread().worker_threads(threads), work)
+}
+
+/// How many threads serve on a machine with so many cores.
+fn serving_threads(cores: usize) -> usize {
+    // A thread that finds nothing to do and is woken again for each call costs more than it helps; but one alone would
+    // be held up, with all deadlines, by whatever blocks it.
+    cores.div_ceil(2).max(2)
 }
 
 fn run_on<T>(
@@ -352,3 +358,14 @@ impl fmt::Display for Interrupted {
 }
 
 impl std::error::Error for Interrupted {}
+
+#[cfg(test)]
+mod tests {
+    use super::serving_threads;
+
+    // EX-3: one thread that is blocked holds up no deadline.
+    #[test]
+    fn at_least_two_threads_serve() {
+        assert_eq!([1, 2, 3, 4, 16].map(serving_threads), [2, 2, 2, 2, 8]);
+    }
+}

@@ -1,28 +1,26 @@
 //! The journal as this process writes it: one segment at a time, held until the process ends.
 //!
 //! Lines of calls that run at the same time are written together (`together.rs`). Nobody goes on before their own is.
+//! What may wait for other processes or read much, which is to begin a segment, is done beside the callers' threads
+//! (`segments.rs`).
 
+mod segments;
 mod together;
 
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{HashMap, VecDeque},
     fs::File,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
 };
 
 use switchboard_toolcall::CallId;
 use tracing::{error, warn};
 
-use crate::{
-    error::Error,
-    layout::{Guard, Layout},
-    line::{Body, microseconds},
-    manifest::Manifest,
-    segment::Segment,
-};
+use crate::{error::Error, layout::Layout, line::Body, segment::Segment};
 
+pub(crate) use segments::repair;
+use segments::{Early, Task};
 pub(crate) use together::{Together, Written};
 
 /// Where a line ends: its segment, and how many bytes that has with it.
@@ -46,6 +44,10 @@ struct Held {
     /// Ends that could not be written yet, oldest first.
     backlog: VecDeque<(CallId, Body)>,
     backlog_bytes: usize,
+    /// Calls that begin while there is no segment yet, oldest first.
+    early: Vec<Early>,
+    /// What is being done about the segment.
+    task: Option<Task>,
     /// When it was last seen that the segment's file is there.
     looked: u64,
     /// Why the journal could not be opened, and when that was.
@@ -78,15 +80,30 @@ impl Journal {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the line that a call begins with, at once where no other call runs.
-    pub(crate) fn open(&self, id: CallId, body: Body, now: u64) -> Result<Written<'_>, Error> {
+    /// Writes the line that a call begins with, at once where no other call runs and there is a segment to write to.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        id: CallId,
+        body: Body,
+        now: u64,
+    ) -> Result<Written<'_>, Error> {
         let mut held = self.lock();
-        held.ready(&self.layout, now)?;
+        let line = Queued { id, body, began: Some(now) };
+        match held.ready(now)? {
+            Ready::Yes => {}
+            Ready::Full => self.begin_task(&mut held, Task::Next, now),
+            Ready::No => {
+                let (early, opened) = Early::new(line);
+                held.early.push(early);
+                self.begin_task(&mut held, Task::First, now);
+                return Ok(Written::Later(opened));
+            }
+        }
         let is_alone = held.running() == 0;
         if let Some(segment) = &mut held.segment {
             segment.open.insert(id);
         }
-        held.batch.push(Queued { id, body, began: Some(now) });
+        held.batch.push(line);
         match is_alone {
             true => held.write(id).map(Written::Now),
             false => Ok(Written::Soon(Together::new(self, id, held.number))),
@@ -96,6 +113,11 @@ impl Journal {
     /// Writes the line that a call ends with, at once where no other call runs, or keeps it until it can be written.
     pub(crate) fn close(&self, id: CallId, body: Body) -> Option<Written<'_>> {
         let mut held = self.lock();
+        if let Some(early) = held.early.iter_mut().find(|early| early.id() == id) {
+            // Written after its beginning.
+            early.end = Some(body);
+            return None;
+        }
         // A call that could not be opened has no end either.
         if !held.segment.as_ref()?.open.contains(&id) {
             return None;
@@ -122,7 +144,9 @@ impl Journal {
 
     /// Whether the call is running in this process.
     pub(crate) fn runs(&self, id: CallId) -> bool {
-        self.lock().segment.as_ref().is_some_and(|segment| segment.open.contains(&id))
+        let held = self.lock();
+        held.early.iter().any(|early| early.id() == id)
+            || held.segment.as_ref().is_some_and(|segment| segment.open.contains(&id))
     }
 
     /// Lets go of the segment; the next one who needs it goes on with it.
@@ -142,69 +166,41 @@ impl Journal {
     }
 }
 
+/// Whether there is a segment to write to.
+enum Ready {
+    Yes,
+    /// There is, and the next one should be begun.
+    Full,
+    No,
+}
+
 impl Held {
-    /// Makes sure that there is a segment to write to.
-    fn ready(&mut self, layout: &Layout, now: u64) -> Result<(), Error> {
+    /// Looks whether there is a segment to write to.
+    ///
+    /// # Errors
+    /// A moment ago there was none to be had.
+    fn ready(&mut self, now: u64) -> Result<Ready, Error> {
         if let Some(segment) = &self.segment
-            && now.abs_diff(self.looked) < LOOK
-            && !segment.is_full(now)
+            && now.abs_diff(self.looked) >= LOOK
         {
-            return Ok(());
-        }
-        // What waits to be written belongs into the segment that it waits for.
-        self.write_batch();
-        if let Some(segment) = &self.segment {
             self.looked = now;
             if !segment.is_there() {
                 error!(file = %segment.path.display(), "the journal was deleted under us; a new one is begun");
+                // What waits to be written belongs into the segment that it waits for.
+                self.write_batch();
                 self.segment = None;
             }
         }
-        if let Some((when, failed)) = &self.failed
-            && now.abs_diff(*when) < PATIENCE
-        {
-            return Err(Error::Again(failed.clone()));
-        }
-        let ready = match self.segment.take() {
-            Some(segment) => self.rotate(segment, layout, now),
-            None => acquire(layout, now).map(|segment| self.segment = Some(segment)),
-        };
-        self.looked = now;
-        ready.map_err(|error| {
-            let error = Arc::new(error);
-            self.failed = Some((now, error.clone()));
-            Error::Again(error)
-        })
-    }
-
-    /// Begins the next segment where this one is full. Where that fails, this one goes on.
-    fn rotate(&mut self, segment: Segment, layout: &Layout, now: u64) -> Result<(), Error> {
-        if !segment.is_full(now) || now.abs_diff(self.stuck) < PATIENCE {
-            self.segment = Some(segment);
-            return Ok(());
-        }
-        let next = || {
-            let guard = layout.lock()?;
-            let mut manifest = Manifest::read(layout)?;
-            let (open, tick) = (segment.open.clone(), segment.tick.max(now));
-            let next = Segment::begin(layout, &mut manifest, open, tick, &guard)?;
-            Ok::<_, Error>((next, manifest, guard))
-        };
-        match next() {
-            Ok((next, mut manifest, guard)) => {
-                self.segment = Some(next);
-                // The next one knows what is open; a seal that fails is made up for by the next process.
-                if let Err(cause) = segment.seal(layout, &mut manifest, &guard) {
-                    warn!(%cause, "a full segment of the journal could not be sealed");
-                }
+        match (&self.segment, &self.failed) {
+            (Some(segment), _) => {
+                let may_try = now.abs_diff(self.stuck) >= PATIENCE;
+                Ok(if segment.is_full(now) && may_try { Ready::Full } else { Ready::Yes })
             }
-            Err(cause) => {
-                warn!(%cause, "the next segment of the journal could not be begun");
-                self.stuck = now;
-                self.segment = Some(segment);
+            (None, Some((when, failed))) if now.abs_diff(*when) < PATIENCE => {
+                Err(Error::Again(failed.clone()))
             }
+            (None, _) => Ok(Ready::No),
         }
-        Ok(())
     }
 
     /// How many calls are open.
@@ -253,34 +249,4 @@ impl Held {
             error!(call = %id, "the end of a call is lost: the disk takes no records");
         }
     }
-}
-
-/// Takes a segment that nobody holds, or begins one.
-fn acquire(layout: &Layout, now: u64) -> Result<Segment, Error> {
-    layout.create()?;
-    let guard = layout.lock()?;
-    let mut manifest = Manifest::read(layout)?;
-    match repair(layout, &mut manifest, &guard)? {
-        Some(segment) => Ok(segment),
-        None => Segment::begin(layout, &mut manifest, BTreeSet::new(), now, &guard),
-    }
-}
-
-/// Repairs what dead processes left behind, seals what is full, and returns a segment that has room.
-pub(crate) fn repair(
-    layout: &Layout,
-    manifest: &mut Manifest,
-    guard: &Guard,
-) -> Result<Option<Segment>, Error> {
-    let now = microseconds(SystemTime::now());
-    let mut with_room = None;
-    for entry in manifest.unsealed() {
-        let Some(segment) = Segment::take_over(layout, &entry, guard)? else { continue };
-        if segment.is_full(now) {
-            segment.seal(layout, manifest, guard)?;
-        } else if with_room.is_none() {
-            with_room = Some(segment);
-        }
-    }
-    Ok(with_room)
 }

@@ -75,6 +75,9 @@ impl Layout {
 
     /// Waits for the store's lock, but not for ever. It is held only while segments change hands; whether a segment
     /// is held may only be tried under it, so that nobody who looks is taken for a holder.
+    ///
+    /// Blocks for up to a second: must not run on a serving thread.
+    #[expect(clippy::disallowed_methods, reason = "runs on threads that may block")]
     pub(crate) fn lock(&self) -> Result<Guard, Error> {
         let path = self.root.join("lock");
         let file = private().create(true).truncate(false).write(true).open(&path);

@@ -18,7 +18,7 @@ use switchboard_runtime::{
     record::{Claim, Claimed},
 };
 use switchboard_toolcall::{Artifact, BoxError, BoxFuture};
-use tokio::task::spawn_blocking;
+use tokio::{runtime::Handle, task::spawn_blocking};
 use tracing::warn;
 
 use crate::{
@@ -51,6 +51,10 @@ struct Shared {
     upkeep: OnceLock<Upkeep>,
     /// When it was last warned that a call runs unrecorded, in microseconds.
     warned: AtomicU64,
+    /// Idempotency keys that are to be given back.
+    released: Mutex<Vec<Claim>>,
+    /// Held while keys are given back.
+    releasing: Mutex<()>,
 }
 
 /// Artifacts up to this size are written at once; larger ones do not hold up the thread that runs calls.
@@ -69,6 +73,8 @@ impl Store {
             reader: Mutex::default(),
             upkeep: OnceLock::new(),
             warned: AtomicU64::new(0),
+            released: Mutex::default(),
+            releasing: Mutex::default(),
             config,
             layout,
         }))
@@ -175,19 +181,36 @@ impl Recorder for Store {
         let now = microseconds(start.started);
         let unwritten = move |error| self.0.unwritten(error, now);
         let written = self.0.open(&start).and_then(|written| Ok((written, self.0.disk()?)));
-        match written {
-            Ok((Written::Now(_), None)) => Opening::Now(Ok(())),
+        let reached = async move |disk: Option<&Disk>, position| match disk {
+            Some(disk) => disk.has(position).await,
+            None => Ok(()),
+        };
+        let position = match written {
+            Ok((Written::Now(_), None)) => return Opening::Now(Ok(())),
             Ok((Written::Soon(line), None)) => {
-                Opening::Soon(Box::pin(async move { line.await.or_else(unwritten) }))
+                return Opening::Soon(Box::pin(async move { line.await.or_else(unwritten) }));
+            }
+            Ok((Written::Later(opened), disk)) => {
+                return Opening::Later(Box::pin(async move {
+                    let ended =
+                        |_| Error::Background("no segment of the journal was begun".to_owned());
+                    let position = opened.await.map_err(ended).flatten();
+                    match position {
+                        Ok(position) => reached(disk, position).await.or_else(unwritten),
+                        Err(error) => unwritten(error),
+                    }
+                }));
             }
             // The wait for the disk is what calls share then.
-            Ok((written, Some(disk))) => {
-                match written.at_once() {
-                    Ok(position) => Opening::Later(Box::pin(async move {
-                        disk.has(position).await.or_else(unwritten)
-                    })),
-                    Err(error) => Opening::Now(unwritten(error)),
-                }
+            Ok((Written::Now(position), disk)) => Ok((position, disk)),
+            Ok((Written::Soon(line), disk)) => line.at_once().map(|position| (position, disk)),
+            Err(error) => Err(error),
+        };
+        match position {
+            Ok((position, disk)) => {
+                Opening::Later(Box::pin(
+                    async move { reached(disk, position).await.or_else(unwritten) },
+                ))
             }
             Err(error) => Opening::Now(unwritten(error)),
         }
@@ -195,15 +218,19 @@ impl Recorder for Store {
 
     fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
         match (self.0.close(&end), self.0.disk.get()) {
-            (Some(written), Some(disk)) => {
+            (Some(Written::Now(position)), Some(disk)) => {
+                disk.want(position);
+                Closing::Now
+            }
+            (Some(Written::Soon(line)), Some(disk)) => {
                 // Where it cannot be written, the journal has said so, and keeps it.
-                written.at_once().into_iter().for_each(|position| disk.want(position));
+                line.at_once().into_iter().for_each(|position| disk.want(position));
                 Closing::Now
             }
             (Some(Written::Soon(line)), None) => {
                 Closing::Soon(Box::pin(async move { _ = line.await }))
             }
-            (Some(Written::Now(_)) | None, _) => Closing::Now,
+            (Some(Written::Now(_) | Written::Later(_)) | None, _) => Closing::Now,
         }
     }
 
@@ -222,7 +249,13 @@ impl Recorder for Store {
     }
 
     fn release(&self, claim: &Claim) {
-        self.0.release(claim);
+        self.0.note_release(claim);
+        let shared = self.0.clone();
+        let work = move || shared.release_noted();
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(work)),
+            Err(_) => work(),
+        }
     }
 }
 

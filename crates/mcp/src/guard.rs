@@ -124,6 +124,7 @@ fn tell(group: Pid) {
 }
 
 /// Ends the group once nobody is left who could write to our stdin.
+#[expect(clippy::disallowed_methods, reason = "a process of its own, which serves nobody")]
 fn end_with_stdin(started: &mpsc::Receiver<Pid>) {
     // Nothing comes where the command could not be started.
     let Ok(group) = started.recv() else { return };
@@ -150,6 +151,7 @@ fn wait_for_hangup() {
 }
 
 /// Whether everybody leaves the group within the time.
+#[expect(clippy::disallowed_methods, reason = "a process of its own, which serves nobody")]
 fn left(group: Pid, patience: Duration) -> bool {
     let step = Duration::from_millis(10);
     for _ in 0..patience.as_millis() / step.as_millis() {

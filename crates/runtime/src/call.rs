@@ -58,7 +58,7 @@ impl ToolExecutor {
         let tool = self.tools.find_for(record, cx).await?;
         record.found(&tool);
         let args = rename::for_server(tool.spec(), args);
-        let args = validate::args(&tool, args)?;
+        let args = validate::args(&tool, args, cx, record).await?;
         policy::check(&*self.policy, &*self.approver, &tool, &args, cx, record).await?;
         record.permits(&tool)?;
         record.checked();

@@ -54,7 +54,9 @@ pub use record::{
     Span, Stages, Tracer, Work,
 };
 pub use reuse::fingerprint;
-pub use tools::{AddError, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap};
+pub use tools::{
+    AddError, CheckedTools, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap,
+};
 
 /// The words that every crate shares.
 pub use switchboard_toolcall as toolcall;

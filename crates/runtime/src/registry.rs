@@ -8,10 +8,13 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-use crate::tools::{Link, RegisteredTool, ServerSettings};
+use crate::{
+    tools::{Link, RegisteredTool, ServerSettings},
+    validate::CheckSlots,
+};
 use prefixes::{Prefixes, Refused};
 
-type Tools = IndexMap<Arc<str>, Arc<RegisteredTool>>;
+pub(crate) type Tools = IndexMap<Arc<str>, Arc<RegisteredTool>>;
 
 /// What stands behind the manager's lock.
 #[derive(Default)]
@@ -38,6 +41,7 @@ pub(crate) struct Named {
 pub(crate) struct Server {
     settings: ServerSettings,
     pub(crate) slots: Arc<Semaphore>,
+    pub(crate) check_slots: CheckSlots,
     /// Its tools by their names at the server.
     pub(crate) tools: Tools,
     /// Its methods by their names in MCP: found by their full names, and never listed.
@@ -45,8 +49,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(settings: ServerSettings) -> Self {
+    pub(crate) fn new(settings: ServerSettings, check_slots: CheckSlots) -> Self {
         Self {
+            check_slots,
             slots: Arc::new(Semaphore::new(settings.max_concurrent)),
             settings,
             tools: Tools::new(),

@@ -1,8 +1,10 @@
 //! The one ordered collection of tools (SPEC TL).
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{
+    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Duration,
+};
 
-use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec, Visibility};
 use tokio::sync::{Semaphore, watch};
@@ -11,9 +13,9 @@ use tracing::warn;
 use crate::{
     config::Config,
     policy::Policy,
-    registry::{Registry, Server},
+    registry::{Registry, Server, Tools},
     rename,
-    validate::{self, Check, Invalid, SchemaError},
+    validate::{self, Budget, Check, CheckSlots, Invalid, SchemaError},
 };
 
 /// Holds local and server tools alike, in the order of the config.
@@ -21,6 +23,7 @@ pub struct ToolManager {
     pub(crate) separator: String,
     strict: bool,
     registry: RwLock<Registry>,
+    check_slots: CheckSlots,
     wrap: Option<Wrap>,
     /// Says which tools are not listed.
     policy: Option<Arc<dyn Policy>>,
@@ -44,6 +47,8 @@ pub struct RegisteredTool {
     pub(crate) slots: Vec<Arc<Semaphore>>,
     /// The hash of its definition, once somebody wants it.
     pub(crate) definition: Arc<OnceLock<[u8; 32]>>,
+    /// What bounds how many checks of arguments run beside the serving threads.
+    pub(crate) check_slots: CheckSlots,
 }
 
 impl RegisteredTool {
@@ -73,17 +78,25 @@ impl RegisteredTool {
         visibility.sees_name(&self.name) || visibility.sees_name(&self.spec().name)
     }
 
-    /// Whether a call with these arguments would pass validation, argument names fixed as a call fixes them.
-    pub fn accepts(&self, args: &Map<String, Value>) -> bool {
+    /// Whether a call with these arguments may pass validation, argument names fixed as a call fixes them. What would
+    /// take long to check is left to the call.
+    pub fn may_accept(&self, args: &Map<String, Value>) -> bool {
         let args = rename::for_server(self.spec(), args.clone());
-        self.check.accepts(&Value::Object(args))
+        self.check.may_accept(&Value::Object(args))
     }
 
     /// What a call with these arguments would be told before anything runs, argument names fixed as a call fixes them;
     /// none where they fit.
-    pub fn judge(&self, args: Map<String, Value>) -> Option<Invalid> {
+    ///
+    /// # Errors
+    /// `timeout` if that takes longer than `limit`.
+    pub async fn judge(
+        self: &Arc<Self>,
+        args: Map<String, Value>,
+        limit: Duration,
+    ) -> Result<Option<Invalid>, ToolError> {
         let args = rename::for_server(self.spec(), args);
-        validate::judge(self, &Value::Object(args))
+        validate::judge_within(self, Value::Object(args), limit).await
     }
 
     /// What a call must bring, as errors say it; none where nothing is required.
@@ -105,6 +118,7 @@ impl RegisteredTool {
             check: self.check.clone(),
             slots: self.slots.clone(),
             definition: self.definition.clone(),
+            check_slots: self.check_slots.clone(),
         }
     }
 }
@@ -186,6 +200,7 @@ impl ToolManager {
             separator: config.separator.clone(),
             strict: config.strict,
             registry: RwLock::default(),
+            check_slots: CheckSlots::default(),
             wrap: None,
             policy: None,
             herald: OnceLock::new(),
@@ -255,7 +270,9 @@ impl ToolManager {
         if tool.spec().description.trim().is_empty() {
             return Err(AddError::Description(tool.spec().name.clone()));
         }
-        self.register(tool.spec().name.as_str().into(), tool, None)
+        let name = tool.spec().name.as_str().into();
+        let check = self.check(&name, &tool, None, &mut Budget::default())?;
+        Ok(self.register(name, tool, check, None))
     }
 
     /// Makes a server known, so that its place in the order and its prefix are settled before it connects.
@@ -281,12 +298,16 @@ impl ToolManager {
     /// A server without tools yet, whose methods can be called.
     fn server(&self, name: &str, settings: ServerSettings) -> Server {
         let methods = settings.methods.clone();
-        let mut server = Server::new(settings);
+        let mut server = Server::new(settings, self.check_slots.of_server());
         for method in methods {
             let bare: Arc<str> = bare_name(method.spec()).into();
-            let shown = server.method_name(name, &bare, &self.separator);
-            match self.register(shown, method, Some(server.slots.clone())) {
-                Ok(method) => _ = server.methods.insert(bare, Arc::new(method)),
+            let full = format!("{name}{}{bare}", self.separator).into();
+            match self.check(&full, &method, None, &mut Budget::default()) {
+                Ok(check) => {
+                    let shown = server.method_name(name, &bare, &self.separator);
+                    let method = self.register(full, method, check, Some(&server)).shown_as(shown);
+                    server.methods.insert(bare, Arc::new(method));
+                }
                 Err(error) => warn!(server = name, %error, "{error}"),
             }
         }
@@ -295,23 +316,26 @@ impl ToolManager {
 
     /// Replaces all tools of a server that is known, and returns those set aside, with the reason.
     pub fn set_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<AddError> {
-        let mut set_aside = Vec::new();
-        let known = self.read().servers.get(server).map(|server| {
-            let methods: Vec<_> = server.methods.keys().cloned().collect();
-            (server.slots.clone(), methods)
-        });
-        let Some((slots, methods)) = known else { return set_aside };
-        let mut kept = IndexMap::new();
+        self.put_server_tools(self.check_server_tools(server, tools))
+    }
+
+    /// Checks the names and schemas of a server's tools. May take long: must not run on a serving thread.
+    pub fn check_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> CheckedTools {
+        let mut checked =
+            CheckedTools { server: server.into(), tools: Tools::new(), set_aside: Vec::new() };
+        let Some(known) = self.read().servers.get(server).cloned() else { return checked };
+        let mut budget = Budget::default();
         for tool in tools {
             let bare: Arc<str> = bare_name(tool.spec()).into();
-            let full = format!("{server}{}{bare}", self.separator);
-            let registered = match methods.contains(&bare) {
-                true => Err(AddError::Name(full, "it is the name of an MCP method")),
-                false => self.register(full.into(), tool, Some(slots.clone())),
+            let name: Arc<str> = format!("{server}{}{bare}", self.separator).into();
+            let check = match known.methods.contains_key(&bare) {
+                true => Err(AddError::Name(name.to_string(), "it is the name of an MCP method")),
+                false => self.check(&name, &tool, known.tools.get(&bare), &mut budget),
             };
-            match registered {
-                Ok(tool) => {
-                    if kept.insert(bare.clone(), Arc::new(tool)).is_some() {
+            match check {
+                Ok(check) => {
+                    let tool = Arc::new(self.register(name, tool, check, Some(&known)));
+                    if checked.tools.insert(bare.clone(), tool).is_some() {
                         warn!(
                             server,
                             tool = &*bare,
@@ -321,13 +345,22 @@ impl ToolManager {
                 }
                 Err(error) => {
                     warn!(server, %error, "a tool of server '{server}' is set aside: {error}");
-                    set_aside.push(error);
+                    checked.set_aside.push(error);
                 }
             }
         }
+        checked
+    }
+
+    /// Puts tools in place of those that their server had, and returns those set aside, with the reason.
+    pub fn put_server_tools(&self, checked: CheckedTools) -> Vec<AddError> {
+        let CheckedTools { server, tools, set_aside } = checked;
+        if !self.read().servers.contains_key(&server) {
+            return set_aside;
+        }
         // A server that comes back mostly has what it had before.
-        let same = self.read().has_tools(server, &kept);
-        self.write().set_server_tools(server, kept, &self.separator);
+        let same = self.read().has_tools(&server, &tools);
+        self.write().set_server_tools(&server, tools, &self.separator);
         if !same {
             self.changed();
         }
@@ -417,14 +450,17 @@ impl ToolManager {
         self.registry.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn register(
+    /// Checks the name and the schema of a tool. `before` is the one that it replaces: if the schema is the same, so is
+    /// the check.
+    fn check(
         &self,
-        name: Arc<str>,
-        tool: Arc<dyn Tool>,
-        server_slots: Option<Arc<Semaphore>>,
-    ) -> Result<RegisteredTool, AddError> {
+        name: &Arc<str>,
+        tool: &Arc<dyn Tool>,
+        before: Option<&Arc<RegisteredTool>>,
+        budget: &mut Budget,
+    ) -> Result<Arc<Check>, AddError> {
         let spec = tool.spec();
-        if let Some(problem) = name_problem(&name) {
+        if let Some(problem) = name_problem(name) {
             return Err(AddError::Name(name.to_string(), problem));
         }
         let strictness = match spec.settings.strictness {
@@ -432,18 +468,45 @@ impl ToolManager {
             Strictness::Inherit => Strictness::Lenient,
             own => own,
         };
-        let check = Check::compile(&spec.parameters, strictness)
+        let same = before.filter(|before| {
+            before.check.strictness() == strictness && before.spec().parameters == spec.parameters
+        });
+        if let Some(same) = same
+            && same.check.fits(budget)
+        {
+            return Ok(same.check.clone());
+        }
+        let check = Check::within(budget, &spec.parameters, strictness)
             .map_err(|reason| AddError::Schema { tool: name.to_string(), reason })?;
-        let own_slots = spec.settings.max_concurrent.map(|slots| Arc::new(Semaphore::new(slots)));
-        let slots = own_slots.into_iter().chain(server_slots).collect();
+        Ok(Arc::new(check))
+    }
+
+    /// A tool with what is needed to run it.
+    fn register(
+        &self,
+        name: Arc<str>,
+        tool: Arc<dyn Tool>,
+        check: Arc<Check>,
+        server: Option<&Server>,
+    ) -> RegisteredTool {
+        let own = tool.spec().settings.max_concurrent;
+        let own = own.map(|slots| Arc::new(Semaphore::new(slots)));
+        let slots = own.into_iter().chain(server.map(|server| server.slots.clone())).collect();
+        let check_slots = server.map_or(&self.check_slots, |server| &server.check_slots).clone();
         let tool = match &self.wrap {
             Some(wrap) => wrap(&name, tool),
             None => tool,
         };
-        let definition = Arc::default();
-        let (full, check) = (name.clone(), Arc::new(check));
-        Ok(RegisteredTool { name, full, check, slots, tool, definition })
+        let (full, definition) = (name.clone(), Arc::default());
+        RegisteredTool { name, full, check, slots, check_slots, tool, definition }
     }
+}
+
+/// The tools of a server, checked and not yet put in place.
+pub struct CheckedTools {
+    server: Arc<str>,
+    tools: Tools,
+    set_aside: Vec<AddError>,
 }
 
 /// The tool's name at its origin.

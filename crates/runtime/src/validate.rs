@@ -1,88 +1,45 @@
 //! Arguments against the schema (SPEC VA).
 
+mod budget;
+mod compiled;
 mod cost;
+mod document;
 mod lenient;
 mod messages;
+mod offload;
+mod patterns;
 mod plain;
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, OnceLock},
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use serde_json::{Map, Value};
+use switchboard_toolcall::{
+    CallContext, ErrorKind, HumanDuration, Strictness, ToolError, numbers::whole_numbers,
 };
 
-use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
-use serde_json::{Map, Value};
-use switchboard_toolcall::{Strictness, ToolError, numbers::whole_numbers};
-
-use crate::tools::RegisteredTool;
+use crate::{dispatch, record::CallRecord, tools::RegisteredTool};
+pub(crate) use budget::{Budget, Weight};
+use compiled::Compiled;
+use cost::{Cost, Effort};
+use document::Document;
 use messages::Problems;
 pub(crate) use messages::required;
 pub use messages::{Problem, type_name};
+pub(crate) use offload::CheckSlots;
+use patterns::Automaton;
 
 /// How often a pattern may turn back before it counts as hostile; honest ones stay far below.
 const BACKTRACK_LIMIT: usize = 10_000;
 
-/// How many bytes a compiled pattern may take.
-const PATTERN_SIZE: usize = 1 << 20;
-
-/// A schema, compiled once.
+/// A schema that arguments are checked against, compiled when the first ones come.
 pub struct Check {
-    /// None where the server judges for itself.
+    /// None if the server judges for itself.
     schema: Option<Compiled>,
-    /// How many times one level of the arguments may multiply the work, where the schema is recursive.
-    branching: u64,
+    strictness: Strictness,
+    weight: Weight,
+    cost: Cost,
     /// Whether the schema is of the one draft that takes `3.0` for no integer.
     draft_4: bool,
-}
-
-/// A schema that is compiled, or that is known to compile.
-enum Compiled {
-    Now(Box<Validator>),
-    /// When the first arguments come.
-    Later(Value, OnceLock<Option<Box<Validator>>>),
-}
-
-impl Compiled {
-    fn new(schema: Cow<'_, Value>) -> Result<Self, SchemaError> {
-        match plain::is_plain(&schema) {
-            true => Ok(Self::Later(schema.into_owned(), OnceLock::new())),
-            false => Ok(Self::Now(Box::new(compile(&schema)?))),
-        }
-    }
-
-    /// None where a schema that looked good is not: `plain.rs` is wrong then, and nothing fits.
-    fn validator(&self) -> Option<&Validator> {
-        match self {
-            Self::Now(validator) => Some(validator),
-            Self::Later(schema, compiled) => {
-                let compile = || match plain::drafts_agree(schema) {
-                    true => compile_plain(schema),
-                    false => compile(schema),
-                };
-                compiled.get_or_init(|| compile().ok().map(Box::new)).as_deref()
-            }
-        }
-    }
-}
-
-fn compile(schema: &Value) -> Result<Validator, SchemaError> {
-    build(&options(), schema)
-}
-
-/// Compiles a schema that means the same in every draft. As one of draft 7 that takes a tenth of the time: the schema of
-/// schemas, which is compiled first, is a small one there.
-fn compile_plain(schema: &Value) -> Result<Validator, SchemaError> {
-    build(&options().with_draft(Draft::Draft7).should_validate_formats(false), schema)
-}
-
-fn options() -> ValidationOptions<'static> {
-    let patterns =
-        PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE);
-    jsonschema::options().offline().with_pattern_options(patterns)
-}
-
-fn build(options: &ValidationOptions<'_>, schema: &Value) -> Result<Validator, SchemaError> {
-    options.build(schema).map_err(|error| SchemaError::Invalid(explain(&error)))
 }
 
 /// Why a schema cannot be used.
@@ -94,17 +51,45 @@ pub enum SchemaError {
     /// Checking against it would take forever.
     #[error("its references expand to more than {} subschemas", cost::MOST_SUBSCHEMAS)]
     TooCostly,
+    /// Checking against it would need too much stack.
+    #[error("its subschemas and references are nested more than {} deep", cost::MOST_NESTED)]
+    TooNested,
+    /// It is too large by itself.
+    #[error("it has more than {most} {what}")]
+    TooLarge {
+        /// How many it may have.
+        most: u64,
+        /// Of what.
+        what: &'static str,
+    },
+    /// It is too large beside those of the same server's other tools.
+    #[error("the schemas of its server's tools have more than {most} {what} in all")]
+    ServerTooLarge {
+        /// How many they may have.
+        most: u64,
+        /// Of what.
+        what: &'static str,
+    },
     /// It does not compile.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl Check {
-    /// Compiles the schema of a tool's parameters.
+    /// Takes the schema of a tool's parameters.
     ///
     /// # Errors
     /// The schema is not one, refers to what is not in it, or is too costly.
     pub fn compile(schema: &Value, strictness: Strictness) -> Result<Self, SchemaError> {
+        Self::within(&mut Budget::default(), schema, strictness)
+    }
+
+    /// As [`compile`](Self::compile), for one of several schemas that share a budget.
+    pub(crate) fn within(
+        budget: &mut Budget,
+        schema: &Value,
+        strictness: Strictness,
+    ) -> Result<Self, SchemaError> {
         let object = schema.as_object();
         let object =
             object.ok_or_else(|| SchemaError::NotAnObject(type_name(schema).to_owned()))?;
@@ -114,51 +99,107 @@ impl Check {
             Some(Value::Array(names)) if names.iter().any(|name| name == "object") => {}
             Some(other) => return Err(SchemaError::NotAnObject(other.to_string())),
         }
-        let branching = cost::branching(schema)?;
+        let (weight, cost) = measure(budget, schema)?;
         let compiled = Compiled::new(match strictness {
-            Strictness::Strict => Cow::Borrowed(schema),
-            _ => lenient::top_level(schema),
+            Strictness::Strict => schema.clone(),
+            _ => lenient::top_level(schema).into_owned(),
         })?;
         let dialect = object.get("$schema").and_then(Value::as_str);
         Ok(Self {
             schema: (strictness != Strictness::Off).then_some(compiled),
-            branching,
+            strictness,
+            weight,
+            cost,
             draft_4: dialect.is_some_and(is_draft_4),
         })
     }
 
+    /// Takes from the budget what this schema takes, and says whether that was possible.
+    pub(crate) fn fits(&self, budget: &mut Budget) -> bool {
+        budget.take(&self.weight).is_ok()
+    }
+
+    /// How strictly it judges.
+    pub(crate) fn strictness(&self) -> Strictness {
+        self.strictness
+    }
+
     /// Whether the arguments fit.
     pub fn accepts(&self, args: &Value) -> bool {
-        !cost::too_deep(args, self.branching)
-            && self.schema.as_ref().is_none_or(|schema| {
-                let fits = |args| schema.validator().is_some_and(|schema| schema.is_valid(args));
-                fits(args) || self.draft_4 && fits(&whole_numbers(args))
-            })
+        !matches!(self.effort(args), Effort::TooLarge(_)) && self.is_valid(args)
     }
+
+    /// Whether the arguments fit, or may fit: what takes long is left to the call.
+    pub fn may_accept(&self, args: &Value) -> bool {
+        match self.effort(args) {
+            Effort::Small => self.is_valid(args),
+            Effort::Large => true,
+            Effort::TooLarge(_) => false,
+        }
+    }
+
+    fn is_valid(&self, args: &Value) -> bool {
+        self.schema.as_ref().is_none_or(|schema| {
+            let fits = |args| schema.validator().is_some_and(|schema| schema.is_valid(args));
+            fits(args) || self.draft_4 && fits(&whole_numbers(args))
+        })
+    }
+
+    fn effort(&self, args: &Value) -> Effort {
+        match &self.schema {
+            Some(schema) => self.cost.effort(args, schema.is_ready()),
+            None => Effort::Small,
+        }
+    }
+}
+
+/// Measures a schema, and takes from the budget what it needs.
+fn measure(budget: &mut Budget, schema: &Value) -> Result<(Weight, Cost), SchemaError> {
+    let document = Document::new(schema);
+    let mut weight = Weight {
+        subschemas: document.objects,
+        bytes: document.bytes,
+        patterns: document.patterns.len() as u64,
+        automata: 0,
+    };
+    // Before anything is done whose time grows with these.
+    budget.take(&weight)?;
+    let patterns = document.patterns.iter();
+    let automata: HashMap<_, _> =
+        patterns.map(|pattern| (*pattern, Automaton::of(pattern))).collect();
+    let sum = automata.values().fold(0_u64, |sum, automaton| sum.saturating_add(automaton.bytes));
+    budget.take(&Weight { automata: sum, ..Weight::default() })?;
+    weight.automata = sum;
+    Ok((weight, Cost::of(schema, &document, &automata)?))
 }
 
 fn is_draft_4(dialect: &str) -> bool {
     dialect.contains("json-schema.org/draft-04/")
 }
 
-/// What is wrong with a schema, and where in it.
-fn explain(error: &jsonschema::ValidationError<'_>) -> String {
-    match error.instance_path().as_str() {
-        "" => error.to_string(),
-        place => format!("{error} (at {place})"),
-    }
-}
-
 /// Returns the arguments if they fit the tool's schema.
 ///
 /// # Errors
-/// `invalid_parameters` with all problems at once, and the required parameters as the way out.
-pub(crate) fn args(
+/// `invalid_parameters` with all problems at once, and the required parameters as the way out; `timeout` or `cancelled`
+/// if the call ends before a long check does.
+pub(crate) async fn args(
     tool: &Arc<RegisteredTool>,
     args: Map<String, Value>,
+    cx: &CallContext,
+    record: &CallRecord,
 ) -> Result<Value, ToolError> {
     let args = Value::Object(args);
-    match judge(tool, &args) {
+    let (args, invalid) = match tool.check.effort(&args) {
+        Effort::Large => {
+            let checked = offload::judge_beside(tool.clone(), args);
+            Box::pin(dispatch::within(checked, cx, record)).await?
+        }
+        effort => {
+            let invalid = judge(tool, &args, effort);
+            (args, invalid)
+        }
+    };
+    match invalid {
         None => Ok(args),
         Some(Invalid { error, .. }) => Err(error),
     }
@@ -173,17 +214,46 @@ pub struct Invalid {
     pub error: ToolError,
 }
 
-/// What is wrong with the arguments; none where they fit.
-pub(crate) fn judge(tool: &RegisteredTool, args: &Value) -> Option<Invalid> {
-    if tool.check.accepts(args) {
-        return None;
+/// What is wrong with the arguments, without a call; none if they fit.
+///
+/// # Errors
+/// `timeout` if that takes longer than `limit`.
+pub(crate) async fn judge_within(
+    tool: &Arc<RegisteredTool>,
+    args: Value,
+    limit: Duration,
+) -> Result<Option<Invalid>, ToolError> {
+    let effort = tool.check.effort(&args);
+    if effort != Effort::Large {
+        return Ok(judge(tool, &args, effort));
     }
-    let problems = match tool.check.schema.as_ref().and_then(Compiled::validator) {
-        Some(validator) if !cost::too_deep(args, tool.check.branching) => {
-            let whole = tool.check.draft_4.then(|| whole_numbers(args));
-            Problems::of(validator.iter_errors(whole.as_ref().unwrap_or(args)))
+    let checked = offload::judge_beside(tool.clone(), args);
+    match tokio::time::timeout(limit, checked).await {
+        Ok(checked) => checked.map(|(_, invalid)| invalid),
+        Err(_) => {
+            let text = format!(
+                "The arguments of tool '{}' were not checked within {}",
+                tool.name(),
+                HumanDuration(limit)
+            );
+            Err(ToolError::new(ErrorKind::Timeout, text))
         }
-        _ => Problems::whole("the arguments are nested too deeply for this tool's schema"),
+    }
+}
+
+/// What is wrong with the arguments; none if they fit.
+fn judge(tool: &RegisteredTool, args: &Value, effort: Effort) -> Option<Invalid> {
+    let check = &tool.check;
+    let problems = match effort {
+        Effort::TooLarge(reason) => Problems::whole(reason),
+        _ if check.is_valid(args) => return None,
+        _ => match check.schema.as_ref().and_then(Compiled::validator) {
+            Some(validator) => {
+                let whole = check.draft_4.then(|| whole_numbers(args));
+                Problems::of(validator.iter_errors(whole.as_ref().unwrap_or(args)))
+            }
+            None => Problems::whole("the tool's schema does not compile"),
+        },
     };
     let error = ToolError::invalid(problems.text());
     let error = match required(&tool.spec().parameters) {

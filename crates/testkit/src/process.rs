@@ -64,6 +64,7 @@ impl Process {
     ///
     /// # Panics
     /// It does not start, or never listens.
+    #[expect(clippy::disallowed_methods, reason = "processes live in real time")]
     pub fn listening(mut command: Command, port: u16) -> Self {
         // Some services end when their input does, so that they do not outlive a test that is killed.
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -100,6 +100,7 @@ impl<W: Write> Shared<W> {
     }
 
     /// Writes what waits when it is time, until the process ends.
+    #[expect(clippy::disallowed_methods, reason = "a thread of its own")]
     fn look_after(&self) {
         loop {
             let is_empty = |waiting: &mut Waiting| waiting.lines.is_empty();

@@ -4,6 +4,7 @@
 //! `SWITCHBOARD_CHAOS_ROUNDS` sets how often; the default is what fits into CI.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+#![expect(clippy::disallowed_methods, reason = "processes live in real time")]
 
 mod caller;
 mod judge;

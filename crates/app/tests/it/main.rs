@@ -1,6 +1,7 @@
 //! The real binary, run as people run it: in a folder of its own, with an empty environment.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
+#![expect(clippy::disallowed_methods, reason = "processes live in real time")]
 
 mod place;
 mod pty;

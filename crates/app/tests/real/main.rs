@@ -4,6 +4,7 @@
 //! `cargo xtask test` installs it and says where it is. If it is not there the test fails; none is skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+#![expect(clippy::disallowed_methods, reason = "processes live in real time")]
 
 mod rotel;
 mod serving;

@@ -13,24 +13,15 @@ use std::{
 use switchboard_toolcall::CallId;
 use tracing::warn;
 
-use super::{Held, Journal, Position, Queued};
+use super::{Held, Journal, Position, Queued, segments::Opened};
 use crate::error::Error;
 
-/// Whether a line is written, or goes with the next batch.
+/// Whether a line is written, goes with the next batch, or waits for a segment.
 pub(crate) enum Written<'a> {
     Now(Position),
     Soon(Together<'a>),
-}
-
-impl Written<'_> {
-    /// Waits for nobody: where a line is not written yet, it and its batch are now. Returns a place that is not before
-    /// its end.
-    pub(crate) fn at_once(self) -> Result<Position, Error> {
-        match self {
-            Self::Now(position) => Ok(position),
-            Self::Soon(mut line) => line.settle(),
-        }
-    }
+    /// Written by somebody else, also if nobody waits for it.
+    Later(Opened),
 }
 
 /// A line that goes with the next batch: written when this is done, or dropped.
@@ -47,6 +38,12 @@ pub(crate) struct Together<'a> {
 impl<'a> Together<'a> {
     pub(super) fn new(journal: &'a Journal, id: CallId, batch: u64) -> Self {
         Self { journal, id, batch, waited: false, settled: false }
+    }
+
+    /// Waits for nobody: if the line is not written yet, it and its batch are now. Returns a place that is not before its
+    /// end.
+    pub(crate) fn at_once(mut self) -> Result<Position, Error> {
+        self.settle()
     }
 
     fn settle(&mut self) -> Result<Position, Error> {
@@ -153,15 +150,22 @@ mod tests {
     use super::*;
     use crate::{layout::Layout, line::Body};
 
-    /// A journal, and how many lines its file has.
-    fn journal(folder: &tempfile::TempDir) -> (Journal, impl Fn() -> usize) {
+    /// A journal with a segment, and how many lines its file has.
+    fn journal(folder: &tempfile::TempDir) -> (Arc<Journal>, impl Fn() -> usize) {
         let layout = Layout::new(folder.path().join("store"));
         let file = layout.segment(1);
         let lines = move || fs::read_to_string(&file).map_or(0, |text| text.lines().count());
-        (Journal::new(layout), lines)
+        let journal = Arc::new(Journal::new(layout));
+        let id = CallId::generate_at(SystemTime::now());
+        let Written::Later(opened) = journal.open(id, Body::new("open", id), 1).unwrap() else {
+            panic!("there is no segment yet")
+        };
+        opened.blocking_recv().unwrap().unwrap();
+        assert!(matches!(journal.close(id, Body::new("end", id)), Some(Written::Now(_))));
+        (journal, lines)
     }
 
-    fn open(journal: &Journal) -> (CallId, Written<'_>) {
+    fn open(journal: &Arc<Journal>) -> (CallId, Written<'_>) {
         let id = CallId::generate_at(SystemTime::now());
         (id, journal.open(id, Body::new("open", id), 1).unwrap())
     }
@@ -176,18 +180,19 @@ mod tests {
     fn lines_of_calls_at_the_same_time_are_written_together() {
         let folder = tempfile::tempdir().unwrap();
         let (journal, lines) = journal(&folder);
+        assert_eq!(lines(), 3, "the header and a call");
         let (first, Written::Now(_)) = open(&journal) else { panic!("nobody else runs") };
-        assert_eq!(lines(), 2, "the header and a beginning");
+        assert_eq!(lines(), 4);
         let (_, Written::Soon(mut second)) = open(&journal) else { panic!("another runs") };
         let Some(Written::Soon(mut end)) = journal.close(first, Body::new("end", first)) else {
             panic!("another runs")
         };
         assert_eq!((poll(&mut second), poll(&mut end)), (Poll::Pending, Poll::Pending));
-        assert_eq!(lines(), 2, "others may have something to add");
+        assert_eq!(lines(), 4, "others may have something to add");
         assert_eq!(poll(&mut end), Poll::Ready(true));
-        assert_eq!(lines(), 4);
+        assert_eq!(lines(), 6);
         assert_eq!(poll(&mut second), Poll::Ready(true));
-        assert_eq!(lines(), 4);
+        assert_eq!(lines(), 6);
         assert!(!journal.runs(first));
     }
 
@@ -199,15 +204,61 @@ mod tests {
         let _first = open(&journal);
         let (_, dropped) = open(&journal);
         drop(dropped);
-        assert_eq!(lines(), 3);
+        assert_eq!(lines(), 5);
         let (_, Written::Soon(mut dropped)) = open(&journal) else { panic!("others run") };
         assert_eq!(poll(&mut dropped), Poll::Pending);
         drop(dropped);
-        assert_eq!(lines(), 4);
-        let position = open(&journal).1.at_once().unwrap();
+        assert_eq!(lines(), 6);
+        let (_, Written::Soon(line)) = open(&journal) else { panic!("others run") };
+        let position = line.at_once().unwrap();
         assert_eq!(
             position,
             (1, fs::metadata(folder.path().join("store/journal/00000001.log")).unwrap().len())
         );
+    }
+
+    // RC-1: while another process holds the store's lock, no caller's thread waits for it.
+    #[test]
+    fn nobody_waits_for_the_lock_of_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path().join("store"));
+        layout.create().unwrap();
+        let journal = Arc::new(Journal::new(layout.clone()));
+        let guard = layout.lock().unwrap();
+        let (first, Written::Later(first_opened)) = open(&journal) else { panic!("it is locked") };
+        let (second, Written::Later(second_opened)) = open(&journal) else {
+            panic!("it is locked")
+        };
+        assert!(journal.runs(first) && journal.runs(second));
+        // One whose caller goes before its beginning is written has an end all the same.
+        drop(second_opened);
+        assert!(journal.close(second, Body::new("end", second)).is_none());
+        drop(guard);
+        assert!(first_opened.blocking_recv().unwrap().is_ok());
+        assert!(journal.runs(first));
+        journal.rest();
+        let text = fs::read_to_string(layout.segment(1)).unwrap();
+        let kinds: Vec<_> = text.lines().map(|line| line.split('"').nth(1).unwrap()).collect();
+        assert_eq!(kinds, ["segment", "open", "open", "end"], "{text}");
+    }
+
+    // RC-1: a full segment goes on until there is a next one, which knows what is open.
+    #[test]
+    fn nobody_waits_for_the_next_segment() {
+        let folder = tempfile::tempdir().unwrap();
+        let (journal, _) = journal(&folder);
+        let layout = Layout::new(folder.path().join("store"));
+        let guard = layout.lock().unwrap();
+        let tomorrow = crate::line::microseconds(SystemTime::now()) + 2 * crate::segment::DAY;
+        let id = CallId::generate_at(SystemTime::now());
+        let opened = journal.open(id, Body::new("open", id), tomorrow).unwrap();
+        assert!(matches!(opened, Written::Now((1, _))), "the old one goes on");
+        drop(guard);
+        while !layout.segment(2).exists() || journal.lock().task.is_some() {
+            std::thread::yield_now();
+        }
+        let text = fs::read_to_string(layout.segment(2)).unwrap();
+        assert!(text.contains("\"carried\":[") && text.contains(&id.to_string()), "{text}");
+        assert!(journal.runs(id));
     }
 }

@@ -1,5 +1,7 @@
 //! Idempotency keys over processes.
 
+use std::sync::PoisonError;
+
 use serde_json::{Map, Value};
 use switchboard_runtime::record::{Claim, Claimed};
 use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
@@ -16,6 +18,8 @@ impl Shared {
     /// Takes the key for the call, or says what became of the call that has it.
     pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
         self.layout.create()?;
+        // A key that was given back a moment ago is free.
+        self.release_noted();
         let earlier = {
             let guard = self.layout.lock()?;
             claims::take(&self.layout, claim, &guard)?
@@ -42,12 +46,23 @@ impl Shared {
         })
     }
 
-    /// Gives the key back.
-    pub(super) fn release(&self, claim: &Claim) {
-        let released =
-            self.layout.lock().and_then(|guard| claims::release(&self.layout, claim, &guard));
-        if let Err(cause) = released {
-            warn!(cause = chain(&cause), "an idempotency key could not be given back");
+    /// Notes that a key is to be given back, which waits for the store's lock.
+    pub(super) fn note_release(&self, claim: &Claim) {
+        self.released.lock().unwrap_or_else(PoisonError::into_inner).push(claim.clone());
+    }
+
+    /// Gives back the keys that were noted. Blocks: must not run on a serving thread.
+    pub(super) fn release_noted(&self) {
+        // Held until all are given back: who claims one meanwhile waits here, who notes one does not.
+        let _one = self.releasing.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted =
+            std::mem::take(&mut *self.released.lock().unwrap_or_else(PoisonError::into_inner));
+        for claim in noted {
+            let released =
+                self.layout.lock().and_then(|guard| claims::release(&self.layout, &claim, &guard));
+            if let Err(cause) = released {
+                warn!(cause = chain(&cause), "an idempotency key could not be given back");
+            }
         }
     }
 }

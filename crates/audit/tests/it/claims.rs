@@ -9,7 +9,7 @@ use switchboard_runtime::{
 };
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolCall, ToolOutput};
 
-use crate::support::{Folder, cancelled, executor, start};
+use crate::support::{Folder, cancelled, executor, open, start};
 
 /// The beginning of a call.
 fn pay() -> Arc<CallStart> {
@@ -31,7 +31,7 @@ async fn a_key_stands_for_one_act() {
     let folder = Folder::new();
     let (first, second) = (pay(), pay());
     let store = folder.store();
-    let _ = store.open(first.clone());
+    open(&store, &first).await;
     let ask = |claim: Claim| {
         let other = folder.store();
         async move { other.claim(&claim).await.unwrap() }
@@ -59,7 +59,7 @@ async fn a_key_that_was_given_back_or_ran_out_is_free() {
     let folder = Folder::new();
     let store = folder.store();
     let (first, second) = (pay(), pay());
-    let _ = store.open(first.clone());
+    open(&store, &first).await;
     assert!(matches!(store.claim(&claim(first.id, "key", 1)).await.unwrap(), Claimed::First));
     store.release(&claim(second.id, "key", 1));
     let claimed = store.claim(&claim(second.id, "key", 1)).await.unwrap();
@@ -82,7 +82,7 @@ async fn a_key_of_a_dead_process_is_unknown() {
     {
         // Dropped with the call open: as a process that dies leaves it.
         let store = folder.store();
-        let _ = store.open(first.clone());
+        open(&store, &first).await;
         assert!(matches!(store.claim(&claim(first.id, "key", 1)).await.unwrap(), Claimed::First));
     }
     let claimed = folder.store().claim(&claim(second.id, "key", 1)).await.unwrap();

@@ -6,13 +6,13 @@ use std::{
 };
 
 use switchboard_audit::{Filter, Reader};
-use switchboard_runtime::{CallStart, Recorder};
+use switchboard_runtime::CallStart;
 use switchboard_toolcall::CallId;
 
-use crate::support::Folder;
+use crate::support::{Folder, open};
 
-#[test]
-fn records_keep_their_order_when_the_clock_goes_back() {
+#[tokio::test]
+async fn records_keep_their_order_when_the_clock_goes_back() {
     let folder = Folder::new();
     let now = SystemTime::now();
     let hour = Duration::from_secs(3600);
@@ -23,8 +23,8 @@ fn records_keep_their_order_when_the_clock_goes_back() {
         let id = CallId::generate_at(started);
         let tool = format!("tool-{number}").into();
         let (arguments, caller, conversation) = ("{}".to_owned(), None, None);
-        let _ =
-            store.open(Arc::new(CallStart { id, tool, arguments, caller, conversation, started }));
+        let start = CallStart { id, tool, arguments, caller, conversation, started };
+        open(&store, &Arc::new(start)).await;
         ids.insert(0, id);
     }
     let records = folder.records();

@@ -1,5 +1,6 @@
 //! The store from outside: what executors write, what processes leave, what readers find.
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+#![expect(clippy::disallowed_methods, reason = "processes live in real time")]
 
 mod support;
 

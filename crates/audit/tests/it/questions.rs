@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::json;
 use switchboard_audit::{Config, Filter, Reader, gc, retention::preview};
-use switchboard_runtime::{Opening, Recorder};
+use switchboard_runtime::Recorder;
 use switchboard_toolcall::Size;
 
-use crate::support::{Folder, call, cancelled, executor, start};
+use crate::support::{Folder, call, cancelled, executor, open, start};
 
 #[tokio::test]
 async fn an_id_is_found_by_its_beginning() {
@@ -57,8 +57,7 @@ async fn a_preview_says_what_would_go_and_keeps_it() {
     let arguments = json!({"text": "x".repeat(1_000_000)}).to_string();
     for _ in 0..40 {
         let start = start("large", arguments.clone());
-        let Opening::Now(opened) = store.open(start.clone()) else { panic!("it waits") };
-        opened.unwrap();
+        open(&store, &start).await;
         store.close(cancelled(&start));
     }
     drop(store);

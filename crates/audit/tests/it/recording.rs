@@ -184,7 +184,7 @@ async fn filters_pick_and_pages_follow() {
     assert_eq!(check(Filter { slower_than: Some(Duration::ZERO), ..none() }), 12);
     assert_eq!(check(Filter { slower_than: Some(Duration::from_secs(60)), ..none() }), 0);
     let start = crate::support::start("slow", "{}".to_owned());
-    let _ = store.open(start.clone());
+    crate::support::open(&store, &start).await;
     let duration = Duration::from_millis(1500);
     store.close(switchboard_runtime::CallEnd { duration, ..crate::support::cancelled(&start) });
     assert_eq!(check(Filter { slower_than: Some(Duration::from_secs(1)), ..none() }), 1);

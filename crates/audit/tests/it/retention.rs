@@ -4,21 +4,17 @@ use std::{fs, time::Duration};
 
 use serde_json::json;
 use switchboard_audit::{Config, Reader, Store, gc};
-use switchboard_runtime::{ArtifactStore, Opening, Recorder, artifacts::Stored};
+use switchboard_runtime::{ArtifactStore, Recorder, artifacts::Stored};
 use switchboard_toolcall::{HumanDuration, Size};
 
-use crate::support::{Folder, call, cancelled, executor, start};
+use crate::support::{Folder, call, cancelled, executor, open, start};
 
 /// Writes calls with so many megabytes of arguments, which fill segments of 16 MiB.
 async fn fill(store: &Store, megabytes: usize) {
     let arguments = json!({"text": "x".repeat(1_000_000)}).to_string();
     for _ in 0..megabytes {
         let start = start("large", arguments.clone());
-        let opened = match store.open(start.clone()) {
-            Opening::Now(opened) => opened,
-            Opening::Soon(opened) | Opening::Later(opened) => opened.await,
-        };
-        opened.unwrap();
+        open(store, &start).await;
         store.close(cancelled(&start));
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 use switchboard_audit::{Config, Filter, Reader, Record, Store};
-use switchboard_runtime::{CallEnd, CallStart, ToolExecutor, record::Stages};
+use switchboard_runtime::{CallEnd, CallStart, Opening, Recorder, ToolExecutor, record::Stages};
 use switchboard_toolcall::{
     Annotations, CallContext, CallId, ErrorKind, Json, ToolCall, ToolError, ToolResult, tool_fn,
 };
@@ -112,6 +112,25 @@ pub(crate) fn start(tool: &str, arguments: String) -> Arc<CallStart> {
     let (id, tool) = (CallId::generate_at(now), tool.into());
     let (caller, conversation) = (None, None);
     Arc::new(CallStart { id, tool, arguments, caller, conversation, started: now })
+}
+
+/// Records the beginning of a call, and waits until it is written. If the segment was full, waits for the next one, too:
+/// that is begun beside the callers.
+pub(crate) async fn open(store: &Store, start: &Arc<CallStart>) {
+    let is_full = || {
+        let files = fs::read_dir(store.path().join("journal")).ok()?;
+        let last = files.map(|file| file.unwrap().path()).max()?;
+        Some(fs::metadata(last).unwrap().len() >= 16 << 20)
+    };
+    let was_full = is_full() == Some(true);
+    let opened = match store.open(start.clone()) {
+        Opening::Now(opened) => opened,
+        Opening::Soon(opened) | Opening::Later(opened) => opened.await,
+    };
+    opened.unwrap();
+    while was_full && is_full() == Some(true) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 /// The end of a call whose caller walked away.

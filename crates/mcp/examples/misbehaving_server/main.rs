@@ -32,6 +32,7 @@
 //! - `refuses-snake-case`: `set_level` wants `deviceName` and knows no `device_name`. `env`: `environment` returns
 //!   its environment and working directory.
 //! - `modern`: answers `server/discover` as 2026-07-28 does, and `initialize` with -32022.
+#![expect(clippy::disallowed_methods, reason = "it is slow on purpose")]
 
 mod modes;
 mod life;

@@ -8,6 +8,7 @@ mod spawn;
 mod pending;
 mod writer;
 mod reader;
+mod pace;
 mod stderr;
 mod excerpt;
 mod group;

@@ -9,7 +9,10 @@ use std::{
 use serde_json::{Map, Value, json};
 use switchboard_runtime::Link;
 use switchboard_toolcall::{HumanDuration, Tool};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep, sleep_until, timeout},
+};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -34,7 +37,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A server that lives longer than this has recovered from whatever killed it before.
 const HEALTHY: Duration = Duration::from_secs(30);
 
-/// How long changes are collected before a list is read again.
+/// How long changes are collected at least before a list is read again.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// A session that works, with the changes that it reports.
@@ -43,6 +46,9 @@ pub(super) struct Connected {
     pub(super) changes: Arc<Changes>,
     /// When the list of tools is stale, by the server's own word.
     stale: Option<Instant>,
+    /// How long changes are collected before the tools are read again: ten times what it took to check them, so that a
+    /// server that says all the time that they have changed costs a tenth of a core at most.
+    settle: Duration,
 }
 
 impl Server {
@@ -126,7 +132,7 @@ impl Server {
             stderr: trouble.stderr,
             check: self.config().check.clone(),
         };
-        self.offer(Vec::new());
+        self.offer(Vec::new()).await;
         warn!(server = &**self.name(), "{}", given_up.error());
         // People are told first: who waits for the servers to settle then sees the block before the rest.
         (self.around.announce)(&given_up);
@@ -160,7 +166,8 @@ impl Server {
         self.starts.fetch_add(1, Ordering::Relaxed);
         let work = async {
             let (session, changes) = self.attempt().await?;
-            let mut connected = Connected { session: Arc::new(session), changes, stale: None };
+            let mut connected =
+                Connected { session: Arc::new(session), changes, stale: None, settle: SETTLE };
             let read = self.read_tools(&mut connected).await;
             read.map(|()| connected).map_err(|failure| Trouble::because(&failure))
         };
@@ -183,12 +190,15 @@ impl Server {
         let shortest = Duration::from_secs(10);
         let ttl = listed.ttl.filter(|ttl| !ttl.is_zero());
         connected.stale = ttl.map(|ttl| Instant::now() + ttl.max(shortest));
-        self.offer(listed.entries);
+        let began = Instant::now();
+        self.offer(listed.entries).await;
+        connected.settle = (10 * began.elapsed()).clamp(SETTLE, LONGEST_PAUSE);
         Ok(())
     }
 
-    /// Puts the tools in place of those that the server had before.
-    pub(super) fn offer(self: &Arc<Self>, entries: Vec<Value>) {
+    /// Puts the tools in place of those that the server had before. They are checked beside the serving threads, as a
+    /// server may list many and large ones.
+    pub(super) async fn offer(self: &Arc<Self>, entries: Vec<Value>) {
         let Some(manager) = self.around.tools.upgrade() else {
             return;
         };
@@ -212,7 +222,16 @@ impl Server {
                 }
             }
         }
-        let refused = manager.set_server_tools(self.name(), tools);
+        let (checking, name) = (manager.clone(), self.name().clone());
+        let checked = spawn_blocking(move || checking.check_server_tools(&name, tools));
+        let Ok(checked) = checked.await else {
+            warn!(server = &**self.name(), "the tools of '{}' could not be checked", self.name());
+            return;
+        };
+        if !manager.is_linked(self.name(), &link) {
+            return;
+        }
+        let refused = manager.put_server_tools(checked);
         aside.extend(refused.iter().map(ToString::to_string));
         *self.set_aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
     }
@@ -260,7 +279,7 @@ impl Server {
         let mut tools = changed == Changed::Tools;
         self.tell(changed);
         if tools {
-            sleep(SETTLE).await;
+            sleep(connected.settle).await;
         }
         for changed in connected.changes.take() {
             tools |= changed == Changed::Tools;

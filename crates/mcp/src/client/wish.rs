@@ -49,7 +49,7 @@ impl Server {
             let is_halted = wish.borrow_and_update().is_halted;
             if is_halted {
                 self.enter(State::Stopped);
-                self.offer(Vec::new());
+                self.offer(Vec::new()).await;
                 self.copies.end_all();
                 // The sender lives as long as we do.
                 _ = wish.changed().await;

@@ -1,116 +1,340 @@
-//! Bounds what a hostile schema can cost before it is ever compiled.
+//! Bounds what a hostile schema can cost, before it is compiled and before arguments are checked against it.
 //!
-//! A reference is checked again wherever it stands, so twenty-four levels that refer to the next one twice
-//! mean sixteen million checks. Recursive schemas multiply with the depth of the arguments instead, so they
-//! are judged when the arguments are there.
+//! A reference is checked again wherever it stands, so twenty-four levels that refer to the next one twice mean sixteen
+//! million checks. Recursive schemas multiply with the depth of the arguments instead, so they are judged when the
+//! arguments are there.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::SchemaError;
+use super::{SchemaError, document::Document, patterns::Automaton};
 
 /// How many subschemas one check may visit.
 pub(super) const MOST_SUBSCHEMAS: u64 = 100_000;
 
+/// How deep subschemas and references may be nested: the validator needs stack for each.
+pub(super) const MOST_NESTED: u64 = 256;
+
+/// How deep a recursive schema may be nested with the arguments.
+const MOST_NESTED_WITH_ARGUMENTS: u64 = 2_000;
+
 /// How much work recursion may cause for one call.
 const MOST_VISITS: u64 = 1_000_000;
 
-/// Counts what the schema expands to, and returns by how much recursion multiplies with each level.
-pub(super) fn branching(schema: &Value) -> Result<u64, SchemaError> {
-    let mut count = Count { root: schema, done: HashMap::new(), open: Vec::new(), branching: 1 };
-    let expanded = count.value(schema);
-    match expanded.visits > MOST_SUBSCHEMAS {
-        true => Err(SchemaError::TooCostly),
-        false => Ok(count.branching),
-    }
-}
+/// How many steps are taken on a serving thread, about a millisecond; what may take more runs beside it.
+const MOST_INLINE: u64 = 100_000;
 
-/// Whether checking arguments of this depth would take too long.
-pub(super) fn too_deep(args: &Value, branching: u64) -> bool {
-    branching > 1 && {
-        let mut visits: u64 = 1;
-        (0..depth(args)).any(|_| {
-            visits = visits.saturating_mul(branching);
-            visits > MOST_VISITS
-        })
-    }
-}
+/// How many steps one check may take, about a minute: a check that has begun cannot be stopped.
+const MOST_STEPS: u64 = 10_000_000_000;
 
-fn depth(value: &Value) -> u64 {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(object) => 1 + object.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
-}
+/// How many steps a match that turns back may take, with the validator's limit for that.
+const BACKTRACKING: u64 = 2 * super::BACKTRACK_LIMIT as u64;
 
-struct Count<'a> {
-    root: &'a Value,
-    /// References counted already.
-    done: HashMap<&'a str, Expanded>,
-    /// References being counted: meeting one again means recursion.
-    open: Vec<&'a str>,
+/// How many bytes of an automaton one step of a match looks at.
+const AUTOMATON_BYTES: u64 = 32;
+
+/// What a check against a schema can cost, at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cost {
+    /// For one value of the arguments.
+    each: Expanded,
+    /// By how much recursion multiplies with each level of the arguments.
     branching: u64,
+    /// The most that one reference expands to.
+    largest: u64,
+    /// Whether it has references that are not bounded here: to what is not in it, or by a URI.
+    is_uncertain: bool,
 }
 
-/// What a schema expands to.
-#[derive(Clone, Copy, Default)]
+/// What is to be done with arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// Checked at once: it takes as good as no time.
+    Small,
+    /// Checked beside the serving threads.
+    Large,
+    /// Not checked at all, for this reason.
+    TooLarge(&'static str),
+}
+
+impl Cost {
+    /// Counts what the schema expands to.
+    ///
+    /// # Errors
+    /// That is too much, or nested too deeply.
+    pub(super) fn of(
+        schema: &Value,
+        document: &Document<'_>,
+        automata: &HashMap<&str, Automaton>,
+    ) -> Result<Self, SchemaError> {
+        let mut count = Count {
+            document,
+            automata,
+            known: HashMap::new(),
+            open: vec![schema],
+            level: 0,
+            steps: 0,
+            cost: Self { branching: 1, ..Self::default() },
+        };
+        let each = count.subschema(schema)?;
+        let mut cost = count.cost;
+        cost.each = each;
+        cost.branching = cost.branching.max(each.returns);
+        cost.largest = cost.largest.max(each.visits);
+        match each.visits > MOST_SUBSCHEMAS {
+            true => Err(SchemaError::TooCostly),
+            false => Ok(cost),
+        }
+    }
+
+    /// Says what is to be done with the arguments. `is_compiled` is whether the schema is.
+    pub(super) fn effort(&self, args: &Value, is_compiled: bool) -> Effort {
+        let size = Size::of(args);
+        let is_recursive = self.each.returns > 0;
+        let mut growth: u64 = 1;
+        if self.branching > 1 {
+            for _ in 0..size.depth {
+                growth = growth.saturating_mul(self.branching);
+                if growth > MOST_VISITS {
+                    return Effort::TooLarge(TOO_DEEP);
+                }
+            }
+        }
+        if is_recursive
+            && (size.depth + 1).saturating_mul(self.each.nested) > MOST_NESTED_WITH_ARGUMENTS
+        {
+            return Effort::TooLarge(TOO_DEEP);
+        }
+        let returned = self.each.returns.saturating_mul(self.largest);
+        let visits = self.each.visits.saturating_add(returned).saturating_mul(size.values);
+        let matched = (self.each.automata / AUTOMATON_BYTES).saturating_mul(size.bytes);
+        let turned_back = self.each.backtracking.saturating_mul(size.values * BACKTRACKING);
+        let steps = visits.saturating_add(matched).saturating_add(turned_back);
+        let steps = steps.saturating_mul(growth);
+        let compiles_fast =
+            is_compiled || self.each.visits < 1_000 && self.each.automata < 64 << 10;
+        match steps {
+            steps if steps > MOST_STEPS => Effort::TooLarge(TOO_MUCH),
+            steps if steps <= MOST_INLINE && !self.is_uncertain && compiles_fast => Effort::Small,
+            _ => Effort::Large,
+        }
+    }
+
+    /// How many subschemas one value is checked against, at most.
+    #[cfg(test)]
+    pub(super) fn visits(&self) -> u64 {
+        self.each.visits
+    }
+}
+
+const TOO_DEEP: &str = "the arguments are nested too deeply for this tool's schema";
+const TOO_MUCH: &str = "the arguments are too large for this tool's schema";
+
+/// How large arguments are.
+struct Size {
+    values: u64,
+    /// Of texts and names.
+    bytes: u64,
+    depth: u64,
+}
+
+impl Size {
+    fn of(value: &Value) -> Self {
+        let mut size = Self { values: 0, bytes: 0, depth: 0 };
+        size.add(value, 0);
+        size
+    }
+
+    fn add(&mut self, value: &Value, depth: u64) {
+        self.values += 1;
+        self.depth = self.depth.max(depth);
+        match value {
+            Value::String(text) => self.bytes += text.len() as u64,
+            Value::Array(items) => {
+                self.depth = self.depth.max(depth + 1);
+                items.iter().for_each(|item| self.add(item, depth + 1));
+            }
+            Value::Object(object) => {
+                self.depth = self.depth.max(depth + 1);
+                for (name, value) in object {
+                    self.bytes += name.len() as u64;
+                    self.add(value, depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a subschema expands to.
+#[derive(Clone, Copy, Debug, Default)]
 struct Expanded {
-    /// Subschemas visited.
+    /// Subschemas visited, and options compared with.
     visits: u64,
-    /// How often it comes back to a reference that is being counted.
+    /// How often it comes back to a subschema that is being counted.
     returns: u64,
+    /// Bytes of the automata that texts are matched with.
+    automata: u64,
+    /// How many of those turn back.
+    backtracking: u64,
+    /// The longest chain of subschemas in subschemas.
+    nested: u64,
 }
 
 impl Expanded {
+    const VISIT: Self = Self { visits: 1, returns: 0, automata: 0, backtracking: 0, nested: 1 };
+
+    /// Adds what is beside this.
     fn add(&mut self, other: Self) {
         self.visits = self.visits.saturating_add(other.visits);
         self.returns = self.returns.saturating_add(other.returns);
+        self.automata = self.automata.saturating_add(other.automata);
+        self.backtracking = self.backtracking.saturating_add(other.backtracking);
+        self.nested = self.nested.max(other.nested);
+    }
+
+    fn matches(&mut self, automaton: Automaton) {
+        self.automata = self.automata.saturating_add(automaton.bytes);
+        self.backtracking += u64::from(automaton.backtracks);
+    }
+
+    /// The larger of both, one by one.
+    fn or(self, other: Self) -> Self {
+        Self {
+            visits: self.visits.max(other.visits),
+            returns: self.returns.max(other.returns),
+            automata: self.automata.max(other.automata),
+            backtracking: self.backtracking.max(other.backtracking),
+            nested: self.nested.max(other.nested),
+        }
     }
 }
 
-impl<'a> Count<'a> {
-    fn value(&mut self, value: &'a Value) -> Expanded {
-        let mut sum = Expanded::default();
+struct Count<'a, 'd> {
+    document: &'d Document<'a>,
+    automata: &'d HashMap<&'d str, Automaton>,
+    /// What was counted already.
+    known: HashMap<*const Value, Expanded>,
+    /// What references led to and is being counted: meeting it again means recursion.
+    open: Vec<&'a Value>,
+    /// How deep we are in subschemas.
+    level: u64,
+    /// How many subschemas were looked at.
+    steps: u64,
+    cost: Cost,
+}
+
+impl<'a> Count<'a, '_> {
+    /// Counts what stands where a subschema, or a list of some, may stand.
+    fn subschema(&mut self, value: &'a Value) -> Result<Expanded, SchemaError> {
         match value {
             Value::Object(object) => {
-                sum.visits = 1;
-                for (key, value) in object {
-                    match (key.as_str(), value) {
-                        ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
-                            sum.add(self.reference(reference));
-                        }
-                        // Definitions cost nothing until they are referred to.
-                        (
-                            "$defs" | "definitions" | "enum" | "const" | "default" | "examples",
-                            _,
-                        ) => {}
-                        (_, value) => sum.add(self.value(value)),
-                    }
+                self.enter()?;
+                let mut sum = Expanded::VISIT;
+                for (keyword, value) in object {
+                    let mut inner = self.keyword(keyword, value)?;
+                    inner.nested += 1;
+                    sum.add(inner);
                 }
+                self.level -= 1;
+                Ok(sum)
             }
-            Value::Array(items) => items.iter().for_each(|item| sum.add(self.value(item))),
-            _ => {}
+            Value::Array(items) => {
+                let mut sum = Expanded::default();
+                for item in items {
+                    sum.add(self.subschema(item)?);
+                }
+                Ok(sum)
+            }
+            Value::Bool(_) | Value::String(_) => Ok(Expanded::VISIT),
+            Value::Null | Value::Number(_) => Ok(Expanded::default()),
         }
-        sum
     }
 
-    fn reference(&mut self, reference: &'a str) -> Expanded {
-        if self.open.contains(&reference) || reference == "#" && !self.open.is_empty() {
-            return Expanded { visits: 1, returns: 1 };
+    /// Counts what stands under a keyword of a schema. A keyword that is not known is taken for one with a subschema.
+    fn keyword(&mut self, keyword: &str, value: &'a Value) -> Result<Expanded, SchemaError> {
+        let mut sum = Expanded::default();
+        match (keyword, value) {
+            ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                return self.reference(keyword, reference);
+            }
+            // Definitions cost nothing until they are referred to, data costs nothing at all.
+            ("$defs" | "definitions" | "const" | "default" | "examples", _) => {}
+            ("enum", Value::Array(options)) => sum.visits = options.len() as u64,
+            ("pattern", Value::String(pattern)) => sum.matches(self.automaton(pattern)),
+            // The keys are names here, whatever they are called.
+            (
+                "properties" | "patternProperties" | "dependentSchemas" | "dependencies",
+                Value::Object(subschemas),
+            ) => {
+                for (name, subschema) in subschemas {
+                    if keyword == "patternProperties" {
+                        sum.matches(self.automaton(name));
+                    }
+                    sum.add(self.subschema(subschema)?);
+                }
+            }
+            (_, Value::Object(_) | Value::Array(_) | Value::Bool(_)) => {
+                return self.subschema(value);
+            }
+            _ => {}
         }
-        if let Some(known) = self.done.get(reference) {
-            return *known;
+        Ok(sum)
+    }
+
+    fn automaton(&self, pattern: &str) -> Automaton {
+        self.automata.get(pattern).copied().unwrap_or_default()
+    }
+
+    /// Counts the most that a reference can lead to.
+    fn reference(&mut self, keyword: &str, reference: &str) -> Result<Expanded, SchemaError> {
+        let targets = self.document.targets(keyword, reference);
+        // A URI may lead to the schema of schemas, which every validator has.
+        self.cost.is_uncertain |= targets.is_empty() || !reference.starts_with('#');
+        let mut most = Expanded::VISIT;
+        for target in targets {
+            most = most.or(self.target(target)?);
         }
-        // What cannot be found by pointer (an anchor, an `$id`) is taken as the whole document.
-        let pointer = reference.strip_prefix('#').unwrap_or("");
-        let target = self.root.pointer(pointer).unwrap_or(self.root);
-        self.open.push(reference);
-        let expanded = self.value(target);
+        Ok(most)
+    }
+
+    fn target(&mut self, target: &'a Value) -> Result<Expanded, SchemaError> {
+        if self.open.iter().any(|open| std::ptr::eq(*open, target)) {
+            return Ok(Expanded { returns: 1, ..Expanded::VISIT });
+        }
+        if let Some(known) = self.known.get(&std::ptr::from_ref(target)) {
+            return match self.level + known.nested > MOST_NESTED {
+                true => Err(SchemaError::TooNested),
+                false => Ok(*known),
+            };
+        }
+        self.enter()?;
+        self.open.push(target);
+        let mut expanded = self.subschema(target)?;
         self.open.pop();
-        self.branching = self.branching.max(expanded.returns);
-        self.done.insert(reference, expanded);
-        expanded
+        self.level -= 1;
+        expanded.nested += 1;
+        self.cost.branching = self.cost.branching.max(expanded.returns);
+        self.cost.largest = self.cost.largest.max(expanded.visits);
+        // Parts with base URIs of their own are compiled anew for each way that leads to them, so each way is counted.
+        if !self.document.has_resources() {
+            self.known.insert(target, expanded);
+        }
+        Ok(expanded)
+    }
+
+    /// Goes one level deeper.
+    fn enter(&mut self) -> Result<(), SchemaError> {
+        self.level += 1;
+        self.steps += 1;
+        if self.level > MOST_NESTED {
+            return Err(SchemaError::TooNested);
+        }
+        // Without parts that are counted again and again, the steps are no more than the schema is large.
+        match self.document.has_resources() && self.steps > MOST_SUBSCHEMAS {
+            true => Err(SchemaError::TooCostly),
+            false => Ok(()),
+        }
     }
 }

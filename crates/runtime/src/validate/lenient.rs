@@ -13,13 +13,16 @@ const SAME_OBJECT: &[&str] = &["allOf", "anyOf", "oneOf", "then", "else"];
 /// How many references are followed from the top before the schema is left as it is.
 const MOST_REFERENCES: usize = 64;
 
+/// How many values are copied because a reference leads to them, before the schema is left as it is.
+const MOST_COPIED: usize = 20_000;
+
 /// The schema with its top level open to extra parameters.
 pub(super) fn top_level(schema: &Value) -> Cow<'_, Value> {
     if !is_closed(schema, schema, &mut 0) {
         return Cow::Borrowed(schema);
     }
     let mut opened = schema.clone();
-    open(&mut opened, schema, &mut 0);
+    open(&mut opened, schema, &mut 0, &mut 0);
     Cow::Owned(opened)
 }
 
@@ -54,7 +57,7 @@ fn target<'a>(
     (*references <= MOST_REFERENCES).then(|| root.pointer(pointer))?
 }
 
-fn open(schema: &mut Value, root: &Value, references: &mut usize) {
+fn open(schema: &mut Value, root: &Value, references: &mut usize, copied: &mut usize) {
     let Some(object) = schema.as_object_mut() else {
         return;
     };
@@ -64,9 +67,9 @@ fn open(schema: &mut Value, root: &Value, references: &mut usize) {
     for keyword in SAME_OBJECT {
         match object.get_mut(*keyword) {
             Some(Value::Array(schemas)) => {
-                schemas.iter_mut().for_each(|schema| open(schema, root, references));
+                schemas.iter_mut().for_each(|schema| open(schema, root, references, copied));
             }
-            Some(schema) => open(schema, root, references),
+            Some(schema) => open(schema, root, references, copied),
             None => {}
         }
     }
@@ -74,12 +77,24 @@ fn open(schema: &mut Value, root: &Value, references: &mut usize) {
     if let Some(target) = target(object, root, references)
         && is_closed(target, root, &mut 0)
     {
+        *copied += values(target);
+        if *copied > MOST_COPIED {
+            return;
+        }
         let mut copy = target.clone();
-        open(&mut copy, root, references);
+        open(&mut copy, root, references, copied);
         object.remove("$ref");
         let all = object.entry("allOf").or_insert_with(|| Value::Array(Vec::new()));
         if let Value::Array(all) = all {
             all.push(copy);
         }
+    }
+}
+
+fn values(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
+        Value::Object(object) => 1 + object.values().map(values).sum::<usize>(),
+        _ => 1,
     }
 }

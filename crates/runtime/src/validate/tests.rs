@@ -4,7 +4,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use switchboard_toolcall::Strictness;
 
-use super::*;
+mod hostile;
+
+use super::{
+    compiled::{compile, compile_plain},
+    *,
+};
 
 /// All problems of the arguments, or an empty text.
 fn problems(schema: &Value, strictness: Strictness, args: Value) -> String {

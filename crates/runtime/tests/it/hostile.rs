@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, sync::mpsc, task::Poll, time::Duration};
 
 use serde_json::{Value, json};
 use switchboard_runtime::{
-    ToolExecutor,
+    ServerSettings, ToolExecutor,
     toolcall::{CallContext, ErrorKind, ToolCall, ToolError, ToolOutput},
 };
 use switchboard_testkit::{Fake, Witness};
@@ -198,4 +198,87 @@ async fn references_to_elsewhere_are_refused() {
         let error = executor.tools().add(Fake::echoes("far").parameters(schema)).unwrap_err();
         assert!(error.to_string().starts_with("tool `far` has an unusable schema"), "{error}");
     }
+}
+
+/// An executor with a server whose tool `slow` has a schema that is accepted and takes seconds to check a list of hundreds, and with a local tool `quick`.
+fn slow_to_check() -> ToolExecutor {
+    let mut defs = serde_json::Map::new();
+    for level in 0..14 {
+        let next = json!({"$ref": format!("#/$defs/level{}", level + 1)});
+        defs.insert(format!("level{level}"), json!({"allOf": [next, next]}));
+    }
+    defs.insert("level14".into(), json!({"type": "integer"}));
+    let list = json!({"type": "array", "items": {"$ref": "#/$defs/level0"}});
+    let schema = json!({"type": "object", "properties": {"list": list}, "$defs": defs});
+    let executor = executor([Fake::answers("quick", json!("done"))]);
+    executor.tools().add_server("s", ServerSettings::default()).unwrap();
+    let slow = Fake::answers("slow", json!("ran")).parameters(schema).of_server("s");
+    assert_eq!(executor.tools().set_server_tools("s", vec![slow.shared()]).len(), 0);
+    executor
+}
+
+fn list(length: usize) -> Value {
+    json!({"list": vec![1; length]})
+}
+
+// EX-3, VA-1: a check that takes long holds up neither other calls nor the deadline, on a runtime with one thread.
+#[tokio::test(start_paused = true)]
+async fn a_long_check_keeps_its_deadline_and_holds_up_nobody() {
+    let executor = slow_to_check();
+    let limit = Duration::from_secs(2);
+    let call = |cx: CallContext| {
+        let executor = executor.clone();
+        let args = super::object(list(400));
+        tokio::spawn(async move { executor.execute(ToolCall::new("s__slow", args), &cx).await })
+    };
+    let first = call(CallContext::default().with_timeout(limit));
+    // More than may be checked at once: these wait for a place, within their deadlines.
+    let waiting: Vec<_> =
+        (0..64).map(|_| call(CallContext::default().with_timeout(limit))).collect();
+    let cancelled = CallContext::default();
+    let cancel = cancelled.cancel.clone();
+    let last = call(cancelled);
+    tokio::task::yield_now().await;
+    assert_eq!(executor.call("quick", json!({})).await.text(), "done");
+    assert!(!first.is_finished(), "it is still being checked");
+    cancel.cancel();
+    assert_eq!(last.await.unwrap().error_kind(), Some(ErrorKind::Cancelled));
+    tokio::time::advance(limit).await;
+    for call in std::iter::once(first).chain(waiting) {
+        let result = call.await.unwrap();
+        assert_eq!(result.error_kind(), Some(ErrorKind::Timeout));
+        assert_eq!(result.text(), "Tool 's__slow' timed out after 2s");
+        assert_eq!(result.elapsed, limit);
+    }
+    still_works(&executor).await;
+}
+
+// VA-1: what such a check finds reaches the caller as usual.
+#[tokio::test]
+async fn a_long_check_says_what_any_other_says() {
+    let executor = slow_to_check();
+    assert_eq!(executor.call("s__slow", list(7)).await.text(), "ran");
+    let result = executor.call("s__slow", json!({"list": [1, 1, 1, 1, 1, 1, "x"]})).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::InvalidParameters));
+    assert!(result.text().contains("'list[6]' must be integer, got string"), "{}", result.text());
+}
+
+// TL-2: a tool whose schema takes more than its server may have is set aside, the others stay.
+#[tokio::test]
+async fn a_server_cannot_list_more_than_its_budget() {
+    let executor = slow_to_check();
+    let pattern = |name: &str, pattern: String| {
+        let schema =
+            json!({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}});
+        Fake::answers(name, json!("ran")).parameters(schema).of_server("s").shared()
+    };
+    let hostile = (0..1000).map(|n| pattern(&format!("t{n}"), format!("^(a|b{n}){{1,1000}}$")));
+    let plain = Fake::answers("plain", json!("ran")).of_server("s").shared();
+    let set_aside = executor.tools().set_server_tools("s", hostile.chain([plain]).collect());
+    assert!((700..990).contains(&set_aside.len()), "{}", set_aside.len());
+    let reason = set_aside[0].to_string();
+    assert!(reason.contains("more than 16777216 bytes of compiled patterns in all"), "{reason}");
+    assert_eq!(executor.call("s__plain", json!({})).await.text(), "ran");
+    assert_eq!(executor.call("s__t0", json!({"x": "ab0a"})).await.text(), "ran");
+    assert!(!executor.call("s__t0", json!({"x": "c"})).await.is_success());
 }

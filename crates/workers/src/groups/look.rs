@@ -4,9 +4,12 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_nats::jetstream::kv::{Entry, Operation, Store};
 use futures_util::StreamExt;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
+};
 
-use super::Shared;
+use super::{Shared, group::Group};
 use crate::{
     Error,
     names::Bucket,
@@ -44,7 +47,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 }
 
 /// Looks who is there and follows who comes and goes, until that has to be begun anew.
-async fn look(shared: &Shared) -> Result<(), Error> {
+async fn look(shared: &Arc<Shared>) -> Result<(), Error> {
     let cluster = &shared.line.cluster;
     let mut connected = cluster.connected();
     connected.borrow_and_update();
@@ -85,12 +88,16 @@ async fn look(shared: &Shared) -> Result<(), Error> {
                 groups.extend(changed);
                 if entry.seen_current {
                     for group in first.take().into_iter().flatten() {
-                        shared.show(&shared.group(&group));
+                        show(shared, shared.group(&group)).await;
                     }
                     shared.looked.send_replace(true);
                 }
             }
-            None => changed.into_iter().for_each(|group| shared.show(&shared.group(&group))),
+            None => {
+                if let Some(group) = changed {
+                    show(shared, shared.group(&group)).await;
+                }
+            }
         }
     }
 }
@@ -163,8 +170,16 @@ async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<O
     }
 }
 
+/// Shows what the group offers now, beside the serving threads: schemas that workers offer may take long to check.
+async fn show(shared: &Arc<Shared>, group: Arc<Group>) {
+    let shared = shared.clone();
+    if spawn_blocking(move || shared.show(&group)).await.is_err() {
+        tracing::warn!("what workers offer could not be checked");
+    }
+}
+
 /// Lets go of workers that are gone: those who have not been heard of while the servers could tell.
-async fn count(shared: &Shared, store: &Store) -> Result<(), Error> {
+async fn count(shared: &Arc<Shared>, store: &Store) -> Result<(), Error> {
     let groups: Vec<_> = shared.groups().values().cloned().collect();
     if !groups.iter().any(|group| group.has_lapsed()) {
         return Ok(());
@@ -174,7 +189,7 @@ async fn count(shared: &Shared, store: &Store) -> Result<(), Error> {
     timeout(ANSWERED, kept(store)).await.map_err(|elapsed| unable(elapsed.into()))??;
     for group in groups {
         if group.lapse() {
-            shared.show(&group);
+            show(shared, group).await;
         }
     }
     Ok(())

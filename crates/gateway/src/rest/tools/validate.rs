@@ -63,7 +63,9 @@ pub(crate) async fn validate(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Judged>, Refusal> {
     let tool = find(&parts, &caller, name)?;
-    let judged = match tool.judge(arguments(&body?)?) {
+    let limit = tool.spec().settings.timeout.unwrap_or(parts.executor.config().timeout.0);
+    let judged = tool.judge(arguments(&body?)?, limit).await;
+    let judged = match judged.map_err(|error| Refusal::Unavailable(error.for_model))? {
         None => Judged { valid: true, problems: Vec::new(), text: None },
         Some(Invalid { problems, error }) => Judged {
             valid: false,

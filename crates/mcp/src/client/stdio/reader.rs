@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::{io::AsyncReadExt, process::ChildStdout};
 
-use super::{Shared, excerpt::excerpt};
+use super::{Shared, excerpt::excerpt, pace::Pace};
 use crate::{
     client::transport::Failure,
     wire::{
@@ -18,11 +18,12 @@ const SHOWN: usize = 200;
 
 /// Reads until the server closes its stdout.
 pub(super) async fn read(mut stdout: ChildStdout, shared: Arc<Shared>, limit: usize) {
-    let mut reader = Reader { shared, warned: false };
+    let mut reader = Reader { shared, warned: false, pace: Pace::new() };
     let mut lines = Lines::new(limit);
     while stdout.read_buf(lines.room()).await.is_ok_and(|length| length > 0) {
         while let Some(line) = lines.next() {
             reader.handle(line);
+            reader.pace.keep().await;
         }
     }
     if let Some(line) = lines.finish() {
@@ -34,13 +35,22 @@ struct Reader {
     shared: Arc<Shared>,
     /// Whether the log has been told that this server writes garbage.
     warned: bool,
+    pace: Pace,
 }
 
 impl Reader {
     fn handle(&mut self, line: Line<'_>) {
         match line {
             Line::Whole(line) => {
-                if let Err(error) = messages(line, |message| self.shared.take(message)) {
+                let (shared, pace) = (&self.shared, &mut self.pace);
+                let read = messages(line, |message| {
+                    if !matches!(message, Incoming::Response { .. }) {
+                        pace.count();
+                    }
+                    shared.take(message);
+                });
+                if let Err(error) = read {
+                    self.pace.count();
                     self.garbage(line, &error);
                 }
             }

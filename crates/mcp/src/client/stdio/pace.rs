@@ -1,0 +1,63 @@
+//! Slows down the reading of a server that says much unasked.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// How many messages and lines that answer nothing are read in each period. What a server says beyond that waits in its
+/// pipe, and the server with it: a flood must not take the time of the threads that serve others.
+const UNASKED: u32 = 2_000;
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Counts what a server says unasked.
+pub(super) struct Pace {
+    unasked: u32,
+    period: Instant,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Self { unasked: 0, period: Instant::now() }
+    }
+
+    /// Counts one message or line that answers nothing.
+    pub(super) fn count(&mut self) {
+        self.unasked += 1;
+    }
+
+    /// Waits for the end of the period if enough was read in it.
+    pub(super) async fn keep(&mut self) {
+        if self.unasked >= UNASKED {
+            sleep_until(self.period + PERIOD).await;
+            *self = Self::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long it takes to read so many lines, one in each so many microseconds.
+    async fn reading(lines: u32, pause: u64) -> Duration {
+        let (began, mut pace) = (Instant::now(), Pace::new());
+        for _ in 0..lines {
+            tokio::time::advance(Duration::from_micros(pause)).await;
+            pace.count();
+            pace.keep().await;
+        }
+        began.elapsed()
+    }
+
+    // MC-5
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_waits_and_nothing_else_does() {
+        assert_eq!(reading(1_999, 0).await, Duration::ZERO);
+        let flood = reading(20_000, 0).await;
+        assert!(
+            (PERIOD * 10..PERIOD * 10 + Duration::from_millis(20)).contains(&flood),
+            "{flood:?}"
+        );
+        assert_eq!(reading(20_000, 50).await, Duration::from_secs(1));
+    }
+}
