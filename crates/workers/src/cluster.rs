@@ -22,6 +22,7 @@ use crate::{
     health::{Health, hint},
     jobs,
     names::{Bucket, Names},
+    sign::Signer,
 };
 
 /// How long what is too large for a message lies in the object store: as long as what came of a call is kept.
@@ -41,6 +42,7 @@ struct Inner {
     buckets: [OnceCell<Store>; Bucket::ALL.len()],
     large: OnceCell<ObjectStore>,
     health: Health,
+    signer: Signer,
 }
 
 impl Cluster {
@@ -51,6 +53,7 @@ impl Cluster {
     /// A setting cannot be used.
     pub async fn connect(config: &Config) -> Result<Self, Error> {
         let names = Names::new(&config.prefix)?;
+        let signer = Signer::new(config.key.as_ref())?;
         let addresses = addresses(config)?;
         let shown = shown(&addresses);
         let unreachable = |reason: async_nats::ConnectError| Error::Unreachable {
@@ -76,6 +79,7 @@ impl Cluster {
             buckets: Default::default(),
             large: OnceCell::new(),
             health,
+            signer,
         })))
     }
 
@@ -92,6 +96,11 @@ impl Cluster {
     /// What is called how.
     pub fn names(&self) -> &Names {
         &self.0.names
+    }
+
+    /// Signs what is said, and says what may be believed.
+    pub fn signer(&self) -> &Signer {
+        &self.0.signer
     }
 
     /// On how many servers things are kept.
@@ -163,8 +172,7 @@ impl Cluster {
     }
 
     fn place(&self, bucket: Bucket) -> &OnceCell<Store> {
-        let place = Bucket::ALL.iter().position(|one| *one == bucket).unwrap_or_default();
-        &self.0.buckets[place]
+        &self.0.buckets[bucket.number()]
     }
 
     async fn open(&self, bucket: Bucket) -> Result<Store, Error> {
@@ -266,20 +274,22 @@ async fn options(config: &Config) -> Result<ConnectOptions, Error> {
         readable("ca", file)?;
         options = options.add_root_certificates(file.clone());
     }
-    match (&config.certificate, &config.key) {
+    match (&config.certificate, &config.certificate_key) {
         (Some(certificate), Some(key)) => {
             readable("certificate", certificate)?;
-            readable("key", key)?;
+            readable("certificate_key", key)?;
             Ok(options.add_client_certificate(certificate.clone(), key.clone()))
         }
         (None, None) => Ok(options),
         (Some(_), None) => Err(Error::Setting {
             key: "certificate",
-            reason: "a certificate needs its `key`".to_owned(),
+            reason: "a certificate needs its `certificate_key` (`key` is what signs messages)"
+                .to_owned(),
         }),
-        (None, Some(_)) => {
-            Err(Error::Setting { key: "key", reason: "a key needs its `certificate`".to_owned() })
-        }
+        (None, Some(_)) => Err(Error::Setting {
+            key: "certificate_key",
+            reason: "a key needs its `certificate`".to_owned(),
+        }),
     }
 }
 
