@@ -135,13 +135,13 @@ impl Keys {
             Secrets::Several(secrets) => secrets,
         };
         if secrets.is_empty() {
-            return Err(wrong("the list has no secret".to_owned()));
+            return Err(wrong("the list is empty".to_owned()));
         }
         let derive = |secret: &String| {
             let secret = secret.trim();
             match secret.len() {
                 length if length < SHORTEST => Err(wrong(format!(
-                    "a secret has {length} characters and needs at least {SHORTEST}; `openssl rand -base64 32` makes one"
+                    "a key has {length} characters and needs at least {SHORTEST}; `openssl rand -base64 32` makes one"
                 ))),
                 _ => Self::new(secret.as_bytes())
                     .ok_or_else(|| wrong("no keys can be made from it".to_owned())),

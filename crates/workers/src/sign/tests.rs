@@ -128,13 +128,13 @@ fn without_a_key_nothing_is_signed_and_everything_believed() {
 #[test]
 fn secrets_that_could_be_guessed_are_refused() {
     let cases = [
-        (Secrets::from("short"), "`cluster.key`: a secret has 5 characters and needs at least 32"),
+        (Secrets::from("short"), "`cluster.key`: a key has 5 characters and needs at least 32"),
         (
             Secrets::from("  padded with blanks only          "),
-            "`cluster.key`: a secret has 23 characters",
+            "`cluster.key`: a key has 23 characters",
         ),
-        (Secrets::Several(vec![]), "`cluster.key`: the list has no secret"),
-        (Secrets::Several(vec![ONE.to_owned(), String::new()]), "`cluster.key`: a secret has 0"),
+        (Secrets::Several(vec![]), "`cluster.key`: the list is empty"),
+        (Secrets::Several(vec![ONE.to_owned(), String::new()]), "`cluster.key`: a key has 0"),
     ];
     for (secrets, expected) in cases {
         let error = Signer::new(Some(&secrets)).err().unwrap().to_string();

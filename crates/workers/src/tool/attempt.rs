@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use async_nats::{Message, StatusCode};
+use async_nats::{Message, StatusCode, Subject};
 use bytes::Bytes;
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput};
 use tokio::{
@@ -43,8 +43,8 @@ pub(super) enum Ending {
 
 /// What was heard of a call.
 enum Heard {
-    /// A worker's answer.
-    Answer(Message, Bytes),
+    /// What a worker says, and where it hears what is said to it.
+    Answer(Bytes, Option<Subject>),
     /// Nobody listens there.
     Nobody,
     /// Nothing that may be believed; if something else came, why that may be.
@@ -116,8 +116,8 @@ impl WorkerTool {
         loop {
             let is_certain = waits && notice.worker.is_none();
             let patience = if is_certain { TAKEN } else { SILENCE };
-            let (message, body) = match self.next(waiting, patience, &mut node).await {
-                Heard::Answer(message, body) => (message, body),
+            let (body, reply) = match self.next(waiting, patience, &mut node).await {
+                Heard::Answer(body, reply) => (body, reply),
                 Heard::Nobody => return Ending::Nobody,
                 // Nobody of this cluster has said to have the call.
                 Heard::Silence(Some(refusal)) if notice.worker.is_none() => {
@@ -131,7 +131,7 @@ impl WorkerTool {
                 Ok(Reply::Accepted { .. }) if notice.worker.is_some() => {}
                 Ok(Reply::Accepted { worker }) => {
                     notice.worker = Some(worker);
-                    if let (true, Some(to)) = (waits, message.reply) {
+                    if let (true, Some(to)) = (waits, reply) {
                         let (cluster, go) = (self.group.cluster(), Bytes::from_static(wire::GO));
                         let go = cluster.signer().sign(Purpose::Word, &[&to], &go);
                         // Whoever does not hear it refuses the call after a while.
@@ -165,11 +165,11 @@ impl WorkerTool {
                 return Heard::Nobody;
             }
             match replies::open(cluster, &message) {
-                Ok(Opened { body, signed: None }) => return Heard::Answer(message, body),
+                Ok(Opened { body, signed: None }) => return Heard::Answer(body, message.reply),
                 Ok(Opened { body, signed: Some(signed) }) => {
                     let expected = node.get_or_insert_with(|| signed.node.clone());
                     if *expected == signed.node {
-                        return Heard::Answer(message, body);
+                        return Heard::Answer(body, message.reply);
                     }
                 }
                 Err(error) => {
