@@ -323,6 +323,11 @@ pub(crate) enum TokenAction {
         #[arg(long)]
         json: bool,
     },
+    /// Sign tokens that were made before the cluster had its present key; without a name, list them
+    Sign {
+        /// Their names
+        names: Vec<String>,
+    },
     /// Make a token worthless
     Revoke {
         /// Its name

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anyhow::anyhow;
-use switchboard_workers::Cluster;
+use switchboard_workers::{Cluster, cluster::warnings};
 use tokio::sync::OnceCell;
 
 use crate::settings::Loaded;
@@ -16,6 +16,22 @@ impl fmt::Debug for Connected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Connected").field(&self.0.get().map(Cluster::address)).finish()
     }
+}
+
+/// Logs what is unsafe about `[cluster]`, if there is one.
+///
+/// # Errors
+/// A setting cannot be used.
+pub(crate) fn warn(loaded: &Loaded) -> anyhow::Result<()> {
+    let config = &loaded.settings.cluster;
+    if config.nats.is_none() {
+        return Ok(());
+    }
+    let wrong = |error| anyhow!("{}: {error}", loaded.place_of_section("cluster"));
+    for warning in warnings(config).map_err(wrong)? {
+        tracing::warn!("{warning}");
+    }
+    Ok(())
 }
 
 /// Connects to what `[cluster]` names, once for all who ask. Does not wait until it can be reached.

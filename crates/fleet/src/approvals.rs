@@ -111,6 +111,8 @@ impl FleetDesk {
 
     /// Lays an answer down, unless there is one.
     async fn settle(&self, id: &str, answer: &Answer) -> Result<Option<Answer>, crate::Error> {
+        // Nobody would believe it.
+        self.0.mirror.check_key(&format!("ask.{id}"))?;
         match self.0.mirror.create(&format!("answer.{id}"), answer).await? {
             Created::Now => Ok(None),
             Created::Before(earlier) => Ok(Some(wire::read("an answer", &earlier)?)),

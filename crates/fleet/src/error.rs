@@ -35,6 +35,14 @@ pub enum Error {
         /// Where, without secrets.
         address: String,
     },
+    /// What lies there is signed, and we cannot sign.
+    #[error("the entries of this cluster are signed: set its `key` in [cluster]")]
+    NoKey,
+    /// A token is signed with a key that is not one of ours.
+    #[error(
+        "token '{0}' is signed with another key than `[cluster] key`: revoke it, and make it anew"
+    )]
+    OtherKey(String),
     /// It is too large for NATS.
     #[error("it has {size} bytes, and NATS takes {most} at most")]
     TooLarge {

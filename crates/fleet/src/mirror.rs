@@ -1,4 +1,8 @@
 //! A bucket as it was last seen, in memory: reading it costs no way to NATS, and goes on while NATS is away.
+//!
+//! If the cluster has a key, entries are signed for their bucket and key, and others are passed over. What would be harmful if it
+//! came back, such as a revoked token, is not deleted: a signed entry without a value takes its place, and whoever has seen that
+//! believes nothing older and puts it back.
 
 use std::{
     collections::BTreeMap,
@@ -8,13 +12,16 @@ use std::{
 
 use async_nats::{
     connection::State,
-    jetstream::kv::{CreateErrorKind, Entry, Operation, Store},
+    jetstream::kv::{CreateErrorKind, Entry, Operation, Store, UpdateErrorKind},
 };
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use serde::{Serialize, de::DeserializeOwned};
 use switchboard_toolcall::BoxError;
-use switchboard_workers::{Bucket, Cluster, wire};
+use switchboard_workers::{
+    Bucket, Cluster, Purpose, Signer,
+    sign::{self, Opened},
+};
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
@@ -25,21 +32,39 @@ use crate::Error;
 /// How long it is until a bucket that could not be followed is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
+/// How often it is tried to be faster than others.
+const TRIES: usize = 16;
+
 /// A bucket, as it was last seen.
 pub struct Mirror {
     cluster: Cluster,
     bucket: Bucket,
-    entries: RwLock<BTreeMap<String, Kept>>,
+    entries: RwLock<Entries>,
     /// Counts what has changed; 0 as long as nothing is known.
     changes: watch::Sender<u64>,
 }
 
+type Entries = BTreeMap<String, Kept>;
+
 /// A value, as it was last seen.
 #[derive(Clone, Debug)]
 struct Kept {
+    /// As it lies in the bucket, signed if the cluster has a key.
+    whole: Bytes,
+    /// What it says; empty if it was removed for good.
     value: Bytes,
+    /// When it was signed, in milliseconds since 1970; 0 without a key.
+    signed_ms: u64,
     revision: u64,
     seen: Instant,
+}
+
+/// What was put there without a right to, and what belongs there.
+struct Wrong {
+    key: String,
+    whole: Bytes,
+    /// What it has to replace; 0: nothing.
+    revision: u64,
 }
 
 /// What came of a value that was to be the first under its key.
@@ -79,20 +104,21 @@ impl Mirror {
         // What was removed while we did not look is not told, so all is read anew before anything is forgotten.
         let mut fresh = Some(BTreeMap::new());
         if status.values() == 0 {
-            self.replace(fresh.take());
+            self.replace(store, fresh.take()).await;
         }
         while let Some(entry) = watch.next().await {
             let entry = entry.map_err(|error| failed(error.into()))?;
             let is_current = entry.seen_current;
             match &mut fresh {
-                Some(fresh) => apply(fresh, entry),
+                Some(fresh) => drop(self.apply(fresh, entry)),
                 None => {
-                    apply(&mut self.write(), entry);
+                    let wrong = self.apply(&mut self.write(), entry);
                     self.changed();
+                    self.put_right(store, wrong).await;
                 }
             }
             if is_current {
-                self.replace(fresh.take());
+                self.replace(store, fresh.take()).await;
             }
         }
         Ok(())
@@ -125,16 +151,29 @@ impl Mirror {
         self.changes.subscribe()
     }
 
+    /// Whether entries that begin so can be changed by us: what others have signed we can only read without the key.
+    ///
+    /// # Errors
+    /// They are signed, and we have no key.
+    pub fn check_key(&self, beginning: &str) -> Result<(), Error> {
+        let entries = self.read();
+        let mut found = under(&entries, beginning);
+        let is_signed = |(_, kept): (&String, &Kept)| sign::is_signed(&kept.whole);
+        match !self.signer().has_key() && found.any(is_signed) {
+            true => Err(Error::NoKey),
+            false => Ok(()),
+        }
+    }
+
     /// What lies under a key.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        self.read().get(key).and_then(|kept| read(key, &kept.value))
+        self.value(key).and_then(|value| read(key, &value))
     }
 
     /// All that lies under keys that begin so, by key. What cannot be understood is left out, with a warning.
     pub fn all<T: DeserializeOwned>(&self, beginning: &str) -> Vec<(String, T)> {
         let entries = self.read();
-        let found = entries.range(beginning.to_owned()..);
-        let found = found.take_while(|(key, _)| key.starts_with(beginning));
+        let found = under(&entries, beginning).filter(|(_, kept)| !kept.value.is_empty());
         found.filter_map(|(key, kept)| Some((key.clone(), read(key, &kept.value)?))).collect()
     }
 
@@ -148,10 +187,13 @@ impl Mirror {
     /// # Errors
     /// NATS cannot be reached, or does not take it.
     pub async fn put(&self, key: &str, value: &impl Serialize) -> Result<(), Error> {
-        let value = wire::write(value)?;
-        let put = self.store().await?.put(key, value.clone()).await;
+        self.lay(key, self.signed(key, value)?).await
+    }
+
+    async fn lay(&self, key: &str, whole: Bytes) -> Result<(), Error> {
+        let put = self.store().await?.put(key, whole.clone()).await;
         let revision = put.map_err(|error| self.refused("keep a value", error.into()))?;
-        self.see(key, value, revision);
+        self.see(key, whole, revision);
         Ok(())
     }
 
@@ -160,22 +202,37 @@ impl Mirror {
     /// # Errors
     /// NATS cannot be reached, or does not take it.
     pub async fn create(&self, key: &str, value: &impl Serialize) -> Result<Created, Error> {
-        let value = wire::write(value)?;
         let failed = |reason| self.refused("keep a value", reason);
         let store = self.store().await?;
-        match store.create(key, value.clone()).await {
-            Ok(revision) => {
-                self.see(key, value, revision);
-                Ok(Created::Now)
-            }
-            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
-                match self.fetch(key).await? {
-                    Some(before) => Ok(Created::Before(before)),
-                    None => Err(failed("what was there has gone".into())),
-                }
-            }
-            Err(error) => Err(failed(error.into())),
+        // Somebody without the key may just have taken it away.
+        if let Some(known) = self.value(key).filter(|_| self.is_lasting(key)) {
+            return Ok(Created::Before(known));
         }
+        let mut whole = self.signed(key, value)?;
+        let mut made = match store.create(key, whole.clone()).await {
+            Ok(revision) => Some(revision),
+            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => None,
+            Err(error) => return Err(failed(error.into())),
+        };
+        for _ in 0..TRIES {
+            if let Some(revision) = made {
+                self.see(key, whole, revision);
+                return Ok(Created::Now);
+            }
+            let Some(entry) = self.entry(key).await? else { continue };
+            let revision = entry.revision;
+            if let Some(before) = self.taken_in(entry) {
+                return Ok(Created::Before(before));
+            }
+            // What was removed, and what nobody of this cluster has put there, gives way.
+            whole = self.signed(key, value)?;
+            made = match store.update(key, whole.clone(), revision).await {
+                Ok(revision) => Some(revision),
+                Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => None,
+                Err(error) => return Err(failed(error.into())),
+            };
+        }
+        Err(failed("others were always faster".into()))
     }
 
     /// What lies under a key now, asked of NATS.
@@ -183,13 +240,51 @@ impl Mirror {
     /// # Errors
     /// NATS cannot be reached.
     pub async fn fetch(&self, key: &str) -> Result<Option<Bytes>, Error> {
+        let entry = self.entry(key).await?;
+        Ok(match entry.filter(|entry| entry.operation == Operation::Put) {
+            Some(entry) => self.taken_in(entry),
+            None => self.value(key).filter(|_| self.is_lasting(key)),
+        })
+    }
+
+    /// An entry as it lies there, whoever put it there.
+    async fn entry(&self, key: &str) -> Result<Option<Entry>, Error> {
         let entry = self.store().await?.entry(key).await;
-        let entry = entry.map_err(|error| self.refused("read a value", error.into()))?;
-        let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) else {
-            return Ok(None);
-        };
-        self.see(key, entry.value.clone(), entry.revision);
-        Ok(Some(entry.value))
+        entry.map_err(|error| self.refused("read a value", error.into()))
+    }
+
+    /// Takes an entry in, and returns what is true of its key then.
+    fn taken_in(&self, entry: Entry) -> Option<Bytes> {
+        let key = entry.key.clone();
+        // Whoever follows the bucket puts it right.
+        let _ = self.apply(&mut self.write(), entry);
+        self.changed();
+        self.value(&key)
+    }
+
+    /// What lies under a key although nobody has signed it, or with a key of the cluster that is about to be replaced.
+    ///
+    /// # Errors
+    /// NATS cannot be reached.
+    pub async fn unsigned(&self, key: &str) -> Result<Option<Bytes>, Error> {
+        let entry = self.entry(key).await?.filter(|entry| entry.operation == Operation::Put);
+        let Some(Entry { value, .. }) = entry else { return Ok(None) };
+        Ok(match self.signer().open(self.purpose(), &[key], &value) {
+            Ok(Opened { signed: Some(signed), .. }) if signed.is_current => None,
+            Ok(opened) => Some(opened.body),
+            Err(_) if sign::is_signed(&value) => None,
+            Err(_) => Some(value),
+        })
+    }
+
+    /// The keys of all that lies there, whoever put it there.
+    ///
+    /// # Errors
+    /// NATS cannot be reached.
+    pub async fn keys(&self) -> Result<Vec<String>, Error> {
+        let failed = |reason| self.refused("list a bucket", reason);
+        let keys = self.store().await?.keys().await.map_err(|error| failed(error.into()))?;
+        keys.try_collect().await.map_err(|error| failed(error.into()))
     }
 
     /// Removes what lies under a key, for all.
@@ -197,6 +292,16 @@ impl Mirror {
     /// # Errors
     /// NATS cannot be reached.
     pub async fn remove(&self, key: &str) -> Result<(), Error> {
+        if !self.is_lasting(key) {
+            return self.purge(key).await;
+        }
+        // Who could write there could put back what is merely gone.
+        let before = self.signed_ms(key);
+        let whole = self.signer().sign_after(self.purpose(), &[key], &Bytes::new(), before);
+        self.lay(key, whole).await
+    }
+
+    async fn purge(&self, key: &str) -> Result<(), Error> {
         let removed = self.store().await?.purge(key).await;
         removed.map_err(|error| self.refused("remove a value", error.into()))?;
         self.write().remove(key);
@@ -209,7 +314,7 @@ impl Mirror {
     /// # Errors
     /// NATS cannot be reached.
     pub async fn erase(&self, key: &str) -> Result<(), Error> {
-        self.remove(key).await?;
+        self.purge(key).await?;
         let store = self.store().await?;
         let purged = store.stream.purge().filter(format!("{}{key}", store.prefix)).await;
         purged.map(drop).map_err(|error| self.refused("remove a value", error.into()))
@@ -231,19 +336,139 @@ impl Mirror {
     }
 
     /// Remembers what we know already, before it is told.
-    fn see(&self, key: &str, value: Bytes, revision: u64) {
+    fn see(&self, key: &str, whole: Bytes, revision: u64) {
         let mut entries = self.write();
-        if entries.get(key).is_none_or(|kept| kept.revision < revision) {
-            entries.insert(key.to_owned(), Kept { value, revision, seen: Instant::now() });
+        if entries.get(key).is_none_or(|kept| kept.revision < revision)
+            && let Some(kept) = self.open(key, whole, revision)
+        {
+            entries.insert(key.to_owned(), kept);
             drop(entries);
             self.changed();
         }
     }
 
-    fn replace(&self, fresh: Option<BTreeMap<String, Kept>>) {
-        if let Some(fresh) = fresh {
-            *self.write() = fresh;
-            self.changed();
+    /// Takes what was read anew for what is there. With a key, what lasts and is missing, or older than what we know, was taken
+    /// away by somebody who had no right to: it is put back.
+    async fn replace(&self, store: &Store, fresh: Option<Entries>) {
+        let Some(mut fresh) = fresh else { return };
+        let mut wrong = Vec::new();
+        {
+            let mut entries = self.write();
+            for (key, known) in entries.iter().filter(|(key, _)| self.is_lasting(key)) {
+                let found = fresh.get(key);
+                if found.is_none_or(|found| found.signed_ms < known.signed_ms) {
+                    let revision = found.map_or(0, |found| found.revision);
+                    wrong.extend(self.wrong(key, known, revision));
+                    fresh.insert(key.clone(), known.clone());
+                }
+            }
+            *entries = fresh;
+        }
+        self.changed();
+        self.put_right(store, wrong).await;
+    }
+
+    /// Takes in what NATS says of an entry. Returns what has to be put right, if it was changed by somebody who had no right to.
+    fn apply(&self, entries: &mut Entries, entry: Entry) -> Option<Wrong> {
+        let Entry { key, value, revision, operation, .. } = entry;
+        let known = entries.get(&key);
+        // What we wrote ourselves may be known before it is told.
+        if known.is_some_and(|kept| kept.revision > revision) {
+            return None;
+        }
+        let lasts = self.is_lasting(&key);
+        match operation {
+            Operation::Put => match self.open(&key, value.clone(), revision) {
+                Some(new)
+                    if !lasts || known.is_none_or(|known| known.signed_ms <= new.signed_ms) =>
+                {
+                    entries.insert(key, new);
+                    None
+                }
+                // A node with another key, which would put back what it knows in turn.
+                None if sign::is_signed(&value) => None,
+                _ => known.and_then(|known| self.wrong(&key, known, revision)),
+            },
+            Operation::Delete | Operation::Purge if lasts => {
+                known.and_then(|known| self.wrong(&key, known, revision))
+            }
+            Operation::Delete | Operation::Purge => {
+                entries.remove(&key);
+                None
+            }
+        }
+    }
+
+    /// A value of the bucket, if it may be believed.
+    fn open(&self, key: &str, whole: Bytes, revision: u64) -> Option<Kept> {
+        let opened = self.signer().open(self.purpose(), &[key], &whole);
+        let refused = |error: &_| self.signer().refused(self.purpose(), key, error);
+        let Opened { body: value, signed } = opened.inspect_err(refused).ok()?;
+        let signed_ms = signed.map_or(0, |signed| signed.at_ms);
+        Some(Kept { whole, value, signed_ms, revision, seen: Instant::now() })
+    }
+
+    /// A value for the bucket, signed later than the one that it replaces.
+    fn signed(&self, key: &str, value: &impl Serialize) -> Result<Bytes, Error> {
+        let before = self.signed_ms(key);
+        Ok(self.signer().write_after(self.purpose(), &[key], value, before)?)
+    }
+
+    fn signed_ms(&self, key: &str) -> u64 {
+        self.read().get(key).map_or(0, |kept| kept.signed_ms)
+    }
+
+    fn value(&self, key: &str) -> Option<Bytes> {
+        self.read().get(key).map(|kept| kept.value.clone()).filter(|value| !value.is_empty())
+    }
+
+    /// Whether the cluster has a key.
+    pub fn is_signed(&self) -> bool {
+        self.signer().has_key()
+    }
+
+    fn signer(&self) -> &Signer {
+        self.cluster.signer()
+    }
+
+    fn purpose(&self) -> Purpose {
+        Purpose::Entry(self.bucket)
+    }
+
+    /// Whether an older value under this key would be harmful: then nothing that was signed earlier takes the place of what is
+    /// known, and nothing is gone before somebody signs that it is.
+    fn is_lasting(&self, key: &str) -> bool {
+        self.signer().has_key()
+            && match self.bucket {
+                Bucket::Tokens => true,
+                Bucket::Approvals => key.starts_with("rule."),
+                Bucket::Sessions => key.starts_with("console."),
+                _ => false,
+            }
+    }
+
+    /// What has to be put right; sessions end by themselves, and are swept away.
+    fn wrong(&self, key: &str, known: &Kept, revision: u64) -> Option<Wrong> {
+        let is_put_back = self.is_lasting(key) && self.bucket != Bucket::Sessions;
+        let (key, whole) = (key.to_owned(), known.whole.clone());
+        is_put_back.then_some(Wrong { key, whole, revision })
+    }
+
+    /// Puts back what belongs there, unless somebody else has changed it meanwhile.
+    async fn put_right(&self, store: &Store, wrong: impl IntoIterator<Item = Wrong>) {
+        for Wrong { key, whole, revision } in wrong {
+            let put = match revision {
+                0 => store.create(&key, whole).await.map_err(BoxError::from),
+                _ => store.update(&key, whole, revision).await.map_err(BoxError::from),
+            };
+            match put {
+                Ok(_) => tracing::warn!(
+                    key,
+                    bucket = self.bucket.word(),
+                    "somebody without the key had changed it; it is put back"
+                ),
+                Err(error) => tracing::debug!(error, key, "somebody else was faster"),
+            }
         }
     }
 
@@ -251,29 +476,21 @@ impl Mirror {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Kept>> {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Entries> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Kept>> {
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Entries> {
         self.entries.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn apply(entries: &mut BTreeMap<String, Kept>, entry: Entry) {
-    let Entry { key, value, revision, operation, .. } = entry;
-    // What we wrote ourselves may be known before it is told.
-    if entries.get(&key).is_some_and(|kept| kept.revision > revision) {
-        return;
-    }
-    match operation {
-        Operation::Put => {
-            entries.insert(key, Kept { value, revision, seen: Instant::now() });
-        }
-        Operation::Delete | Operation::Purge => {
-            entries.remove(&key);
-        }
-    }
+fn under<'a>(
+    entries: &'a Entries,
+    beginning: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a Kept)> {
+    let found = entries.range(beginning.to_owned()..);
+    found.take_while(move |(key, _)| key.starts_with(beginning))
 }
 
 fn read<T: DeserializeOwned>(key: &str, value: &Bytes) -> Option<T> {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchboard_workers::{Bucket, Cluster};
+use switchboard_workers::{Bucket, Cluster, wire};
 
 use crate::{Error, mirror::Mirror};
 
@@ -45,11 +45,18 @@ impl Sessions {
             // It may be so new that nobody has told us yet.
             None => serde_json::from_slice(&self.0.fetch(&key).await.ok()??).ok()?,
         };
-        (found.until > Timestamp::now()).then_some(found.session)
+        (found.until > Timestamp::now() && !found.session.is_null()).then_some(found.session)
     }
 
     pub(crate) async fn end(&self, key: &str) -> Result<(), Error> {
-        self.0.remove(&place(key)).await
+        let key = place(key);
+        if !self.0.is_signed() {
+            return self.0.remove(&key).await;
+        }
+        let Some(found) = self.0.fetch(&key).await? else { return Ok(()) };
+        let Session { until, .. } = wire::read("a session", &found)?;
+        // Whoever had seen it could put it back; this is known until it would have ended by itself.
+        self.0.put(&key, &Session { session: Value::Null, until }).await
     }
 
     /// Removes those that are over.

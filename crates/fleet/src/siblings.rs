@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_nats::{Request, Subscriber};
+use async_nats::{Message, Request, Subscriber};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use switchboard_mcp::server::{Seal, Server, Siblings};
 use switchboard_toolcall::{BoxError, BoxFuture};
-use switchboard_workers::{Cluster, names, wire};
+use switchboard_workers::{Cluster, Purpose, names, wire};
 use tokio::time::sleep;
 
 use crate::{
@@ -68,6 +68,12 @@ impl FleetSiblings {
     /// # Errors
     /// NATS cannot be reached, or what lies there is no secret.
     pub async fn seal(&self) -> Result<Seal, Error> {
+        let made = self.cluster.signer().secrets("mcp sessions");
+        if let Some((first, older)) = made.split_first() {
+            // Then none lies where others can read it.
+            return Seal::new(first, older.iter().map(<[u8; 32]>::as_slice))
+                .map_err(|error| self.refused("read a secret", error.into()));
+        }
         let mut secret = [0_u8; 32];
         getrandom::fill(&mut secret).map_err(|error| self.refused("seal", error.into()))?;
         let new = Secrets { secrets: vec![URL_SAFE_NO_PAD.encode(secret)] };
@@ -93,23 +99,18 @@ impl FleetSiblings {
         let own = self.gateways.call(server.name());
         let told = self.listen(self.cluster.names().subject(&["session", "tell"])).await?;
         let asked = self.listen(self.asked(server.name())).await?;
-        let client = self.cluster.client().clone();
+        let cluster = self.cluster.clone();
         let answering = server.clone();
         let answer = asked.for_each(move |message| {
-            let (server, client) = (answering.clone(), client.clone());
             // A call may take long, and others wait to be asked.
-            tokio::spawn(async move {
-                let answer = server.go_on(&message.payload).await;
-                if let Some(reply) = message.reply
-                    && let Err(error) = client.publish(reply, answer).await
-                {
-                    tracing::warn!(%error, "an answer to another gateway is lost");
-                }
-            });
+            tokio::spawn(answer(cluster.clone(), answering.clone(), message));
             std::future::ready(())
         });
+        let cluster = self.cluster.clone();
         let hear = told.for_each(move |message| {
-            hear(&server, &own, &message.payload);
+            if let Some(body) = opened(&cluster, &message) {
+                hear(&server, &own, &body);
+            }
             std::future::ready(())
         });
         Ok(async move {
@@ -139,8 +140,9 @@ impl FleetSiblings {
     async fn tell(&self, session: &str, message: Option<&[u8]>) -> Result<(), Error> {
         let message = message.map(|message| String::from_utf8_lossy(message).into_owned());
         let (from, session) = (self.gateways.own().to_owned(), session.to_owned());
-        let told = wire::write(&Told { from, session, message })?;
         let subject = self.cluster.names().subject(&["session", "tell"]);
+        let (signer, told) = (self.cluster.signer(), Told { from, session, message });
+        let told = signer.write(Purpose::Session, &[&subject], &told)?;
         let client = self.cluster.client();
         let published = client.publish(subject, told).await;
         published.map_err(|error| self.refused("tell other gateways", error.into()))
@@ -187,10 +189,16 @@ impl Siblings for FleetSiblings {
     ) -> BoxFuture<'a, Result<Bytes, BoxError>> {
         Box::pin(async move {
             // As long as the call may take; whether somebody is still at it is looked at meanwhile.
+            let (client, signer, subject) =
+                (self.cluster.client(), self.cluster.signer(), self.asked(gateway));
+            let request = signer.sign(Purpose::Session, &[&subject], &request);
             let request = Request::new().payload(request).timeout(None);
-            let client = self.cluster.client();
             tokio::select! {
-                answer = client.send_request(self.asked(gateway), request) => Ok(answer?.payload),
+                answer = client.send_request(subject, request) => {
+                    let Message { subject, payload, .. } = answer?;
+                    let opened = signer.open(Purpose::SessionReply, &[&subject], &payload);
+                    Ok(opened?.body)
+                }
                 () = self.gone(gateway) => Err("the gateway is gone".into()),
             }
         })
@@ -207,6 +215,25 @@ impl FleetSiblings {
             }
         }
     }
+}
+
+/// Answers another gateway.
+async fn answer(cluster: Cluster, server: Server, message: Message) {
+    let Some(body) = opened(&cluster, &message) else { return };
+    let answer = server.go_on(&body).await;
+    let Some(reply) = message.reply else { return };
+    let answer = cluster.signer().sign(Purpose::SessionReply, &[&reply], &answer);
+    if let Err(error) = cluster.client().publish(reply, answer).await {
+        tracing::warn!(%error, "an answer to another gateway is lost");
+    }
+}
+
+/// Returns what a gateway says, if it is one of this cluster.
+fn opened(cluster: &Cluster, message: &Message) -> Option<Bytes> {
+    let signer = cluster.signer();
+    let opened = signer.open(Purpose::Session, &[&message.subject], &message.payload);
+    let refused = |error: &_| signer.refused(Purpose::Session, &message.subject, error);
+    opened.inspect_err(refused).ok().map(|opened| opened.body)
 }
 
 fn hear(server: &Server, own: &str, payload: &[u8]) {

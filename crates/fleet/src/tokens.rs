@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_gateway::access::{NewToken, Tokens, TokensError, tokens::Entry};
-use switchboard_workers::{Bucket, Cluster, names};
+use switchboard_workers::{Bucket, Cluster, names, wire};
 
 use crate::{
     Error,
@@ -23,11 +23,17 @@ impl FleetTokens {
         &self.0
     }
 
+    /// Whether tokens are signed.
+    pub fn has_key(&self) -> bool {
+        self.0.is_signed()
+    }
+
     /// Makes a token and returns its secret, which is kept nowhere.
     ///
     /// # Errors
     /// The name is taken, a setting makes no sense, or NATS cannot be reached.
     pub async fn create(&self, new: NewToken) -> Result<String, Error> {
+        self.0.check_key("")?;
         let name = new.name.clone();
         let (entry, secret) = new.entry()?;
         match self.0.create(&names::token(&name), &entry).await? {
@@ -41,10 +47,50 @@ impl FleetTokens {
     /// # Errors
     /// There is none of this name, or NATS cannot be reached.
     pub async fn revoke(&self, name: &str) -> Result<(), Error> {
+        self.0.check_key("")?;
         let key = names::token(name);
         match self.0.fetch(&key).await? {
             Some(_) => self.0.remove(&key).await,
+            // One that is not signed is worth nothing, and is taken away all the same.
+            None if self.0.unsigned(&key).await?.is_some() => self.0.remove(&key).await,
             None => Err(TokensError::Unknown(name.to_owned()).into()),
+        }
+    }
+
+    /// The tokens that lie there without a signature of this cluster's present key, by name. Those that have none at all are worth
+    /// nothing; anybody who can write to NATS may have put them there.
+    ///
+    /// # Errors
+    /// NATS cannot be reached.
+    pub async fn unsigned(&self) -> Result<Vec<Entry>, Error> {
+        let mut found = Vec::new();
+        for key in self.0.keys().await? {
+            let value = self.0.unsigned(&key).await?;
+            found.extend(value.and_then(|value| serde_json::from_slice::<Entry>(&value).ok()));
+        }
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+
+    /// Signs a token that was made before the cluster had its present key.
+    ///
+    /// # Errors
+    /// There is none of this name, it is signed with a key that we do not have, or NATS cannot be reached.
+    pub async fn sign(&self, name: &str) -> Result<Entry, Error> {
+        let key = names::token(name);
+        match self.0.unsigned(&key).await? {
+            Some(value) => {
+                let entry: Entry = wire::read("a token", &value)?;
+                self.0.put(&key, &entry).await?;
+                Ok(entry)
+            }
+            None => match self.0.fetch(&key).await? {
+                Some(value) => Ok(wire::read("a token", &value)?),
+                None if self.0.keys().await?.contains(&key) => {
+                    Err(Error::OtherKey(name.to_owned()))
+                }
+                None => Err(TokensError::Unknown(name.to_owned()).into()),
+            },
         }
     }
 

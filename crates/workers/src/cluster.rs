@@ -1,6 +1,6 @@
 //! The connection to NATS, and what is kept there.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{net::IpAddr, path::Path, sync::Arc, time::Duration};
 
 use async_nats::{
     Client, ConnectOptions, ServerAddr,
@@ -22,6 +22,7 @@ use crate::{
     health::{Health, hint},
     jobs,
     names::{Bucket, Names},
+    sign::Signer,
 };
 
 /// How long what is too large for a message lies in the object store: as long as what came of a call is kept.
@@ -41,6 +42,7 @@ struct Inner {
     buckets: [OnceCell<Store>; Bucket::ALL.len()],
     large: OnceCell<ObjectStore>,
     health: Health,
+    signer: Signer,
 }
 
 impl Cluster {
@@ -51,6 +53,7 @@ impl Cluster {
     /// A setting cannot be used.
     pub async fn connect(config: &Config) -> Result<Self, Error> {
         let names = Names::new(&config.prefix)?;
+        let signer = Signer::new(config.key.as_ref())?;
         let addresses = addresses(config)?;
         let shown = shown(&addresses);
         let unreachable = |reason: async_nats::ConnectError| Error::Unreachable {
@@ -76,6 +79,7 @@ impl Cluster {
             buckets: Default::default(),
             large: OnceCell::new(),
             health,
+            signer,
         })))
     }
 
@@ -92,6 +96,11 @@ impl Cluster {
     /// What is called how.
     pub fn names(&self) -> &Names {
         &self.0.names
+    }
+
+    /// Signs what is said, and says what may be believed.
+    pub fn signer(&self) -> &Signer {
+        &self.0.signer
     }
 
     /// On how many servers things are kept.
@@ -163,8 +172,7 @@ impl Cluster {
     }
 
     fn place(&self, bucket: Bucket) -> &OnceCell<Store> {
-        let place = Bucket::ALL.iter().position(|one| *one == bucket).unwrap_or_default();
-        &self.0.buckets[place]
+        &self.0.buckets[bucket.number()]
     }
 
     async fn open(&self, bucket: Bucket) -> Result<Store, Error> {
@@ -231,6 +239,49 @@ fn addresses(config: &Config) -> Result<Vec<ServerAddr>, Error> {
     addresses.into_iter().map(read).collect()
 }
 
+/// What is unsafe about these settings, a sentence each.
+///
+/// # Errors
+/// The addresses cannot be used.
+pub fn warnings(config: &Config) -> Result<Vec<String>, Error> {
+    let addresses = addresses(config)?;
+    let mut warnings = Vec::new();
+    if config.key.is_none() {
+        warnings.push(format!(
+            "`[cluster] key` is not set: whoever can write to NATS at {} can run every worker's tools as any caller, make tokens \
+             with all rights and answer approvals; set the same key on all nodes (`openssl rand -base64 32` makes one)",
+            shown(&addresses)
+        ));
+    }
+    let is_open = |address: &&ServerAddr| !address.tls_required() && !is_loopback(address.host());
+    let open: Vec<_> = addresses.iter().filter(is_open).cloned().collect();
+    if !open.is_empty() {
+        warnings.push(format!(
+            "NATS at {} is reached without TLS: whoever is on the way can read calls and results; write `tls://…`",
+            shown(&open)
+        ));
+    }
+    let has_credentials = config.credentials.is_some()
+        || config.token.is_some()
+        || config.nkey.is_some()
+        || config.user.is_some()
+        || config.certificate.is_some()
+        || addresses.iter().any(|address| address.username().is_some());
+    if !has_credentials {
+        warnings.push(format!(
+            "NATS at {} is reached without credentials: whoever reaches it can read calls and results, and delete what is kept \
+             there; have the servers ask for credentials, and set `credentials`, `nkey`, `token` or `user` in [cluster]",
+            shown(&addresses)
+        ));
+    }
+    Ok(warnings)
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
 /// The addresses without what is secret in them.
 fn shown(addresses: &[ServerAddr]) -> String {
     let one = |address: &ServerAddr| {
@@ -266,20 +317,22 @@ async fn options(config: &Config) -> Result<ConnectOptions, Error> {
         readable("ca", file)?;
         options = options.add_root_certificates(file.clone());
     }
-    match (&config.certificate, &config.key) {
+    match (&config.certificate, &config.certificate_key) {
         (Some(certificate), Some(key)) => {
             readable("certificate", certificate)?;
-            readable("key", key)?;
+            readable("certificate_key", key)?;
             Ok(options.add_client_certificate(certificate.clone(), key.clone()))
         }
         (None, None) => Ok(options),
         (Some(_), None) => Err(Error::Setting {
             key: "certificate",
-            reason: "a certificate needs its `key`".to_owned(),
+            reason: "a certificate needs its `certificate_key` (`key` is what signs messages)"
+                .to_owned(),
         }),
-        (None, Some(_)) => {
-            Err(Error::Setting { key: "key", reason: "a key needs its `certificate`".to_owned() })
-        }
+        (None, Some(_)) => Err(Error::Setting {
+            key: "certificate_key",
+            reason: "a key needs its `certificate`".to_owned(),
+        }),
     }
 }
 
@@ -289,4 +342,42 @@ fn readable(key: &'static str, file: &Path) -> Result<(), Error> {
 
 fn unusable(key: &'static str, file: &Path, error: &std::io::Error) -> Error {
     Error::Setting { key, reason: format!("`{}` cannot be read: {error}", file.display()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // RC-3
+    #[test]
+    fn what_is_unsafe_is_said() {
+        let config = |nats: &str, key: bool| Config {
+            nats: Some(nats.to_owned()),
+            key: key.then(|| "a secret of the cluster with enough letters".into()),
+            ..Config::default()
+        };
+        let begin = |config: &Config| -> Vec<String> {
+            let words = |text: String| text.split(':').next().unwrap_or_default().to_owned();
+            warnings(config).unwrap().into_iter().map(words).collect()
+        };
+        let all = ["`[cluster] key` is not set", "NATS at nats", "NATS at nats"];
+        assert_eq!(begin(&config("nats://10.0.0.7:4222", false)), all);
+        let said = warnings(&config("nats://me:secret@10.0.0.7,tls://b", true)).unwrap();
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].starts_with("NATS at nats://10.0.0.7:4222 is reached without TLS"),
+            "{said:?}"
+        );
+        for nats in
+            ["nats://127.0.0.1", "nats://localhost:1", "nats://[::1]:4222", "tls://10.0.0.7"]
+        {
+            let said = warnings(&config(nats, true)).unwrap();
+            assert!(said[0].contains("is reached without credentials"), "{said:?}");
+            assert_eq!(said.len(), 1, "{said:?}");
+        }
+        let token =
+            Config { token: Some("t".to_owned()), ..config("tls://nats.example.com", true) };
+        assert!(warnings(&token).unwrap().is_empty());
+        assert!(warnings(&Config::default()).is_err());
+    }
 }

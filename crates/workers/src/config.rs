@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::jobs;
+use crate::{jobs, sign::Secrets};
 
 /// Where the cluster's NATS servers are, and how to get in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,8 +29,11 @@ pub struct Config {
     pub ca: Option<PathBuf>,
     /// A PEM file with our own certificate, where the servers ask for one.
     pub certificate: Option<PathBuf>,
-    /// Its key.
-    pub key: Option<PathBuf>,
+    /// A PEM file with its key.
+    pub certificate_key: Option<PathBuf>,
+    /// The secret that all nodes share: what they say to each other is signed with it, and nothing else is believed. While it is
+    /// replaced it is a list; the first one signs, all of them verify.
+    pub key: Option<Secrets>,
     /// On how many servers each bucket and stream is kept: 1, 3 or 5.
     pub replicas: usize,
     /// Whether this node ships its records to the fleet (`switchboard calls --fleet`).
@@ -51,6 +54,7 @@ impl Default for Config {
             nkey: None,
             ca: None,
             certificate: None,
+            certificate_key: None,
             key: None,
             replicas: 1,
             ship_records: true,

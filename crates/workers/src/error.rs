@@ -39,6 +39,26 @@ pub enum Error {
         #[source]
         reason: BoxError,
     },
+    /// What came was not signed by a node of this cluster, or not for where it came.
+    #[error("{what} is not signed with this cluster's key")]
+    Unsigned {
+        /// What came.
+        what: &'static str,
+    },
+    /// What came was signed too long ago, or by a clock that is ahead of ours.
+    #[error("{what} was signed {seconds} s before or after this moment")]
+    Stale {
+        /// What came.
+        what: &'static str,
+        /// How far the clocks, or the moments, are apart.
+        seconds: u64,
+    },
+    /// What came has come before.
+    #[error("{what} was sent a second time")]
+    Repeated {
+        /// What came.
+        what: &'static str,
+    },
     /// What came is not what we say to each other.
     #[error("{what} is not to be understood")]
     Garbled {

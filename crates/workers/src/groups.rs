@@ -19,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies, worker::check_group};
 pub use group::Group;
+pub use look::present;
 
 /// How many calls of a group run at once: each worker bounds its own.
 const MANY: usize = 100_000;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tokio::{io::AsyncReadExt, task::yield_now};
 use ulid::Ulid;
 
-use crate::{Cluster, Error};
+use crate::{Cluster, Error, Purpose};
 
 /// What a message needs beside what it carries.
 const MARGIN: usize = 16 * 1024;
@@ -19,13 +19,14 @@ impl Cluster {
     pub(crate) async fn lay_down(&self, bytes: &Bytes) -> Result<String, Error> {
         let name = Ulid::generate().to_string();
         let refused = Error::refused("keep what is too large for a message");
+        let bytes = self.signer().sign(Purpose::Large, &[&name], bytes);
         let mut reader = &bytes[..];
         let put = self.large().await?.put(name.as_str(), &mut reader).await;
         put.map(|_| name).map_err(|error| refused(error.into()))
     }
 
     /// What was laid down there.
-    pub(crate) async fn pick_up(&self, name: &str) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn pick_up(&self, name: &str) -> Result<Bytes, Error> {
         let what = "give back what was too large for a message";
         let store = self.large().await?;
         let found = store.get(name).await;
@@ -35,7 +36,9 @@ impl Cluster {
         read.map_err(|error| Error::refused(what)(error.into()))?;
         // So much takes a while to be understood, and the connection must not wait for its turn behind that.
         yield_now().await;
-        Ok(bytes)
+        let opened = self.signer().open(Purpose::Large, &[name], &bytes.into());
+        let refused = |error: &Error| self.signer().refused(Purpose::Large, name, error);
+        opened.inspect_err(refused).map(|opened| opened.body)
     }
 
     /// Takes away what was laid down there; what stays because that fails goes by itself after a week.

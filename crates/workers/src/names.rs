@@ -1,7 +1,7 @@
 //! What is called how: subjects, buckets, streams.
 //!
-//! Everything begins with the prefix, so that tenants of one NATS can be kept apart by its permissions:
-//! `PREFIX.>` for subjects, `KV_PREFIX_*` and `OBJ_PREFIX_*` for buckets, `PREFIX_*` for streams.
+//! Everything begins with the prefix, so that tenants of one NATS do not meet by accident. What keeps them apart is an account of
+//! NATS for each: permissions cannot name all buckets and streams of a prefix, for NATS has no wildcard within a word.
 
 use std::{fmt::Write, time::Duration};
 
@@ -128,6 +128,11 @@ impl Bucket {
         Self::Sessions,
         Self::Gateways,
     ];
+
+    /// Its place among all buckets.
+    pub(crate) fn number(self) -> usize {
+        Self::ALL.iter().position(|one| *one == self).unwrap_or_default()
+    }
 
     /// What it is called.
     pub fn word(self) -> &'static str {

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 use ulid::Ulid;
 
-use crate::{Cluster, Error};
+use crate::{Cluster, Error, Purpose, sign::Opened};
 
 /// Where answers come in.
 pub(crate) struct Replies {
@@ -74,13 +74,32 @@ async fn deliver(mut messages: Subscriber, shared: Arc<Shared>, cluster: Cluster
     while let Some(message) = messages.next().await {
         let token = message.subject.rsplit('.').next().unwrap_or_default();
         let waiting = shared.lock().get(token).cloned();
-        let reply = message.reply.clone();
-        let delivered = waiting.is_some_and(|waiting| waiting.send(message).is_ok());
-        if let (false, Some(reply)) = (delivered, reply) {
+        let Some(message) = undelivered(waiting, message) else { continue };
+        // Only a worker is answered: nobody else may have us sign that a call is to end.
+        let is_a_workers = open(&cluster, &message).is_ok();
+        if let (true, Some(reply)) = (is_a_workers, message.reply) {
             // A worker that did not hear of it is told that nobody waits for this call any more.
-            _ = cluster.client().publish(reply, Bytes::new()).await;
+            let nothing = cluster.signer().sign(Purpose::Word, &[&reply], &Bytes::new());
+            _ = cluster.client().publish(reply, nothing).await;
         }
     }
+}
+
+/// Delivers a message, and gives it back if nobody waits for it.
+fn undelivered(
+    waiting: Option<mpsc::UnboundedSender<Message>>,
+    message: Message,
+) -> Option<Message> {
+    match waiting {
+        Some(waiting) => waiting.send(message).err().map(|unsent| unsent.0),
+        None => Some(message),
+    }
+}
+
+/// Returns what a worker says, if it is signed for the address where it came, and for where the worker listens.
+pub(crate) fn open(cluster: &Cluster, message: &Message) -> Result<Opened, Error> {
+    let place = [message.subject.as_str(), message.reply.as_deref().unwrap_or_default()];
+    cluster.signer().open(Purpose::Reply, &place, &message.payload)
 }
 
 /// Somebody who waits for answers; they are nobody's when it is dropped.

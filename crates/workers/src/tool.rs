@@ -18,6 +18,7 @@ use tokio::time::sleep;
 
 use crate::{
     groups::Group,
+    sign::WINDOW,
     wire::{self, Refusal, Request},
 };
 use attempt::{Ending, Lost};
@@ -132,6 +133,10 @@ impl WorkerTool {
                 }
             }
             match pauses.next() {
+                // No pause would change that.
+                _ if matches!(refusal, Refusal::Unsigned | Refusal::Stale) => {
+                    return Ok(Ending::Refused(refusal));
+                }
                 Some(pause) => sleep(pause).await,
                 None => return Ok(Ending::Refused(refusal)),
             }
@@ -167,6 +172,21 @@ impl WorkerTool {
                     "Tool '{name}' was not run: all workers of group '{group}' are busy; try again later"
                 );
                 ToolError::new(ErrorKind::Overloaded, text)
+            }
+            Refusal::Unsigned => {
+                let text = format!(
+                    "Tool '{name}' was not run by a worker of group '{group}': the request is not signed with this cluster's key"
+                );
+                ToolError::new(ErrorKind::Unavailable, text)
+                    .with_hint("Every gateway and worker needs the same `[cluster] key`.")
+            }
+            Refusal::Stale => {
+                let text = format!(
+                    "Tool '{name}' was not run by a worker of group '{group}': the request was signed more than {} s before or after the worker's time",
+                    WINDOW.as_secs()
+                );
+                ToolError::new(ErrorKind::Unavailable, text)
+                    .with_hint("Keep the clocks of gateways and workers in step (NTP).")
             }
             Refusal::Leaving | Refusal::Unknown | Refusal::Untold => self.nobody(),
         }

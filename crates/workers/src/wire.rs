@@ -135,6 +135,10 @@ pub enum Refusal {
     Unknown,
     /// It was not told to begin.
     Untold,
+    /// The request is not signed with the key of the worker's cluster.
+    Unsigned,
+    /// The request was signed too long ago, or the clocks are too far apart.
+    Stale,
 }
 
 /// A report of progress.
@@ -186,11 +190,17 @@ pub struct Elsewhere {
 /// # Errors
 /// It cannot be written as JSON.
 pub fn write(message: &impl Serialize) -> Result<bytes::Bytes, Error> {
+    let mut bytes = Vec::with_capacity(128);
+    write_to(&mut bytes, message).map(|()| bytes.into())
+}
+
+/// Appends a message to bytes.
+pub(crate) fn write_to(bytes: &mut Vec<u8>, message: &impl Serialize) -> Result<(), Error> {
     let garbled = |reason: serde_json::Error| Error::Garbled {
         what: "what was to be sent",
         reason: BoxError::from(reason),
     };
-    serde_json::to_vec(message).map(Into::into).map_err(garbled)
+    serde_json::to_writer(bytes, message).map_err(garbled)
 }
 
 /// A message from the bytes that came; `what` names it in the error.

@@ -28,6 +28,7 @@ use ulid::Ulid;
 use crate::{
     Cluster, Error, Runner,
     offer::{Offer, OfferedTool, Presence},
+    sign::Seen,
 };
 use listen::Listening;
 use running::Running;
@@ -63,6 +64,8 @@ struct Shared {
     leaving: AtomicBool,
     /// Where we hear that nobody waits for a call.
     inbox: String,
+    /// The requests that were taken.
+    seen: Seen,
     started: u64,
 }
 
@@ -97,6 +100,7 @@ impl Worker {
             offer: Mutex::new(Arc::new(Offer { hash: String::new(), tools: Vec::new() })),
             bell: Notify::new(),
             leaving: AtomicBool::new(false),
+            seen: Seen::default(),
             started: now.as_secs(),
         };
         let offer = shared.look()?;

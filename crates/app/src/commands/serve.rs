@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     approvals,
     cli::{Cli, Serve},
+    cluster,
     connections::{Connections, Needs, on_threads, while_connected},
     house::{Around, House},
     model,
@@ -36,6 +37,7 @@ use joined::Joined;
 pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = rehearsal::load(cli)?;
     on_threads(loaded.settings.serve.threads, async {
+        cluster::warn(&loaded)?;
         let metrics = Arc::new(Metrics::default());
         let mut records = Records::of(&loaded);
         if let Some(store) = &records.store {

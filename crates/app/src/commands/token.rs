@@ -4,7 +4,7 @@ mod everywhere;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::json;
 use switchboard_fleet::Visit;
 use switchboard_gateway::access::{self, Tokens, tokens::Entry};
@@ -32,6 +32,7 @@ pub(super) fn run(token: &Token, cli: &Cli) -> anyhow::Result<ExitCode> {
         match &token.action {
             TokenAction::New(new) => create(&tokens, new).await?,
             TokenAction::List { json } => list(&tokens, *json)?,
+            TokenAction::Sign { names } => sign(&tokens, names).await?,
             TokenAction::Revoke { name } => {
                 tokens.revoke(name).await?;
                 let name = text::one_line(name);
@@ -94,19 +95,51 @@ fn list(tokens: &Everywhere, json: bool) -> anyhow::Result<()> {
         terminal::tell("there are no tokens; `switchboard token new --name NAME` makes one");
     }
     for entry in all.iter().filter(|_| !json) {
-        let tools = entry
-            .tools
-            .as_ref()
-            .map_or("all tools".to_owned(), |tools| text::one_line(&tools.join(", ")));
-        let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
-        let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
-        let admin = if entry.admin { ", admin" } else { "" };
-        let approves = if entry.approve { ", may approve" } else { "" };
-        terminal::print(&format!(
-            "{}  {tools}{rate}{most}{admin}{approves}  since {:.0}",
-            text::one_line(&entry.name),
-            entry.created
-        ))?;
+        terminal::print(&line(entry))?;
+    }
+    Ok(())
+}
+
+/// What a token may do, for people.
+fn line(entry: &Entry) -> String {
+    let tools = entry
+        .tools
+        .as_ref()
+        .map_or("all tools".to_owned(), |tools| text::one_line(&tools.join(", ")));
+    let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
+    let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
+    let admin = if entry.admin { ", admin" } else { "" };
+    let approves = if entry.approve { ", may approve" } else { "" };
+    let name = text::one_line(&entry.name);
+    format!("{name}  {tools}{rate}{most}{admin}{approves}  since {:.0}", entry.created)
+}
+
+/// Signs tokens of the cluster by name; without a name, lists those that are not signed. Whoever can write to NATS may have put one
+/// there, so that none is signed unseen.
+async fn sign(tokens: &Everywhere, names: &[String]) -> anyhow::Result<()> {
+    let fleet = tokens
+        .fleet
+        .as_ref()
+        .context("only tokens of a cluster are signed: set `nats` and `key` in [cluster]")?;
+    if !fleet.has_key() {
+        bail!(
+            "there is nothing to sign with: set `key` in [cluster] (`openssl rand -base64 32` makes one)"
+        );
+    }
+    if names.is_empty() {
+        let unsigned = fleet.unsigned().await?;
+        for entry in &unsigned {
+            terminal::print(&line(entry))?;
+        }
+        terminal::tell(match unsigned.is_empty() {
+            true => "every token of the cluster is signed",
+            false => {
+                "not signed with the present key; `switchboard token sign NAME` signs one that you know"
+            }
+        });
+    }
+    for name in names {
+        terminal::print(&line(&fleet.sign(name).await?))?;
     }
     Ok(())
 }

@@ -45,6 +45,7 @@ pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
             );
         }
         let offering = offering(&loaded, &house, choice).await?;
+        cluster::warn(&loaded)?;
         let stop = told_to_stop()?;
         while_connected(&house, &loaded, Needs::Servers, async |connections| {
             // Servers that are slow or dead keep nobody: their tools are offered when they are there.

@@ -101,3 +101,62 @@ fn wrong_settings_of_the_cluster_are_named_with_their_line() {
     assert_eq!(ran.status, 2, "{ran:?}");
     assert!(ran.stderr.contains("switchboard.toml:1: `cluster.prefix`: "), "{}", ran.stderr);
 }
+
+/// What a command writes to stderr until a line contains `last`.
+fn said(mut command: Command, last: &str) -> String {
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    for line in BufReader::new(process.stderr.take().unwrap()).lines() {
+        said.push_str(&line.unwrap());
+        said.push('\n');
+        if said.contains(last) {
+            break;
+        }
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    said
+}
+
+// RC-3
+#[test]
+fn what_is_unsafe_about_nats_is_said_at_the_start() {
+    // An address of TEST-NET, where nobody listens.
+    let open = "[cluster]\nnats = \"nats://192.0.2.1:4222\"\n";
+    let safe = "[cluster]\nnats = \"tls://192.0.2.1:4222\"\ntoken = \"t\"\nkey = \"${KEY}\"\n";
+    let commands: [&[&str]; 2] =
+        [&["worker", "--group", "gpu"], &["serve", "--listen", "127.0.0.1:0"]];
+    let warnings = ["`[cluster] key` is not set: whoever", "without TLS", "without credentials"];
+    for words in commands {
+        let place = Place::with_config(&format!("{open}{TOOL}"));
+        let stderr = said(place.command(words), "is reached without credentials");
+        for warning in warnings {
+            assert!(stderr.contains(warning), "{words:?}: {warning}: {stderr}");
+        }
+        let place = Place::with_config(&format!("{safe}{TOOL}"));
+        let mut command = place.command(words);
+        command.env("KEY", "a secret of the cluster with enough letters");
+        let last = if words[0] == "worker" { "offers resize" } else { "127.0.0.1:" };
+        let stderr = said(command, last);
+        assert!(stderr.contains(last), "{stderr}");
+        for warning in warnings {
+            assert!(!stderr.contains(warning), "{words:?}: {stderr}");
+        }
+        let mut command = place.command(words);
+        let refused = command.env("KEY", "short").output().unwrap();
+        assert_eq!(refused.status.code(), Some(2));
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            stderr.contains("switchboard.toml:1: `cluster.key`: a key has 5 characters"),
+            "{stderr}"
+        );
+        assert!(stderr.contains("openssl rand -base64 32"), "{stderr}");
+    }
+}
+
+// RC-3
+#[test]
+fn tokens_are_signed_with_a_cluster_and_a_key_only() {
+    let said = Place::with_config("").refusal(&["token", "sign"]);
+    assert!(said.contains("only tokens of a cluster are signed"), "{said}");
+}

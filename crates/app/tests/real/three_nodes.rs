@@ -69,6 +69,7 @@ impl Here {
         fs::write(self.folder.path().join("switchboard.toml"), config).unwrap();
         let mut command = switchboard(self.folder.path(), words);
         command.env("GATEWAY_PASSWORD", "gateway").env("WORKER_PASSWORD", "worker");
+        command.env("SWITCHBOARD_CLUSTER_KEY", "QxQvJ0mDk1gT7n0c3b1w5y8u2r4e6t9o0p1a3s5d7f9=");
         command
     }
 

@@ -1,7 +1,8 @@
 //! Which workers are there, as they say themselves.
 
+use async_nats::jetstream::kv::Operation;
 use futures_util::StreamExt;
-use switchboard_workers::{Bucket, Cluster, Error, offer::Presence};
+use switchboard_workers::{Bucket, Cluster, Error, groups, offer::Presence};
 
 use crate::streams::find;
 
@@ -25,7 +26,11 @@ pub async fn present(cluster: &Cluster) -> Result<Vec<Presence>, Error> {
     while let Some(entry) = entries.next().await {
         let entry = entry.map_err(|error| refused()(error.into()))?;
         // One that has left says nothing; one that we do not understand is of another kind.
-        present.extend(serde_json::from_slice::<Presence>(&entry.value).ok());
+        if entry.operation == Operation::Put
+            && let Some(value) = groups::present(cluster, &entry.key, &entry.value)
+        {
+            present.extend(serde_json::from_slice::<Presence>(&value).ok());
+        }
         if entry.delta == 0 {
             break;
         }

@@ -183,7 +183,7 @@ async fn certificates_open_the_door() {
         nats: nats(),
         ca: Some(file(authority, "ca.pem")),
         certificate: Some(file(own, "certificate.pem")),
-        key: Some(file(own, "key.pem")),
+        certificate_key: Some(file(own, "key.pem")),
         ..Config::default()
     };
     let cluster = server.enter(with(&ours, &ours)).await.unwrap();

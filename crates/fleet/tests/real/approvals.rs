@@ -15,14 +15,14 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::{Ground, Member, until};
 
 /// A gateway whose every call waits for a person.
-struct House {
+pub(crate) struct House {
     executor: ToolExecutor,
-    desk: Arc<Desk>,
+    pub(crate) desk: Arc<Desk>,
     member: Member,
 }
 
 impl House {
-    async fn new(ground: &Ground, name: &str, within: Duration) -> Self {
+    pub(crate) async fn new(ground: &Ground, name: &str, within: Duration) -> Self {
         let member = ground.member(name).await;
         let desk = Arc::new(member.fleet.desk());
         let ask_timeout = HumanDuration(within);
@@ -33,23 +33,23 @@ impl House {
         Self { executor, desk, member }
     }
 
-    fn call(&self, args: Value) -> JoinHandle<ToolResult> {
+    pub(crate) fn call(&self, args: Value) -> JoinHandle<ToolResult> {
         let executor = self.executor.clone();
         tokio::spawn(async move { executor.call("act", args).await })
     }
 
     /// The one call that waits, as this gateway sees it.
-    async fn waiting(&self) -> String {
+    pub(crate) async fn waiting(&self) -> String {
         until("a call waits", async || self.desk.pending().unwrap().len() == 1).await;
         self.desk.pending().unwrap().remove(0).id
     }
 
-    async fn decide(&self, id: &str, allow: bool) -> Result<Decided, Error> {
+    pub(crate) async fn decide(&self, id: &str, allow: bool) -> Result<Decided, Error> {
         decide(&self.desk, id, allow, None).await
     }
 }
 
-async fn decide(
+pub(crate) async fn decide(
     desk: &Arc<Desk>,
     id: &str,
     allow: bool,
@@ -61,7 +61,7 @@ async fn decide(
     spawn_blocking(move || desk.decide(&id, verdict)).await.unwrap()
 }
 
-const LATER: Duration = Duration::from_secs(600);
+pub(crate) const LATER: Duration = Duration::from_secs(600);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_those_who_decide_anywhere_one_wins() {

@@ -10,6 +10,7 @@ mod rates;
 mod records;
 mod sessions;
 mod siblings;
+mod signing;
 mod tokens;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -17,7 +18,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use switchboard_fleet::Fleet;
 use switchboard_gateway::access::Tokens;
 use switchboard_testkit::nats::Nats;
-use switchboard_workers::{Cluster, Config};
+use switchboard_workers::{Cluster, Config, Secrets};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
@@ -27,6 +28,7 @@ const LONG: Duration = Duration::from_secs(120);
 /// A NATS server, and a folder for what it and the gateways keep.
 struct Ground {
     nats: Nats,
+    key: Option<Secrets>,
     folder: TempDir,
 }
 
@@ -41,11 +43,25 @@ impl Ground {
         let parts = std::env::var_os("SWITCHBOARD_PARTS").map(PathBuf::from);
         let parts = parts.expect("SWITCHBOARD_PARTS is not set: run `cargo xtask test`");
         let folder = TempDir::new().unwrap();
-        Self { nats: Nats::start(&parts, &folder.path().join("nats")), folder }
+        Self { nats: Nats::start(&parts, &folder.path().join("nats")), key: None, folder }
+    }
+
+    /// As [`new`](Self::new); whoever connects has the key of the cluster.
+    fn signed() -> Self {
+        Self { key: Some("a secret that all nodes of the cluster have".into()), ..Self::new() }
     }
 
     async fn cluster(&self) -> Cluster {
-        let config = Config { nats: Some(self.nats.url()), ..Config::default() };
+        self.connect(self.key.clone()).await
+    }
+
+    /// Whoever gets in at the broker and has no key.
+    async fn stranger(&self) -> Cluster {
+        self.connect(None).await
+    }
+
+    async fn connect(&self, key: Option<Secrets>) -> Cluster {
+        let config = Config { nats: Some(self.nats.url()), key, ..Config::default() };
         Cluster::connect(&config).await.unwrap()
     }
 

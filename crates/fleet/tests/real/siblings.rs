@@ -109,8 +109,17 @@ fn asks() -> Fake {
 // GW-1, EX-4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_known_cancelled_and_ended_anywhere() {
-    let ground = Ground::new();
-    let [here, there] = [House::new(&ground, "one").await, House::new(&ground, "two").await];
+    wanders(&Ground::new()).await;
+}
+
+// GW-1, EX-4, RC-3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_of_a_cluster_with_a_key_is_known_cancelled_and_ended_anywhere() {
+    wanders(&Ground::signed()).await;
+}
+
+async fn wanders(ground: &Ground) {
+    let [here, there] = [House::new(ground, "one").await, House::new(ground, "two").await];
     let session = here.open().await;
     assert_eq!(there.ping(&session).await, StatusCode::OK);
 
@@ -133,15 +142,24 @@ async fn a_session_is_known_cancelled_and_ended_anywhere() {
     assert_eq!(ended.status(), StatusCode::NO_CONTENT);
     let gone = async || here.ping(&session).await == StatusCode::NOT_FOUND;
     until("it has ended next door", gone).await;
-    let late = House::new(&ground, "late").await;
+    let late = House::new(ground, "late").await;
     assert_eq!(late.ping(&session).await, StatusCode::NOT_FOUND, "one that was not there asks");
 }
 
 // GW-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_call_goes_on_from_anywhere() {
-    let ground = Ground::new();
-    let [here, there] = [House::new(&ground, "one").await, House::new(&ground, "two").await];
+    goes_on(&Ground::new()).await;
+}
+
+// GW-3, RC-3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_held_call_of_a_cluster_with_a_key_goes_on_from_anywhere() {
+    goes_on(&Ground::signed()).await;
+}
+
+async fn goes_on(ground: &Ground) {
+    let [here, there] = [House::new(ground, "one").await, House::new(ground, "two").await];
     let asked = here.ask(json!({})).await["result"].clone();
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let answers = json!({"who": {"action": "accept", "content": {"name": "ada"}}});

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_nats::jetstream::kv::{Entry, Operation, Store};
+use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::{
     task::spawn_blocking,
@@ -11,7 +12,8 @@ use tokio::{
 
 use super::{Shared, group::Group};
 use crate::{
-    Error,
+    Cluster, Error, Purpose,
+    clock::now_ms,
     names::Bucket,
     offer::{Offer, Presence},
     wire,
@@ -121,7 +123,10 @@ async fn note(shared: &Shared, entry: &Entry) -> Result<Option<String>, Error> {
         }
         return Ok(None);
     }
-    let presence: Presence = match wire::read("what a worker says of itself", &entry.value) {
+    let Some(body) = present(&shared.line.cluster, &entry.key, &entry.value) else {
+        return Ok(None);
+    };
+    let presence: Presence = match wire::read("what a worker says of itself", &body) {
         Ok(presence) => presence,
         Err(error) => {
             tracing::debug!("`{}`: {error}", entry.key);
@@ -145,6 +150,14 @@ async fn note(shared: &Shared, entry: &Entry) -> Result<Option<String>, Error> {
     }
 }
 
+/// Returns what a worker says of itself now, if it is one of this cluster.
+pub fn present(cluster: &Cluster, key: &str, value: &Bytes) -> Option<Bytes> {
+    let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Workers));
+    let opened = signer.open_fresh(purpose, &[key], value, now_ms());
+    let opened = opened.inspect_err(|error| signer.refused(purpose, key, error));
+    opened.ok().map(|opened| opened.body)
+}
+
 /// The offer with this hash: known already, or as the worker has put it down.
 async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<Offer>>, Error> {
     let known =
@@ -156,6 +169,14 @@ async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<O
     let cluster = &shared.line.cluster;
     let bytes = cluster.bucket(Bucket::Tools).await?.get(key).await;
     let Some(bytes) = bytes.map_err(|error| refused(error.into()))? else { return Ok(None) };
+    let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Tools));
+    let bytes = match signer.open(purpose, &[key], &bytes) {
+        Ok(opened) => opened.body,
+        Err(error) => {
+            signer.refused(purpose, key, &error);
+            return Ok(None);
+        }
+    };
     let offer: Result<Offer, _> = match wire::read::<wire::Elsewhere>("an offer", &bytes) {
         Ok(elsewhere) => wire::read("an offer", &cluster.pick_up(&elsewhere.large).await?),
         Err(_) => wire::read("an offer", &bytes),

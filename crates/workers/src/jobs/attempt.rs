@@ -18,7 +18,8 @@ use super::{
     verdict::Verdict,
 };
 use crate::{
-    Error,
+    Error, Purpose,
+    sign::Opened,
     wire::{self, Failure, Outcome},
 };
 use step::Step;
@@ -27,6 +28,9 @@ pub(crate) use step::cancelled;
 /// How long a call is left alone that could not be looked at.
 const LATER: Duration = Duration::from_secs(2);
 
+/// How long a call is left alone that is not signed as it has to be.
+const UNSIGNED: Duration = Duration::from_secs(30);
+
 /// Does what is to be done with a delivered call.
 pub(crate) async fn handle(runner: &Runner, message: Message) {
     let Ok((number, delivered)) = message.info().map(|info| (info.stream_sequence, info.delivered))
@@ -34,7 +38,17 @@ pub(crate) async fn handle(runner: &Runner, message: Message) {
         return;
     };
     let message = Arc::new(message);
-    let placed: Placed<Job> = match wire::read("a queued call", &message.payload) {
+    let opened = opened(runner, &message);
+    let body = match opened {
+        Ok(opened) => opened.body,
+        Err(error) => {
+            // It may be this node that has the wrong key, so the call is left for others.
+            runner.jobs().cluster().signer().refused(Purpose::Job, &message.subject, &error);
+            _ = message.ack_with(AckKind::Nak(Some(UNSIGNED))).await;
+            return;
+        }
+    };
+    let placed: Placed<Job> = match wire::read("a queued call", &body) {
         Ok(placed) => placed,
         Err(error) => {
             // It would never be understood, and nobody waits under an id for it.
@@ -51,6 +65,15 @@ pub(crate) async fn handle(runner: &Runner, message: Message) {
     if let Err(error) = delivery.handle().await {
         later(&message, &error, delivered).await;
     }
+}
+
+/// Returns what was queued, if it is signed. It was signed when it was laid into the queue: what was laid in much later was laid in
+/// by somebody who had only heard of it.
+fn opened(runner: &Runner, message: &Message) -> Result<Opened, Error> {
+    let published = message.info().map(|info| info.published.unix_timestamp_nanos() / 1_000_000);
+    let published = published.ok().and_then(|millis| u64::try_from(millis).ok());
+    let (signer, place) = (runner.jobs().cluster().signer(), [message.subject.as_str()]);
+    signer.open_fresh(Purpose::Job, &place, &message.payload, published.unwrap_or_default())
 }
 
 /// Gives a call back that cannot be looked at now.
@@ -82,7 +105,7 @@ impl Delivery<'_> {
             let step =
                 Step::of(&entry.kept, &self.job, self.number, self.delivered, has_tool, most);
             let changed = match step {
-                Step::Leave => return self.done(entry.kept.state).await,
+                Step::Leave => return self.done().await,
                 Step::Later(pause) => return self.again(pause).await,
                 Step::Watch => match self.watch(&entry).await? {
                     Some(found) => Some(found),
@@ -264,7 +287,7 @@ impl Delivery<'_> {
             kept.ended = Some(ended.clone());
         });
         match noted.await? {
-            true => self.done(state).await,
+            true => self.done().await,
             false => {
                 ended.outcome.forget(cluster).await;
                 Ok(())
@@ -277,19 +300,16 @@ impl Delivery<'_> {
             call = %kept.call, tool = kept.name, attempts = kept.attempts, error = failure.text,
             "a queued call goes to the dead letters"
         );
-        self.runner.jobs().bury(&self.job, self.placed.clone(), kept.attempts, failure).await
+        self.runner.jobs().bury(&self.job, kept.attempts, failure).await
     }
 
-    /// Lets the queue forget the call, which has ended so.
-    async fn done(&self, state: QueueState) -> Result<(), Error> {
+    /// Lets the queue forget the call, which has ended.
+    async fn done(&self) -> Result<(), Error> {
         // What is not confirmed is delivered again, and found to be over.
         if let Err(error) = self.message.double_ack().await {
             warn!(call = %self.job.id(), %error, "the queue did not confirm that a call is over");
         }
-        // A dead letter still refers to it.
-        if state != QueueState::Dead {
-            self.placed.forget(self.runner.jobs().cluster()).await;
-        }
+        self.placed.forget(self.runner.jobs().cluster()).await;
         Ok(())
     }
 

@@ -12,10 +12,11 @@ use tracing::warn;
 
 use super::{
     Jobs, Placed,
-    state::{Kept, moment},
+    state::{Kept, PURPOSE},
 };
 use crate::{
     Bucket, Error,
+    clock::moment,
     wire::{self, Failure, Outcome, Step},
 };
 
@@ -87,7 +88,11 @@ impl Changes {
             };
             match watch.next().await {
                 Some(Ok(entry)) if entry.operation == Operation::Put => {
-                    match wire::read::<Kept>("the entry of a call", &entry.value) {
+                    let opened =
+                        self.jobs.cluster().signer().open(PURPOSE, &[&entry.key], &entry.value);
+                    let kept = opened
+                        .and_then(|opened| wire::read::<Kept>("the entry of a call", &opened.body));
+                    match kept {
                         // A sign of life alone is no news.
                         Ok(kept) if kept.is_news() => return kept.into(),
                         Ok(_) => {}

@@ -20,7 +20,7 @@ use super::{
     keys::{self, Found},
     state::{self, Kept},
 };
-use crate::{Error, wire};
+use crate::{Error, Purpose};
 
 /// How long the servers may take to say that they have something.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -78,7 +78,7 @@ impl Jobs {
     async fn lay_in(&self, job: Job) -> Result<(), Error> {
         let (id, subject) = (job.id(), self.cluster().names().jobs(&job.group, &job.request.tool));
         let placed = within(Placed::put(self.cluster(), job.clone())).await?;
-        let payload = wire::write(&placed)?;
+        let payload = self.cluster().signer().write(Purpose::Job, &[&subject], &placed)?;
         let number = self.publish(&subject, &id.to_string(), payload).await?;
         let kept = Kept::new(&job, number);
         insist(|| within(state::create(self.cluster(), kept.clone()))).await.map(drop)

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use async_nats::jetstream::{consumer::Info, stream::Stream};
 use futures_util::TryStreamExt;
 
-use super::{Jobs, state::now_ms};
-use crate::{Error, names::token};
+use super::Jobs;
+use crate::{Error, clock::now_ms, names::token};
 
 /// The queue of one group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use switchboard_toolcall::CallId;
 
-use crate::{Bucket, Cluster, Error, wire};
+use crate::{Bucket, Cluster, Error, Purpose, wire};
 
 /// What a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,9 @@ pub(crate) async fn claim(
     let store = cluster.bucket(Bucket::Keys).await?;
     let name = name(caller, key);
     let mine = Stands { call, fingerprint: hex(&fingerprint) };
-    let Err(error) = store.create(&name, wire::write(&mine)?).await else {
+    let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Keys));
+    let value = signer.write(purpose, &[&name], &mine)?;
+    let Err(error) = store.create(&name, value).await else {
         return Ok(Found::First);
     };
     // What could not be made is there already, or was made and only the answer was lost.
@@ -45,7 +47,9 @@ pub(crate) async fn claim(
     let entry = store.entry(&name).await.map_err(|error| refused(error.into()))?;
     let entry = entry.filter(|entry| entry.operation == Operation::Put);
     let entry = entry.ok_or_else(|| refused(error.into()))?;
-    let found: Stands = wire::read("an idempotency key's entry", &entry.value)?;
+    let opened = signer.open(purpose, &[&name], &entry.value);
+    let opened = opened.inspect_err(|error| signer.refused(purpose, &name, error))?;
+    let found: Stands = wire::read("an idempotency key's entry", &opened.body)?;
     Ok(match found {
         found if found == mine => Found::First,
         found if found.fingerprint == mine.fingerprint => Found::Earlier(found.call),

@@ -15,11 +15,12 @@ use super::{
     attempt::cancelled,
     enqueue::within,
     figures::Figures,
-    state::{self, Ended, Entry, Kept, moment},
+    state::{self, Ended, Entry, Kept},
 };
 use crate::{
-    Bucket, Error,
-    wire::{self, Notice, Outcome},
+    Bucket, Error, Purpose,
+    clock::moment,
+    wire::{Notice, Outcome},
 };
 
 /// Submits calls through the executor, and tells how those in the queue are. Cheap to clone.
@@ -126,11 +127,14 @@ impl Queue {
             if let (Some(number), Ok(stream)) = (kept.message, self.jobs.waiting().await) {
                 _ = stream.delete_message(number).await;
             }
-        } else if let Ok(notice) = wire::write(&Notice::Cancel(kept.call)) {
-            let told = cluster.client().publish(cluster.names().group(&kept.group), notice).await;
-            if let Err(error) = told {
-                debug!(%error, "a worker is not told at once that a call is cancelled");
-            }
+            return;
+        }
+        let (subject, notice) = (cluster.names().group(&kept.group), Notice::Cancel(kept.call));
+        let Ok(notice) = cluster.signer().write(Purpose::Notice, &[&subject], &notice) else {
+            return;
+        };
+        if let Err(error) = cluster.client().publish(subject, notice).await {
+            debug!(%error, "a worker is not told at once that a call is cancelled");
         }
     }
 }

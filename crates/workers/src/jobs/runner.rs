@@ -19,6 +19,7 @@ use tracing::{debug, warn};
 
 use super::{Jobs, attempt};
 use crate::{
+    Purpose,
     wire::{self, Notice},
     worker::Choice,
 };
@@ -143,7 +144,11 @@ impl Runner {
             match self.0.jobs.cluster().client().subscribe(subject.clone()).await {
                 Ok(mut notices) => {
                     while let Some(notice) = notices.next().await {
-                        match wire::read("a notice", &notice.payload) {
+                        let signer = self.0.jobs.cluster().signer();
+                        let opened =
+                            signer.open(Purpose::Notice, &[&notice.subject], &notice.payload);
+                        let notice = opened.and_then(|opened| wire::read("a notice", &opened.body));
+                        match notice {
                             Ok(Notice::Cancel(call)) => self.0.running.cancel(call),
                             Err(error) => debug!(%error, "a notice is passed over"),
                         }

@@ -1,6 +1,6 @@
 //! How each call is: an entry under its id, changed by compare-and-set alone.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_nats::jetstream::kv::{CreateErrorKind, Operation, UpdateErrorKind};
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,13 @@ use switchboard_toolcall::CallId;
 
 use super::{Job, Placed};
 use crate::{
-    Bucket, Cluster, Error,
+    Bucket, Cluster, Error, Purpose,
+    clock::now_ms,
     wire::{self, Failure, Outcome, Step},
 };
+
+/// What entries are signed for.
+pub(crate) const PURPOSE: Purpose = Purpose::Entry(Bucket::Calls);
 
 /// What is kept of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,7 +142,10 @@ pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<Entry>
     let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) else {
         return Ok(None);
     };
-    let kept = wire::read("the entry of a call", &entry.value)?;
+    let key = call.to_string();
+    let opened = cluster.signer().open(PURPOSE, &[&key], &entry.value);
+    let opened = opened.inspect_err(|error| cluster.signer().refused(PURPOSE, &key, error))?;
+    let kept = wire::read("the entry of a call", &opened.body)?;
     let written = entry.created.unix_timestamp_nanos() / 1_000_000;
     let written_ms = u64::try_from(written).unwrap_or_default();
     Ok(Some(Entry { kept, revision: entry.revision, written_ms }))
@@ -147,7 +154,9 @@ pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<Entry>
 /// Writes the first entry of a call; none where there is one.
 pub(crate) async fn create(cluster: &Cluster, kept: Kept) -> Result<Option<Entry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
-    match store.create(kept.call.to_string(), wire::write(&kept)?).await {
+    let key = kept.call.to_string();
+    let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
+    match store.create(key, value).await {
         Ok(revision) => Ok(Some(Entry { kept, revision, written_ms: now_ms() })),
         Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(Error::refused(format!("note the call {}", kept.call))(error.into())),
@@ -161,24 +170,15 @@ pub(crate) async fn update(
     revision: u64,
 ) -> Result<Option<Entry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
-    match store.update(kept.call.to_string(), wire::write(&kept)?, revision).await {
+    let key = kept.call.to_string();
+    let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
+    match store.update(key, value, revision).await {
         Ok(revision) => Ok(Some(Entry { kept, revision, written_ms: now_ms() })),
         Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
         Err(error) => {
             Err(Error::refused(format!("note how the call {} is", kept.call))(error.into()))
         }
     }
-}
-
-/// The moment in milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The moment that is so many milliseconds after 1970.
-pub(crate) fn moment(millis: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
 }
 
 #[cfg(test)]

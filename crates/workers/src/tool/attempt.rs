@@ -2,15 +2,19 @@
 
 use std::{fmt, time::Duration};
 
-use async_nats::{Message, StatusCode};
+use async_nats::{Message, StatusCode, Subject};
 use bytes::Bytes;
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput};
-use tokio::{runtime::Handle, time::timeout};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, timeout},
+};
 
 use super::WorkerTool;
 use crate::{
-    Cluster, Error,
-    replies::Waiting,
+    Cluster, Error, Purpose,
+    replies::{self, Waiting},
+    sign::Opened,
     wire::{self, Notice, Outcome, Refusal, Reply, Request},
 };
 
@@ -35,6 +39,16 @@ pub(super) enum Ending {
     Untaken,
     /// Nobody knows.
     Lost(Lost),
+}
+
+/// What was heard of a call.
+enum Heard {
+    /// What a worker says, and where it hears what is said to it.
+    Answer(Bytes, Option<Subject>),
+    /// Nobody listens there.
+    Nobody,
+    /// Nothing that may be believed; if something else came, why that may be.
+    Silence(Option<Refusal>),
 }
 
 /// Why nobody knows what became of a call.
@@ -76,6 +90,7 @@ impl WorkerTool {
         let mut waiting = self.group.replies().wait();
         let mut notice = Cancel::unless_over(cluster, self.group.name(), request.call);
         let address = waiting.address.clone();
+        let payload = cluster.signer().sign(Purpose::Request, &[&subject, &address], &payload);
         let sent = cluster.client().publish_with_reply(subject, address, payload).await;
         if let Err(error) = sent {
             notice.over();
@@ -97,25 +112,30 @@ impl WorkerTool {
         waits: bool,
         cx: &CallContext,
     ) -> Ending {
+        let mut node = None;
         loop {
             let is_certain = waits && notice.worker.is_none();
             let patience = if is_certain { TAKEN } else { SILENCE };
-            let Some(message) = hear(waiting, patience).await else {
-                return match is_certain {
-                    true => Ending::Untaken,
-                    false => Ending::Lost(self.silent(notice.worker.clone())),
-                };
+            let (body, reply) = match self.next(waiting, patience, &mut node).await {
+                Heard::Answer(body, reply) => (body, reply),
+                Heard::Nobody => return Ending::Nobody,
+                // Nobody of this cluster has said to have the call.
+                Heard::Silence(Some(refusal)) if notice.worker.is_none() => {
+                    return Ending::Refused(refusal);
+                }
+                Heard::Silence(_) if is_certain => return Ending::Untaken,
+                Heard::Silence(_) => return Ending::Lost(self.silent(notice.worker.clone())),
             };
-            if message.status == Some(StatusCode::NO_RESPONDERS) {
-                return Ending::Nobody;
-            }
-            match wire::read("an answer", &message.payload) {
+            match wire::read("an answer", &body) {
+                // It is told to begin once: whoever else says to have it has it from somebody who repeats what we said.
+                Ok(Reply::Accepted { .. }) if notice.worker.is_some() => {}
                 Ok(Reply::Accepted { worker }) => {
                     notice.worker = Some(worker);
-                    if let (true, Some(to)) = (waits, message.reply) {
-                        let go = Bytes::from_static(wire::GO);
+                    if let (true, Some(to)) = (waits, reply) {
+                        let (cluster, go) = (self.group.cluster(), Bytes::from_static(wire::GO));
+                        let go = cluster.signer().sign(Purpose::Word, &[&to], &go);
                         // Whoever does not hear it refuses the call after a while.
-                        _ = self.group.cluster().client().publish(to, go).await;
+                        _ = cluster.client().publish(to, go).await;
                     }
                 }
                 Ok(Reply::Refused(refusal)) => return Ending::Refused(refusal),
@@ -124,6 +144,45 @@ impl WorkerTool {
                 Ok(Reply::Result(outcome)) => return Ending::Answered(outcome.into_result()),
                 Ok(Reply::Large(place)) => return self.pick_up(&place).await,
                 Err(error) => return Ending::Lost(self.unread(error)),
+            }
+        }
+    }
+
+    /// The next answer of a worker of this cluster: of any, until one has said to have the call, and then of that one. What
+    /// others say is passed over, and does not count as a sign of life.
+    async fn next(
+        &self,
+        waiting: &mut Waiting,
+        patience: Duration,
+        node: &mut Option<String>,
+    ) -> Heard {
+        let (cluster, end) = (self.group.cluster(), Instant::now() + patience);
+        let mut refusal = None;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let Some(message) = hear(waiting, left).await else { return Heard::Silence(refusal) };
+            if message.status == Some(StatusCode::NO_RESPONDERS) && node.is_none() {
+                return Heard::Nobody;
+            }
+            match replies::open(cluster, &message) {
+                Ok(Opened { body, signed: None }) => return Heard::Answer(body, message.reply),
+                Ok(Opened { body, signed: Some(signed) }) => {
+                    let expected = node.get_or_insert_with(|| signed.node.clone());
+                    if *expected == signed.node {
+                        return Heard::Answer(body, message.reply);
+                    }
+                }
+                Err(error) => {
+                    cluster.signer().refused(Purpose::Reply, &self.spec.name, &error);
+                    // Whoever says it may not be believed; it only chooses the words.
+                    refusal = Some(match wire::read("an answer", &message.payload) {
+                        Ok(Reply::Refused(Refusal::Stale)) => Refusal::Stale,
+                        _ => Refusal::Unsigned,
+                    });
+                }
+            }
+            if Instant::now() >= end {
+                return Heard::Silence(refusal);
             }
         }
     }
@@ -156,7 +215,7 @@ impl WorkerTool {
 /// The next answer, unless there is none for so long.
 async fn hear(waiting: &mut Waiting, patience: Duration) -> Option<Message> {
     // Where it is us who stood still, what was said meanwhile is still to come.
-    for part in [patience - MEANWHILE, MEANWHILE] {
+    for part in [patience.saturating_sub(MEANWHILE), MEANWHILE.min(patience)] {
         if let Ok(message) = timeout(part, waiting.answers.recv()).await {
             return message;
         }
@@ -193,9 +252,11 @@ impl Drop for Cancel {
             Some(worker) => names.worker(worker),
             None => names.group(&self.group),
         };
-        let (client, call) = (self.cluster.client().clone(), self.call);
+        let notice = Notice::Cancel(self.call);
+        let notice = self.cluster.signer().write(Purpose::Notice, &[&subject], &notice);
+        let client = self.cluster.client().clone();
         runtime.spawn(async move {
-            if let Ok(notice) = wire::write(&Notice::Cancel(call)) {
+            if let Ok(notice) = notice {
                 _ = client.publish(subject, notice).await;
             }
         });

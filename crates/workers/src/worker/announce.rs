@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Shared;
 use crate::{
-    Error,
+    Error, Purpose,
     names::Bucket,
     offer::{Offer, RENEWED},
     wire,
@@ -71,7 +71,8 @@ impl Said {
             offer_tools(shared, &key, &offer).await?;
             self.offer = Some((offer.hash.clone(), Instant::now()));
         }
-        let presence = wire::write(&shared.presence(&offer))?;
+        let (signer, presence) = (shared.cluster.signer(), shared.presence(&offer));
+        let presence = signer.write(Purpose::Entry(Bucket::Workers), &[&key], &presence)?;
         let store = shared.cluster.bucket(Bucket::Workers).await?;
         let refused = Error::refused("hear that a worker is there");
         store.put(&key, presence).await.map_err(|error| refused(error.into()))?;
@@ -103,6 +104,7 @@ async fn offer_tools(shared: &Shared, key: &str, offer: &Offer) -> Result<(), Er
         let place = shared.cluster.lay_down(&bytes).await?;
         bytes = wire::write(&wire::Elsewhere { large: place })?;
     }
+    let bytes = shared.cluster.signer().sign(Purpose::Entry(Bucket::Tools), &[key], &bytes);
     let store = shared.cluster.bucket(Bucket::Tools).await?;
     let refused = Error::refused("hear what a worker offers");
     store.put(key, bytes).await.map(drop).map_err(|error| refused(error.into()))

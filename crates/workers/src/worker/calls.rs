@@ -14,7 +14,8 @@ use tokio::{
 
 use super::{Shared, running::Begun};
 use crate::{
-    Error,
+    Error, Purpose,
+    clock::now_ms,
     wire::{self, Outcome, Refusal, Reply, Request, Step},
 };
 
@@ -28,8 +29,13 @@ impl Shared {
     /// Takes a call, or says why not.
     pub(super) async fn take(self: &Arc<Self>, message: Message) {
         // Without an address for answers nobody would hear what came of it.
-        let Some(reply) = message.reply else { return };
-        let request: Request = match wire::read("a call", &message.payload) {
+        let Some(reply) = message.reply.clone() else { return };
+        let body = match self.open(&message, &reply) {
+            Ok(Some(body)) => body,
+            Ok(None) => return,
+            Err(refusal) => return self.refuse_unsigned(reply, refusal).await,
+        };
+        let request: Request = match wire::read("a call", &body) {
             Ok(request) => request,
             Err(error) => {
                 let error = ToolError::new(ErrorKind::Internal, error.to_string());
@@ -44,6 +50,37 @@ impl Shared {
                 tokio::spawn(async move { shared.run(request, reply, begun, permit).await });
             }
             Err(refusal) => self.say(&reply, &Reply::Refused(refusal)).await,
+        }
+    }
+
+    /// Returns what is asked, if it is signed for us, now, and for the first time; `None` if it was asked before.
+    fn open(&self, message: &Message, reply: &Subject) -> Result<Option<Bytes>, Refusal> {
+        let (signer, subject) = (self.cluster.signer(), &message.subject);
+        let place = [subject.as_str(), reply.as_str()];
+        let opened = signer.open_fresh(Purpose::Request, &place, &message.payload, now_ms());
+        let opened = opened.map_err(|error| {
+            signer.refused(Purpose::Request, subject, &error);
+            match error {
+                Error::Stale { .. } => Refusal::Stale,
+                _ => Refusal::Unsigned,
+            }
+        })?;
+        match opened.signed {
+            // Nobody is told: whoever made the call would take it for the end of the first request.
+            Some(signed) if !self.seen.is_new(signed.id) => {
+                let error = Error::Repeated { what: "the request" };
+                signer.refused(Purpose::Request, subject, &error);
+                Ok(None)
+            }
+            _ => Ok(Some(opened.body)),
+        }
+    }
+
+    /// Refuses a request that nobody of this cluster has signed. That is not signed either: whoever sent it chose where this
+    /// goes, and may have chosen the address of another call.
+    async fn refuse_unsigned(&self, reply: Subject, refusal: Refusal) {
+        if let Ok(bytes) = wire::write(&Reply::Refused(refusal)) {
+            _ = self.cluster.client().publish(reply, bytes).await;
         }
     }
 
@@ -72,7 +109,7 @@ impl Shared {
             return self.say(&reply, &Reply::Refused(Refusal::Untold)).await;
         }
         let (steps, mut reported) = mpsc::unbounded_channel();
-        let mut work = pin!(self.answer(request, &begun, steps));
+        let mut work = pin!(self.answer(request, &reply, &begun, steps));
         let answer = loop {
             tokio::select! {
                 biased;
@@ -92,6 +129,7 @@ impl Shared {
     async fn answer(
         &self,
         request: Request,
+        reply: &Subject,
         begun: &Begun,
         steps: mpsc::UnboundedSender<Step>,
     ) -> Bytes {
@@ -113,7 +151,7 @@ impl Shared {
                 self.executor.refuse(call, error, &cx).await
             }
         };
-        self.written(&Outcome::from(&result)).await
+        self.written(reply, &Outcome::from(&result)).await
     }
 
     async fn arguments(&self, request: Request) -> Result<Map<String, Value>, Error> {
@@ -124,13 +162,13 @@ impl Shared {
     }
 
     /// What came of a call as a message; what is too large for one is laid down elsewhere.
-    async fn written(&self, outcome: &Outcome) -> Bytes {
+    async fn written(&self, to: &Subject, outcome: &Outcome) -> Bytes {
         let whole = async {
             let bytes = wire::write(outcome)?;
             if self.cluster.is_large(bytes.len()) {
-                return wire::write(&Reply::Large(self.cluster.lay_down(&bytes).await?));
+                return self.signed(to, "", &Reply::Large(self.cluster.lay_down(&bytes).await?));
             }
-            wire::write(&Reply::Result(outcome.clone()))
+            self.signed(to, "", &Reply::Result(outcome.clone()))
         };
         match whole.await {
             Ok(bytes) => bytes,
@@ -139,13 +177,18 @@ impl Shared {
                     format!("the tool has run, but its result could not be passed on: {error}");
                 let error = ToolError::new(ErrorKind::Internal, text);
                 let reply = Reply::Result(Outcome::Failure((&error).into()));
-                wire::write(&reply).unwrap_or_default()
+                self.signed(to, "", &reply).unwrap_or_default()
             }
         }
     }
 
+    /// A reply for an address, signed with where we hear what is said to it.
+    fn signed(&self, to: &Subject, callers: &str, reply: &Reply) -> Result<Bytes, Error> {
+        self.cluster.signer().write(Purpose::Reply, &[to, callers], reply)
+    }
+
     async fn say(&self, to: &Subject, reply: &Reply) {
-        match wire::write(reply) {
+        match self.signed(to, "", reply) {
             Ok(bytes) => self.send(to, bytes).await,
             Err(error) => tracing::warn!("{error}"),
         }
@@ -159,8 +202,8 @@ impl Shared {
 
     /// Says something in a way that tells us if nobody hears it.
     pub(super) async fn ask(&self, to: &Subject, call: CallId, reply: &Reply) {
-        if let Ok(bytes) = wire::write(reply) {
-            let (client, callers) = (self.cluster.client(), format!("{}.{call}", self.inbox));
+        let (client, callers) = (self.cluster.client(), format!("{}.{call}", self.inbox));
+        if let Ok(bytes) = self.signed(to, &callers, reply) {
             _ = client.publish_with_reply(to.clone(), callers, bytes).await;
         }
     }

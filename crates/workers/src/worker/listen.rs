@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use async_nats::{Message, Subscriber};
+use bytes::Bytes;
 use futures_util::StreamExt;
 use switchboard_toolcall::CallId;
 use tokio_util::{
@@ -12,7 +13,7 @@ use tokio_util::{
 
 use super::Shared;
 use crate::{
-    Error,
+    Error, Purpose,
     wire::{self, Notice},
 };
 
@@ -126,7 +127,8 @@ async fn hear_calls(mut calls: Subscriber, shared: Arc<Shared>, ended: Cancellat
 
 async fn hear_notices(mut messages: Subscriber, shared: Arc<Shared>) {
     while let Some(message) = messages.next().await {
-        match wire::read("a notice", &message.payload) {
+        let Some(body) = opened(&shared, Purpose::Notice, &message) else { continue };
+        match wire::read("a notice", &body) {
             Ok(Notice::Cancel(call)) => shared.running.cancel(call),
             Err(error) => tracing::debug!("{error}"),
         }
@@ -137,12 +139,24 @@ async fn hear_notices(mut messages: Subscriber, shared: Arc<Shared>) {
 async fn hear_callers(mut messages: Subscriber, shared: Arc<Shared>) {
     while let Some(message) = messages.next().await {
         let Some(call) = call_of(&message) else { continue };
-        match message.status {
-            Some(_) => shared.running.strike(call),
-            None if *message.payload == *wire::GO => shared.running.go(call),
-            None => shared.running.cancel(call),
+        if message.status.is_some() {
+            shared.running.strike(call);
+            continue;
+        }
+        match opened(&shared, Purpose::Word, &message) {
+            Some(body) if *body == *wire::GO => shared.running.go(call),
+            Some(_) => shared.running.cancel(call),
+            None => {}
         }
     }
+}
+
+/// Returns what a gateway says, if it is one of this cluster.
+fn opened(shared: &Shared, purpose: Purpose, message: &Message) -> Option<Bytes> {
+    let signer = shared.cluster.signer();
+    let opened = signer.open(purpose, &[&message.subject], &message.payload);
+    let opened = opened.inspect_err(|error| signer.refused(purpose, &message.subject, error));
+    opened.ok().map(|opened| opened.body)
 }
 
 fn call_of(message: &Message) -> Option<CallId> {

@@ -62,8 +62,16 @@ async fn wrong_settings_are_named() {
             "`cluster.ca`: `/nowhere.pem`",
         ),
         (
-            Config { nats: nats(), key: Some("/k".into()), ..Config::default() },
-            "`cluster.key`: a key needs",
+            Config { nats: nats(), certificate_key: Some("/k".into()), ..Config::default() },
+            "`cluster.certificate_key`: a key needs",
+        ),
+        (
+            Config { nats: nats(), certificate: Some("/c".into()), ..Config::default() },
+            "`cluster.certificate`: a certificate needs its `certificate_key`",
+        ),
+        (
+            Config { nats: nats(), key: Some("a secret".into()), ..Config::default() },
+            "`cluster.key`: a ",
         ),
         (
             Config { nats: nats(), credentials: Some("/c".into()), ..Config::default() },

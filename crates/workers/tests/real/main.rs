@@ -12,11 +12,12 @@ mod leaving;
 mod large;
 mod broker;
 mod jobs;
+mod signing;
 
 use std::path::PathBuf;
 
 use switchboard_testkit::Nats;
-use switchboard_workers::{Cluster, Config};
+use switchboard_workers::{Cluster, Config, Secrets};
 use tempfile::TempDir;
 
 /// Where `cargo xtask parts` put the parts.
@@ -28,20 +29,35 @@ fn parts() -> PathBuf {
 /// A NATS of a test's own.
 struct Own {
     nats: Nats,
+    key: Option<Secrets>,
     _folder: TempDir,
 }
+
+/// What nodes of a cluster sign with.
+const KEY: &str = "a secret that all nodes of the cluster have";
 
 impl Own {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { nats: Nats::start(&parts(), folder.path()), _folder: folder }
+        Self { nats: Nats::start(&parts(), folder.path()), key: None, _folder: folder }
+    }
+
+    /// As [`start`](Self::start); whoever connects has the key of the cluster.
+    fn signed() -> Self {
+        Self { key: Some(KEY.into()), ..Self::start() }
     }
 
     fn config(&self) -> Config {
-        Config { nats: Some(self.nats.url()), ..Config::default() }
+        Config { nats: Some(self.nats.url()), key: self.key.clone(), ..Config::default() }
     }
 
     async fn connect(&self) -> Cluster {
         Cluster::connect(&self.config()).await.unwrap()
+    }
+
+    /// Whoever gets in at the broker and has no key.
+    async fn stranger(&self) -> Cluster {
+        let config = Config { key: None, ..self.config() };
+        Cluster::connect(&config).await.unwrap()
     }
 }

@@ -66,9 +66,7 @@ impl Own {
 
     /// A gateway that may know nothing yet.
     pub(crate) async fn empty_gateway(&self) -> Gateway {
-        let executor = ToolExecutor::default();
-        let groups = Groups::start(self.connect().await, executor.tools()).await.unwrap();
-        Gateway { executor, groups: Arc::new(groups) }
+        Gateway::start(self.connect().await).await
     }
 
     /// A worker of `group` that has one tool, says what a test tells it, and lets the test read what it is asked.
@@ -85,6 +83,12 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
+    pub(crate) async fn start(cluster: Cluster) -> Self {
+        let executor = ToolExecutor::default();
+        let groups = Groups::start(cluster, executor.tools()).await.unwrap();
+        Self { executor, groups: Arc::new(groups) }
+    }
+
     pub(crate) async fn call(&self, name: &str, args: Value) -> ToolResult {
         within(name, self.executor.call(name, args)).await
     }
@@ -123,7 +127,7 @@ pub(crate) struct Puppet {
 }
 
 impl Puppet {
-    async fn start(cluster: Cluster, group: &str, tool: Fake) -> Self {
+    pub(crate) async fn start(cluster: Cluster, group: &str, tool: Fake) -> Self {
         let executor = ToolExecutor::default();
         executor.tools().add(tool).unwrap();
         let tool = OfferedTool::from(&*executor.tools().all()[0]);

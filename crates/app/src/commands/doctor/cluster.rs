@@ -55,6 +55,7 @@ pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Che
             return checks;
         }
     }
+    checks.push(key(cluster));
     checks.extend(kept(cluster).await);
     checks.extend(workers(cluster).await);
     checks.extend(dead_letters(cluster).await);
@@ -150,6 +151,18 @@ async fn jetstream(cluster: &Cluster) -> Result<String, String> {
             "JetStream does not answer: is it on, and may this user publish to `$JS.API.>` and subscribe to \
              `_INBOX_{prefix}.>`?"
         )),
+    }
+}
+
+/// Whether what nodes say to each other is signed.
+fn key(cluster: &Cluster) -> Check {
+    match cluster.signer().has_key() {
+        true => check("cluster key", Status::Ok, "what nodes say to each other is signed"),
+        false => {
+            let message = "none is set: whoever can write to NATS can run workers' tools, make tokens and answer approvals; set the \
+                           same `[cluster] key` on all nodes (`openssl rand -base64 32` makes one)";
+            check("cluster key", Status::Info, message)
+        }
     }
 }
 

@@ -3,10 +3,7 @@
 use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState};
 use switchboard_toolcall::{CallContext, ErrorKind};
-use switchboard_workers::{
-    jobs::{DeadLetter, Placed},
-    wire,
-};
+use switchboard_workers::{jobs::DeadLetter, wire};
 
 use super::*;
 use crate::Own;
@@ -73,9 +70,8 @@ async fn what_may_pass_is_tried_again_and_then_given_up() {
         (letter.call, letter.attempts, &*letter.error.text),
         (id, 3, "never does not work yet")
     );
-    let Placed::Here(job) = letter.job else { panic!("it is small") };
-    assert_eq!(serde_json::Value::Object(job.request.args), args);
-    assert_eq!(job.request.caller.as_deref(), Some("ada"));
+    assert_eq!(serde_json::Value::Object(letter.job.request.args), args);
+    assert_eq!(letter.job.request.caller.as_deref(), Some("ada"));
 }
 
 #[tokio::test]

@@ -1,0 +1,183 @@
+//! The keys of a cluster: one for each purpose, made from the secret in the config.
+
+use std::fmt;
+
+use ring::{
+    hkdf::{HKDF_SHA256, KeyType, Prk, Salt},
+    hmac::{self, HMAC_SHA256},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, names::Bucket};
+
+/// Secrets shorter than this could be guessed.
+const SHORTEST: usize = 32;
+
+/// What all keys are made for.
+const CLUSTER: &[u8] = b"switchboard cluster 1";
+
+/// The secrets of `[cluster] key`: one, or several while one is replaced.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a secret, or a list of secrets whose first one signs")]
+pub enum Secrets {
+    /// Signs and verifies.
+    One(String),
+    /// The first one signs, all of them verify.
+    Several(Vec<String>),
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+impl From<&str> for Secrets {
+    fn from(secret: &str) -> Self {
+        Self::One(secret.to_owned())
+    }
+}
+
+/// What a signature is for. What was signed for one purpose is worth nothing for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// A call that a worker is asked to run.
+    Request,
+    /// What a worker says of a call.
+    Reply,
+    /// That a call may begin, or that nobody waits for it.
+    Word,
+    /// That a call is cancelled.
+    Notice,
+    /// A call in the queue.
+    Job,
+    /// What is too large for a message.
+    Large,
+    /// What gateways tell each other of MCP sessions.
+    Session,
+    /// What they answer.
+    SessionReply,
+    /// An entry of a bucket.
+    Entry(Bucket),
+}
+
+impl Purpose {
+    /// Those that have nothing to do with buckets.
+    const MESSAGES: [Self; 8] = [
+        Self::Request,
+        Self::Reply,
+        Self::Word,
+        Self::Notice,
+        Self::Job,
+        Self::Large,
+        Self::Session,
+        Self::SessionReply,
+    ];
+
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Self::MESSAGES.into_iter().chain(Bucket::ALL.map(Self::Entry))
+    }
+
+    fn number(self) -> usize {
+        match self {
+            Self::Entry(bucket) => Self::MESSAGES.len() + bucket.number(),
+            message => Self::MESSAGES.iter().position(|one| *one == message).unwrap_or_default(),
+        }
+    }
+
+    /// What the key is made for.
+    fn word(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Request => ("message", "request"),
+            Self::Reply => ("message", "reply"),
+            Self::Word => ("message", "word"),
+            Self::Notice => ("message", "notice"),
+            Self::Job => ("message", "job"),
+            Self::Large => ("message", "large"),
+            Self::Session => ("message", "session"),
+            Self::SessionReply => ("message", "session reply"),
+            Self::Entry(bucket) => ("entry", bucket.word()),
+        }
+    }
+
+    /// What it is, for messages.
+    pub(super) fn what(self) -> &'static str {
+        match self {
+            Self::Request => "the request",
+            Self::Reply => "a worker's answer",
+            Self::Word | Self::Notice => "what a worker is told of a call",
+            Self::Job => "a queued call",
+            Self::Large => "what was too large for a message",
+            Self::Session | Self::SessionReply => "what a gateway says of a session",
+            Self::Entry(Bucket::Workers | Bucket::Tools) => "what a worker says of itself",
+            Self::Entry(Bucket::Calls) => "the state of a queued call",
+            Self::Entry(Bucket::Keys) => "the entry of an idempotency key",
+            Self::Entry(Bucket::Tokens) => "the entry of a token",
+            Self::Entry(Bucket::Rates) => "the entry of a rate",
+            Self::Entry(Bucket::Approvals) => "the entry of an approval",
+            Self::Entry(Bucket::Sessions) => "the entry of a session",
+            Self::Entry(Bucket::Gateways) => "what a gateway says of itself",
+        }
+    }
+}
+
+/// All keys that are made from one secret.
+pub(super) struct Keys {
+    secret: Prk,
+    of_purposes: Vec<hmac::Key>,
+}
+
+impl Keys {
+    pub(super) fn derive(secrets: &Secrets) -> Result<Vec<Self>, Error> {
+        let wrong = |reason: String| Error::Setting { key: "key", reason };
+        let secrets = match secrets {
+            Secrets::One(secret) => std::slice::from_ref(secret),
+            Secrets::Several(secrets) => secrets,
+        };
+        if secrets.is_empty() {
+            return Err(wrong("the list is empty".to_owned()));
+        }
+        let derive = |secret: &String| {
+            let secret = secret.trim();
+            match secret.len() {
+                length if length < SHORTEST => Err(wrong(format!(
+                    "a key has {length} characters and needs at least {SHORTEST}; `openssl rand -base64 32` makes one"
+                ))),
+                _ => Self::new(secret.as_bytes())
+                    .ok_or_else(|| wrong("no keys can be made from it".to_owned())),
+            }
+        };
+        secrets.iter().map(derive).collect()
+    }
+
+    fn new(secret: &[u8]) -> Option<Self> {
+        let secret = Salt::new(HKDF_SHA256, CLUSTER).extract(secret);
+        let key = |purpose: Purpose| {
+            let (kind, word) = purpose.word();
+            let info = [kind.as_bytes(), b" ", word.as_bytes()];
+            secret.expand(&info, HMAC_SHA256).map(hmac::Key::from).ok()
+        };
+        let of_purposes = Purpose::all().map(key).collect::<Option<_>>()?;
+        Some(Self { of_purposes, secret })
+    }
+
+    pub(super) fn of(&self, purpose: Purpose) -> &hmac::Key {
+        &self.of_purposes[purpose.number()]
+    }
+
+    /// A secret for another use than signatures.
+    pub(super) fn secret(&self, purpose: &str) -> Option<[u8; 32]> {
+        let mut secret = [0; 32];
+        let info = [b"secret ", purpose.as_bytes()];
+        let made = self.secret.expand(&info, Bytes32).ok()?;
+        made.fill(&mut secret).ok().map(|()| secret)
+    }
+}
+
+struct Bytes32;
+
+impl KeyType for Bytes32 {
+    fn len(&self) -> usize {
+        32
+    }
+}
