@@ -10,6 +10,7 @@ use switchboard_runtime::{
     toolcall::{ErrorKind, HumanDuration, ToolResult},
 };
 use switchboard_testkit::Fake;
+use switchboard_workers::Bucket;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::{Ground, Member, until};
