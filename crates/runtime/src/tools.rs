@@ -321,8 +321,7 @@ impl ToolManager {
 
     /// Checks the names and schemas of a server's tools. May take long: must not run on a serving thread.
     pub fn check_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> CheckedTools {
-        let mut checked =
-            CheckedTools { server: server.into(), tools: Tools::new(), set_aside: Vec::new() };
+        let mut checked = CheckedTools { server: server.into(), ..CheckedTools::default() };
         let Some(known) = self.read().servers.get(server).cloned() else { return checked };
         let mut budget = Budget::default();
         for tool in tools {
@@ -336,17 +335,10 @@ impl ToolManager {
                 Ok(check) => {
                     let tool = Arc::new(self.register(name, tool, check, Some(&known)));
                     if checked.tools.insert(bare.clone(), tool).is_some() {
-                        warn!(
-                            server,
-                            tool = &*bare,
-                            "server '{server}' lists '{bare}' twice; the last one stays"
-                        );
+                        checked.repeated.push(bare);
                     }
                 }
-                Err(error) => {
-                    warn!(server, %error, "a tool of server '{server}' is set aside: {error}");
-                    checked.set_aside.push(error);
-                }
+                Err(error) => checked.set_aside.push(error),
             }
         }
         checked
@@ -354,13 +346,24 @@ impl ToolManager {
 
     /// Puts tools in place of those that their server had, and returns those set aside, with the reason.
     pub fn put_server_tools(&self, checked: CheckedTools) -> Vec<AddError> {
-        let CheckedTools { server, tools, set_aside } = checked;
-        if !self.read().servers.contains_key(&server) {
+        let CheckedTools { server, tools, repeated, set_aside } = checked;
+        let server = &*server;
+        for tool in repeated {
+            warn!(
+                server,
+                tool = &*tool,
+                "server '{server}' lists '{tool}' twice; the last one stays"
+            );
+        }
+        for error in &set_aside {
+            warn!(server, %error, "a tool of server '{server}' is set aside: {error}");
+        }
+        if !self.read().servers.contains_key(server) {
             return set_aside;
         }
         // A server that comes back mostly has what it had before.
-        let same = self.read().has_tools(&server, &tools);
-        self.write().set_server_tools(&server, tools, &self.separator);
+        let same = self.read().has_tools(server, &tools);
+        self.write().set_server_tools(server, tools, &self.separator);
         if !same {
             self.changed();
         }
@@ -503,9 +506,12 @@ impl ToolManager {
 }
 
 /// The tools of a server, checked and not yet put in place.
+#[derive(Default)]
 pub struct CheckedTools {
     server: Arc<str>,
     tools: Tools,
+    /// Names that the server lists more than once.
+    repeated: Vec<Arc<str>>,
     set_aside: Vec<AddError>,
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Calls(Arc<Call>);
 struct Call {
     address: String,
     request: Vec<u8>,
+    /// The same, after which the connection is closed.
+    last_request: Vec<u8>,
 }
 
 /// How long calls took.
@@ -27,14 +29,18 @@ pub(crate) struct Durations(Vec<Duration>);
 
 impl Calls {
     pub(crate) fn of(address: &str, tool: &str, args: Value) -> Self {
-        let request = request(address, tool, &args);
-        Self(Arc::new(Call { address: address.to_owned(), request }))
+        let request = |connection| request(address, connection, tool, &args);
+        let (last_request, request) = (request("close"), request("keep-alive"));
+        Self(Arc::new(Call { address: address.to_owned(), request, last_request }))
     }
 
-    /// Makes one call.
+    /// Makes one call, whose answer may also be a stream of events.
     pub(crate) async fn once(&self) -> Result<(), Failure> {
         let mut stream = TcpStream::connect(&self.0.address).await?;
-        self.on(&mut stream, &mut Vec::new()).await
+        stream.write_all(&self.0.last_request).await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        is_good(std::str::from_utf8(&answer)?)
     }
 
     /// Makes calls from so many connections, for so long.
@@ -67,13 +73,16 @@ impl Calls {
 
     async fn on(&self, stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<(), Failure> {
         stream.write_all(&self.0.request).await?;
-        let answer = read(stream, buffer).await?;
-        match answer.starts_with("HTTP/1.1 200") && !answer.contains("\"isError\":true") {
-            true => Ok(()),
-            false => {
-                let head: String = answer.chars().take(2000).collect();
-                Err(format!("not the answer that was awaited: {head}").into())
-            }
+        is_good(read(stream, buffer).await?)
+    }
+}
+
+fn is_good(answer: &str) -> Result<(), Failure> {
+    match answer.starts_with("HTTP/1.1 200") && !answer.contains("\"isError\":true") {
+        true => Ok(()),
+        false => {
+            let head: String = answer.chars().take(2000).collect();
+            Err(format!("not the answer that was awaited: {head}").into())
         }
     }
 }
@@ -97,7 +106,7 @@ impl Durations {
     }
 }
 
-fn request(host: &str, tool: &str, args: &Value) -> Vec<u8> {
+fn request(host: &str, connection: &str, tool: &str, args: &Value) -> Vec<u8> {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": tool, "arguments": args,
         "_meta": {
@@ -108,7 +117,7 @@ fn request(host: &str, tool: &str, args: &Value) -> Vec<u8> {
     }})
     .to_string();
     format!(
-        "POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
+        "POST /mcp HTTP/1.1\r\nhost: {host}\r\nconnection: {connection}\r\ncontent-type: application/json\r\n\
          accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
          mcp-method: tools/call\r\nmcp-name: {tool}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()

@@ -140,7 +140,7 @@ impl Gateway {
 
 fn serve(program: &str, address: &str, config: &Path, folder: &Path) -> Result<Child, Failure> {
     let log = fs::File::create(folder.join("stderr.log"))?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(fs::canonicalize(program)?);
     command.args(["serve", "--listen", address, "--config"]).arg(config).current_dir(folder);
     command.env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUST_LOG", "warn");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
