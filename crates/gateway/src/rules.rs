@@ -144,8 +144,8 @@ impl<P: Policy> Policy for RuleSet<P> {
     }
 
     /// What the expressions deny may depend on who calls and with which arguments, so such tools are listed.
-    fn always_denies(&self, tool: &RegisteredTool) -> bool {
-        self.inner.always_denies(tool)
+    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
+        self.inner.denial(tool)
     }
 
     fn asking(&self) -> Asking {

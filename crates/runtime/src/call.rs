@@ -57,6 +57,7 @@ impl ToolExecutor {
         record.opened()?;
         let tool = self.tools.find_for(record, cx).await?;
         record.found(&tool);
+        policy::check_tool(&*self.policy, &tool)?;
         let args = rename::for_server(tool.spec(), args);
         let args = validate::args(&tool, args, cx, record).await?;
         policy::check(&*self.policy, &*self.approver, &tool, &args, cx, record).await?;

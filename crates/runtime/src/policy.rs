@@ -29,10 +29,10 @@ pub trait Policy: Send + Sync {
         cx: &'a CallContext,
     ) -> Answer<'a>;
 
-    /// Returns whether every call of the tool is denied, whatever its arguments and whoever calls. Such tools are neither
-    /// listed nor offered. Must not block: it is asked for each tool of a list.
-    fn always_denies(&self, _tool: &RegisteredTool) -> bool {
-        false
+    /// Returns the rule by which every call of the tool is denied, whatever its arguments and whoever calls. Such tools are
+    /// neither listed nor offered. Must not block: it is asked for each tool of a list.
+    fn denial(&self, _tool: &RegisteredTool) -> Option<String> {
+        None
     }
 
     /// How people are asked about calls that are left to them.
@@ -78,6 +78,16 @@ pub struct AskFirst {
     pub within: Duration,
 }
 
+/// Refuses a tool that the policy denies whatever the arguments: what is wrong with them would tell of a tool that is not
+/// listed.
+pub(crate) fn check_tool(policy: &dyn Policy, tool: &RegisteredTool) -> Result<(), ToolError> {
+    policy.denial(tool).map_or(Ok(()), |rule| Err(denied(tool.name(), &rule)))
+}
+
+fn denied(tool: &str, rule: &str) -> ToolError {
+    ToolError::new(ErrorKind::Denied, format!("Tool '{tool}' is denied by policy: {rule}"))
+}
+
 /// Asks the policy, and a person where it says so; turns everything but a yes into `denied`.
 pub(crate) async fn check(
     policy: &dyn Policy,
@@ -101,11 +111,7 @@ async fn judge(
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<Option<AskFirst>, ToolError> {
-    let name = tool.name();
-    let denied = |rule: &str| {
-        let text = format!("Tool '{name}' is denied by policy: {rule}");
-        ToolError::new(ErrorKind::Denied, text)
-    };
+    let denied = |rule: &str| denied(tool.name(), rule);
     let verdict = match policy.check(tool, args, cx) {
         Answer::Now(verdict) => Ok(verdict),
         // Whoever is asked may never answer: the deadline and the caller's cancel hold here too.
@@ -276,8 +282,11 @@ impl Policy for RulePolicy {
         Answer::Now(self.judge(tool))
     }
 
-    fn always_denies(&self, tool: &RegisteredTool) -> bool {
-        matches!(self.judge(tool), Verdict::Deny(_))
+    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
+        match self.judge(tool) {
+            Verdict::Deny(rule) => Some(rule),
+            Verdict::Allow | Verdict::AskFirst(_) => None,
+        }
     }
 
     fn asking(&self) -> Asking {
@@ -320,8 +329,8 @@ impl Policy for SwapPolicy {
         }))
     }
 
-    fn always_denies(&self, tool: &RegisteredTool) -> bool {
-        self.0.load().always_denies(tool)
+    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
+        self.0.load().denial(tool)
     }
 
     fn asking(&self) -> Asking {
@@ -339,8 +348,8 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
         (**self).check(tool, args, cx)
     }
 
-    fn always_denies(&self, tool: &RegisteredTool) -> bool {
-        (**self).always_denies(tool)
+    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
+        (**self).denial(tool)
     }
 
     fn asking(&self) -> Asking {
@@ -358,8 +367,8 @@ impl<P: Policy + ?Sized> Policy for Arc<P> {
         (**self).check(tool, args, cx)
     }
 
-    fn always_denies(&self, tool: &RegisteredTool) -> bool {
-        (**self).always_denies(tool)
+    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
+        (**self).denial(tool)
     }
 
     fn asking(&self) -> Asking {

@@ -418,7 +418,7 @@ impl ToolManager {
 
     /// Whether the policy denies every call of the tool, whoever calls it and with whatever arguments.
     pub fn is_denied(&self, tool: &RegisteredTool) -> bool {
-        self.policy.as_ref().is_some_and(|policy| policy.always_denies(tool))
+        self.policy.as_ref().is_some_and(|policy| policy.denial(tool).is_some())
     }
 
     /// The servers that are known, in order.
@@ -500,7 +500,11 @@ impl ToolManager {
             Some(wrap) => wrap(&name, tool),
             None => tool,
         };
-        let (full, definition) = (name.clone(), Arc::default());
+        let full = match tool.spec().server() {
+            Some(server) => format!("{server}{}{}", self.separator, bare_name(tool.spec())).into(),
+            None => name.clone(),
+        };
+        let definition = Arc::default();
         RegisteredTool { name, full, check, slots, check_slots, tool, definition }
     }
 }

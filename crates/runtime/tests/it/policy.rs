@@ -107,6 +107,43 @@ async fn deny_and_ask_meet_every_name_of_a_tool() {
     }
 }
 
+// PO-1: a server's method has three names too, though the bare one finds nothing.
+#[tokio::test]
+async fn deny_meets_every_name_of_a_method() {
+    for prefix in [None, Some("home"), Some("")] {
+        for glob in ["files__resources/read", "files__*", "resources/read", "resources/*"] {
+            let policy = RulePolicy::new(rules(&["*"], &[glob], false)).unwrap();
+            let executor = ToolExecutor::builder().policy(policy).build();
+            let read = Fake::answers("resources/read", json!(1)).of_server("files").shared();
+            let settings = ServerSettings {
+                prefix: prefix.map(str::to_owned),
+                methods: vec![read],
+                ..Default::default()
+            };
+            executor.tools().add_server("files", settings).unwrap();
+            let prefixed = prefix.filter(|prefix| !prefix.is_empty()).unwrap_or("files");
+            for name in ["files__resources/read", &format!("{prefixed}__resources/read")] {
+                let result = executor.call(name, json!({})).await;
+                assert_eq!(result.error_kind(), Some(ErrorKind::Denied), "{glob}: {name}");
+            }
+        }
+    }
+}
+
+// TL-7: nor is it told what arguments it would want.
+#[tokio::test]
+async fn what_is_denied_is_denied_whatever_its_arguments() {
+    let policy = RulePolicy::new(rules(&["*"], &["secret"], false)).unwrap();
+    let executor = ToolExecutor::builder().policy(policy).build();
+    let schema =
+        json!({"type": "object", "properties": {"pin": {"type": "string"}}, "required": ["pin"]});
+    executor.tools().add(Fake::answers("secret", json!(1)).parameters(schema)).unwrap();
+    for args in [json!({}), json!({"pin": 1}), json!({"pin": "1"})] {
+        let result = executor.call("secret", args).await;
+        assert_eq!(result.text(), "Tool 'secret' is denied by policy: deny \"secret\"");
+    }
+}
+
 // PO-1: a name that is only bare allows nothing, as before.
 #[tokio::test]
 async fn allow_meets_the_shown_and_the_full_name_only() {
