@@ -319,7 +319,7 @@ pub(crate) enum TokenAction {
     New(NewToken),
     /// List the tokens, without their secrets
     List {
-        /// Print an array of {name, tools, rate, concurrent, approve, created}
+        /// Print an array of {name, tools, rate, concurrent, admin, approve, watch, created}
         #[arg(long)]
         json: bool,
     },
@@ -360,6 +360,10 @@ pub(crate) struct NewToken {
     /// Let it decide about calls that wait for a person
     #[arg(long)]
     pub(crate) approve: bool,
+
+    /// Let it know of everybody's calls, not only of its own; what reads /metrics needs it
+    #[arg(long)]
+    pub(crate) watch: bool,
 
     /// Print {token, name}
     #[arg(long)]

@@ -36,7 +36,7 @@ pub(crate) async fn turn(
     let (sender, mut events) = mpsc::unbounded_channel();
     // Nobody listens only when the turn is over.
     let tell: Events = Arc::new(move |event| _ = sender.send(event));
-    let cx = CallContext::for_caller("command line");
+    let cx = CallContext::for_caller("command line").with_client("chat");
     let mut steps = interval(spinner::STEP);
     steps.set_missed_tick_behavior(MissedTickBehavior::Skip);
     screen.begin();

@@ -1,10 +1,11 @@
 //! The desk: questions are laid down, answered, and waited for.
 
+mod counts;
 mod waiting;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -25,6 +26,7 @@ use crate::{
     question::{Answer, Decided, Pending},
     rules::{Added, Rule},
 };
+use counts::Counts;
 use waiting::Waiting;
 
 /// How often old answers are removed.
@@ -33,7 +35,7 @@ const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Where held calls wait for a person.
 pub struct Desk {
     place: Arc<dyn Place>,
-    waiting: AtomicUsize,
+    waiting: Counts,
     swept: Mutex<Option<Instant>>,
 }
 
@@ -82,7 +84,7 @@ impl Desk {
 
     /// The desk at this place.
     pub fn at(place: Arc<dyn Place>) -> Self {
-        Self { place, waiting: AtomicUsize::new(0), swept: Mutex::default() }
+        Self { place, waiting: Counts::default(), swept: Mutex::default() }
     }
 
     /// The calls that wait, in any process, oldest first.

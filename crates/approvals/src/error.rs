@@ -45,6 +45,9 @@ pub enum Error {
     /// Too many calls wait already.
     #[error("{0} calls wait for a person already")]
     TooMany(usize),
+    /// One caller has too many calls that wait.
+    #[error("{0} calls of this caller wait for a person already")]
+    TooManyOfCaller(usize),
     /// No call waits under this id.
     #[error("no call waits for approval '{0}'")]
     Unknown(String),

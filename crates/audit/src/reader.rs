@@ -13,6 +13,7 @@ use std::{
 };
 
 use rusqlite::{Row, params_from_iter};
+use switchboard_runtime::artifacts::Source;
 use switchboard_toolcall::{CallId, Reused};
 use tracing::warn;
 
@@ -44,7 +45,7 @@ pub struct Reader {
 }
 
 /// The columns that [`record`] reads, in its order.
-const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length, arguments";
+const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length, arguments, client";
 
 /// Where a line of the journal is: its segment, offset and length.
 pub(crate) type Found = (u64, u64, u64);
@@ -106,18 +107,21 @@ impl Reader {
         filter::tools(&index.connection).map_err(index.tried("read"))
     }
 
-    /// The names of the tools whose calls an artifact belongs to.
+    /// Returns the tools and callers whose calls brought an artifact.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn tools_of_artifact(&mut self, id: &str) -> Result<Vec<String>, Error> {
+    pub(crate) fn sources_of_artifact(&mut self, id: &str) -> Result<Vec<Source>, Error> {
         let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
         let find = || {
             let mut rows = index.connection.prepare_cached(
-                "SELECT DISTINCT tool FROM artifacts JOIN calls ON calls.id = artifacts.call WHERE artifact = ?1",
+                "SELECT DISTINCT tool, caller FROM artifacts JOIN calls ON calls.id = artifacts.call WHERE artifact = ?1",
             )?;
-            rows.query_map([id.to_ascii_lowercase()], |row| row.get(0))?
-                .collect::<Result<Vec<String>, _>>()
+            let source = |row: &Row<'_>| {
+                let (tool, caller): (String, Option<String>) = (row.get(0)?, row.get(1)?);
+                Ok(Source { tool: tool.into(), caller: caller.map(Into::into) })
+            };
+            rows.query_map([id.to_ascii_lowercase()], source)?.collect::<Result<Vec<_>, _>>()
         };
         find().map_err(index.tried("read"))
     }
@@ -172,6 +176,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
         tool: row.get(1)?,
         server: row.get(2)?,
         caller: row.get(3)?,
+        client: row.get(13)?,
         conversation: row.get(4)?,
         arguments: row.get::<_, Option<String>>(12)?.unwrap_or_default(),
         outcome: Outcome::parse(outcome.as_deref()),

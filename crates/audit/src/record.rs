@@ -25,6 +25,8 @@ pub struct Record {
     pub server: Option<String>,
     /// Who asked.
     pub caller: Option<String>,
+    /// The program that it was asked with, as it names itself.
+    pub client: Option<String>,
     /// The conversation it was part of.
     pub conversation: Option<String>,
     /// The arguments as JSON, secrets redacted.
@@ -188,7 +190,11 @@ impl Record {
         map.serialize_entry("duration_ms", &self.duration.map(milliseconds))?;
         let started = Timestamp::try_from(self.started).unwrap_or_default();
         map.serialize_entry("started", &started.to_string())?;
-        let more = [("caller", &self.caller), ("conversation", &self.conversation)];
+        let more = [
+            ("caller", &self.caller),
+            ("client", &self.client),
+            ("conversation", &self.conversation),
+        ];
         for (key, value) in more.into_iter().filter(|(_, value)| value.is_some()) {
             map.serialize_entry(key, value)?;
         }

@@ -1,6 +1,7 @@
 //! The store as the executor uses it: records calls and keeps artifacts.
 
 mod claim;
+mod sources;
 mod upkeep;
 
 use std::{
@@ -13,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use switchboard_runtime::{
-    ArtifactStore, CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder,
+    ArtifactStore, CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder, Source,
     artifacts::Stored,
     record::{Claim, Claimed},
 };
@@ -33,6 +34,7 @@ use crate::{
     reader::Reader,
     record::{Outcome, Record},
 };
+use sources::Sources;
 use upkeep::Upkeep;
 
 /// Keeps records of calls, and what their results do not show. Cheap to clone.
@@ -47,6 +49,7 @@ struct Shared {
     journal: Arc<Journal>,
     disk: OnceLock<Disk>,
     artifacts: Artifacts,
+    sources: Sources,
     reader: Mutex<Option<Reader>>,
     upkeep: OnceLock<Upkeep>,
     /// When it was last warned that a call runs unrecorded, in microseconds.
@@ -70,6 +73,7 @@ impl Store {
             disk: OnceLock::new(),
             // One artifact may not push out everything else.
             artifacts: Artifacts::new(layout.artifacts(), config.max_size.0 / 4),
+            sources: Sources::default(),
             reader: Mutex::default(),
             upkeep: OnceLock::new(),
             warned: AtomicU64::new(0),
@@ -260,13 +264,29 @@ impl Recorder for Store {
 }
 
 impl ArtifactStore for Store {
-    fn put(&self, content: Stored) -> BoxFuture<'_, Result<String, BoxError>> {
+    fn put(&self, content: Stored, source: Source) -> BoxFuture<'_, Result<String, BoxError>> {
         if content.bytes.len() <= SMALL {
             let kept = self.0.artifacts.keep(&content);
+            let kept = kept.inspect(|id| self.0.sources.note(id, source));
             return Box::pin(std::future::ready(kept.map_err(Into::into)));
         }
         let artifacts = self.0.artifacts.clone();
-        Box::pin(async move { Ok(spawn_blocking(move || artifacts.keep(&content)).await??) })
+        Box::pin(async move {
+            let id = spawn_blocking(move || artifacts.keep(&content)).await??;
+            self.0.sources.note(&id, source);
+            Ok(id)
+        })
+    }
+
+    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<Source>, BoxError>> {
+        let (shared, id) = (self.0.clone(), id.to_ascii_lowercase());
+        Box::pin(async move {
+            let mut sources = shared.sources.of(&id);
+            let asked =
+                spawn_blocking(move || shared.ask(|reader| reader.sources_of_artifact(&id)));
+            sources.extend(asked.await??);
+            Ok(sources)
+        })
     }
 
     fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Stored>, BoxError>> {
@@ -293,6 +313,7 @@ fn recorded(record: Record) -> RecordedCall {
             tool: record.tool.into(),
             arguments: record.arguments,
             caller: record.caller.map(Into::into),
+            client: record.client.map(Into::into),
             conversation: record.conversation.map(Into::into),
             started: record.started,
         }),

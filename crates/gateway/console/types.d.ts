@@ -9,6 +9,7 @@ export interface Session {
   may_call?: boolean;
   may_administer?: boolean;
   may_approve?: boolean;
+  may_watch?: boolean;
   version: string;
 }
 
@@ -24,6 +25,7 @@ export interface Call {
   duration_ms?: number | null;
   started: string;
   caller?: string | null;
+  client?: string | null;
   conversation?: string | null;
 }
 

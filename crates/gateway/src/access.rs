@@ -3,6 +3,7 @@
 pub mod fleet;
 mod peer;
 pub mod tokens;
+mod credential;
 mod jwt;
 mod hosts;
 mod rate;
@@ -16,7 +17,7 @@ use serde_json::Value;
 use switchboard_agent::Globs;
 use switchboard_mcp as mcp;
 use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::Visibility;
+use switchboard_toolcall::{CallContext, Visibility};
 use tokio::net::TcpStream;
 
 use crate::{
@@ -28,6 +29,7 @@ use hosts::Hosts;
 use jwt::Jwt;
 use sessions::{Sessions, Whose};
 
+pub(crate) use credential::Credential;
 pub use fleet::{Counted, Fleet};
 pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};
 pub use peer::{Peer, UserLookup};
@@ -113,9 +115,19 @@ impl Caller {
         &self.mcp.visibility
     }
 
+    /// Returns what surrounds a call that the caller makes.
+    pub(crate) fn context(&self) -> CallContext {
+        CallContext {
+            caller: self.name.clone(),
+            claims: self.claims.clone(),
+            visibility: self.visibility().clone(),
+            ..CallContext::default()
+        }
+    }
+
     /// Returns whether the caller may know of calls of `tool`, asked for under this name, that `caller` made.
     pub fn knows_call(&self, tool: &str, caller: Option<&str>, tools: &ToolManager) -> bool {
-        self.visibility().knows_caller(self.name.as_deref(), caller) && self.may_see(tool, tools)
+        tools.knows_call(self.name.as_deref(), self.visibility(), tool, caller)
     }
 
     /// The caller as the MCP server knows it.
@@ -140,12 +152,15 @@ pub struct Admitted {
     pub caller: Caller,
     /// The place in the token's share.
     pub share: Share,
+    /// What it was let in with.
+    pub(crate) credential: Credential,
 }
 
 impl Admitted {
     /// A program of the user who runs the gateway, without a token where none is demanded: it may do everything.
     fn owner() -> Self {
-        Self { caller: Caller::default().approving(true), share: Share::default() }
+        let caller = Caller::default().approving(true);
+        Self { caller, share: Share::default(), credential: Credential::NotNeeded }
     }
 }
 
@@ -252,25 +267,25 @@ impl Access {
 
     /// Lets in who bears no token: our own page after a sign-in, or the owner where no token is demanded.
     async fn admit_page(&self, request: &request::Parts, peer: Peer) -> Result<Admitted, Refusal> {
-        let whose = match self.sessions.find(&request.headers).await {
-            Some(whose) => {
-                self.hosts.check_own_page(request)?;
-                Some(whose)
-            }
-            None => None,
+        let found = self.sessions.find(&request.headers).await;
+        let Some((key, whose)) = found else {
+            return match self.demands_token(peer) {
+                true => Err(Refusal::Unauthorized(self.demand(peer))),
+                false => Ok(Admitted::owner()),
+            };
         };
-        match whose {
-            Some(Whose::Jwt(caller)) => self.admit_signed_in(caller).await,
-            Some(Whose::Claims(claims)) => {
+        self.hosts.check_own_page(request)?;
+        let admitted = match whose {
+            Whose::Jwt(caller) => self.admit_signed_in(caller).await,
+            Whose::Claims(claims) => {
                 let jwt = self.jwt.as_ref().ok_or_else(|| {
                     Refusal::InvalidToken("JWTs are not taken at this gateway".to_owned())
                 })?;
                 self.admit_signed_in(jwt.caller(claims)?).await
             }
-            Some(Whose::Token(hash)) => self.admit_known(self.tokens.find_hash(&hash)).await,
-            None if self.demands_token(peer) => Err(Refusal::Unauthorized(self.demand(peer))),
-            None => Ok(Admitted::owner()),
-        }
+            Whose::Token(hash) => self.admit_known(hash).await,
+        }?;
+        Ok(Admitted { credential: Credential::Session(key), ..admitted })
     }
 
     async fn admit_signed_in(&self, caller: Caller) -> Result<Admitted, Refusal> {
@@ -278,7 +293,7 @@ impl Access {
             Some(jwt) => jwt.share(&caller, self.fleet()).await?,
             None => Share::default(),
         };
-        Ok(Admitted { caller, share })
+        Ok(Admitted { caller, share, credential: Credential::NotNeeded })
     }
 
     /// Opens a session for our own page, which then needs no token.
@@ -342,13 +357,14 @@ impl Access {
     }
 
     async fn admit_token(&self, secret: &str) -> Result<Admitted, Refusal> {
-        self.admit_known(self.tokens.find(secret)).await
+        self.admit_known(tokens::hash(secret)).await
     }
 
-    async fn admit_known(&self, token: Option<Arc<Token>>) -> Result<Admitted, Refusal> {
+    async fn admit_known(&self, hash: [u8; 32]) -> Result<Admitted, Refusal> {
         let unknown = || Refusal::InvalidToken("the token is not known".to_owned());
-        let token = token.ok_or_else(unknown)?;
-        Ok(Admitted { caller: token.caller(), share: token.take_share(self.fleet()).await? })
+        let token = self.tokens.find_hash(&hash).ok_or_else(unknown)?;
+        let share = token.take_share(self.fleet()).await?;
+        Ok(Admitted { caller: token.caller(), share, credential: Credential::Token(hash) })
     }
 
     /// The origin of a page elsewhere that the settings let call us.

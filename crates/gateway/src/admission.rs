@@ -27,6 +27,7 @@ use crate::{
     Config,
     access::{Access, Admitted, Peer, Share},
     content::Content,
+    ending,
     gateway::Parts,
     late::{Late, Timely},
     metadata,
@@ -40,7 +41,8 @@ pub(crate) async fn admit(
     next: Next,
 ) -> Response {
     let (mut head, body) = request.into_parts();
-    let Admitted { caller, share } = match parts.access.admit(&head, peer(&head)).await {
+    let admitted = parts.access.admit(&head, peer(&head)).await;
+    let Admitted { caller, share, credential } = match admitted {
         Ok(admitted) => admitted,
         Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
@@ -52,7 +54,7 @@ pub(crate) async fn admit(
     if let Some(caller) = logged {
         response.extensions_mut().insert(caller);
     }
-    held(response, share)
+    held(ending::bound(response, &parts, credential), share)
 }
 
 /// As [`admit`], for what everybody may have who comes under our name and from no foreign page.
@@ -98,9 +100,13 @@ fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response 
 }
 
 /// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
-pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>, peer: Peer) -> Response {
+pub(crate) async fn mcp(
+    parts: &Arc<Parts>,
+    request: http::Request<Content>,
+    peer: Peer,
+) -> Response {
     let (head, body) = request.into_parts();
-    let Admitted { caller, share } = match parts.access.admit(&head, peer).await {
+    let Admitted { caller, share, credential } = match parts.access.admit(&head, peer).await {
         Ok(admitted) => admitted,
         Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
     };
@@ -114,7 +120,7 @@ pub(crate) async fn mcp(parts: &Parts, request: http::Request<Content>, peer: Pe
     if parts.config.access_log {
         response.extensions_mut().insert(caller);
     }
-    held(response, share)
+    held(ending::bound(response, parts, credential), share)
 }
 
 /// Admits each further request of a batch as if it had come by itself, with a share of its own.

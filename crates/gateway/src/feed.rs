@@ -30,6 +30,10 @@ pub struct Feed {
 pub struct Event {
     /// The tool's name, as it was asked for.
     pub tool: Arc<str>,
+    /// Who made the call.
+    pub caller: Option<Arc<str>>,
+    /// Whether it tells of a call that waits, or waited, for a person.
+    pub is_held: bool,
     /// The whole event as JSON.
     pub json: String,
     /// Its place among all events since the start.
@@ -58,10 +62,26 @@ impl Feed {
     }
 
     /// Tells those who watch; where nobody does, the event is not even made.
-    pub fn tell<T: Serialize>(&self, tool: &Arc<str>, event: impl FnOnce() -> T) {
+    fn tell<T: Serialize>(&self, start: &CallStart, event: impl FnOnce() -> T) {
+        self.add(&start.tool, start, false, event);
+    }
+
+    /// As [`tell`](Self::tell), of a call that waits, or waited, for a person.
+    fn tell_held<T: Serialize>(&self, held: &CallHeld<'_>, event: impl FnOnce() -> T) {
+        self.add(held.tool, held.start, true, event);
+    }
+
+    fn add<T: Serialize>(
+        &self,
+        tool: &Arc<str>,
+        start: &CallStart,
+        is_held: bool,
+        event: impl FnOnce() -> T,
+    ) {
         if self.memory.is_wanted() {
             let json = serde_json::to_string(&event()).unwrap_or_default();
-            self.memory.add(tool.clone(), json);
+            let (tool, caller) = (tool.clone(), start.caller.clone());
+            self.memory.add(Event { tool, caller, is_held, json, number: 0 });
         }
     }
 
@@ -74,7 +94,7 @@ impl Feed {
 impl Recorder for Feed {
     fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
         self.metrics.began();
-        self.tell(&start.tool, || Begun::new(&start));
+        self.tell(&start, || Begun::new(&start));
         match self.recorder.open(start) {
             Opening::Now(opened) => Opening::Now(self.counted(opened)),
             Opening::Soon(opened) => Opening::Soon(Box::pin(async { self.counted(opened.await) })),
@@ -92,20 +112,20 @@ impl Recorder for Feed {
         }
         // Who is told of it may ask for the record at once, so it is written first.
         drop(closing);
-        self.tell(&end.start.tool, || Ended::new(&end));
+        self.tell(end.start, || Ended::new(&end));
         Closing::Now
     }
 
     fn held(&self, held: &CallHeld<'_>) {
         self.metrics.approvals.held();
         self.recorder.held(held);
-        self.tell(held.tool, || Held::new(held));
+        self.tell_held(held, || Held::new(held));
     }
 
     fn decided(&self, held: &CallHeld<'_>, approval: &Approval) {
         self.metrics.approvals.decided(approval);
         self.recorder.decided(held, approval);
-        self.tell(held.tool, || Decided::new(held, approval));
+        self.tell_held(held, || Decided::new(held, approval));
     }
 
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {

@@ -4,6 +4,7 @@
 
 pub mod config;
 pub mod draining;
+mod ending;
 mod gateway;
 mod listen;
 mod tls;

@@ -15,8 +15,8 @@ mod tools;
 use std::sync::Arc;
 
 use axum::{
-    Json, Router,
-    extract::State,
+    Extension, Json, Router,
+    extract::{Request, State},
     http::{StatusCode, Uri},
     response::{IntoResponse, Response},
     routing::{delete, get, post},
@@ -25,7 +25,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::{access::Fleet, gateway::Parts, refusal::Refusal};
+use crate::{
+    Caller,
+    access::{Admitted, Fleet},
+    admission,
+    gateway::Parts,
+    refusal::Refusal,
+};
 use openapi::words::Refused;
 
 /// What is only for callers who are let in.
@@ -79,7 +85,10 @@ async fn health() -> &'static str {
 struct Readiness {
     /// `ready`, or `degraded` where a server, or what joins us to other gateways, is away.
     status: &'static str,
-    degraded: Vec<Away>,
+    /// What is away; not said to who does not watch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    degraded: Option<Vec<Away>>,
 }
 
 /// A server that is away.
@@ -91,12 +100,13 @@ struct Away {
     status: Value,
 }
 
-/// Whether calls can be served, and which servers are away. A server that is away does not make the gateway so.
+/// Whether calls can be served; for who watches everybody's calls, also which servers are away. A server that is away
+/// does not make the gateway so.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "ready", tag = "watch", security(()),
     responses((status = 200, description = "How we are", body = Readiness))
 )]
-async fn ready(State(parts): State<Arc<Parts>>) -> Json<Readiness> {
+async fn ready(State(parts): State<Arc<Parts>>, request: Request) -> Json<Readiness> {
     let servers = parts.executor.tools().servers();
     let status = |server: &switchboard_runtime::KnownServer| {
         server.link.as_ref().map_or_else(|| json!({"state": "ready"}), |link| link.status())
@@ -109,10 +119,24 @@ async fn ready(State(parts): State<Arc<Parts>>) -> Json<Readiness> {
     if let Some(status) = parts.access.fleet().and_then(Fleet::trouble) {
         degraded.push(Away { server: "nats".to_owned(), status });
     }
-    Json(Readiness { status: if degraded.is_empty() { "ready" } else { "degraded" }, degraded })
+    let status = if degraded.is_empty() { "ready" } else { "degraded" };
+    let degraded = watches(&parts, request).await.then_some(degraded);
+    Json(Readiness { status, degraded })
 }
 
-/// Counts and durations, as Prometheus reads them.
+/// Whether the request comes from somebody who may know of all servers. Probes of load balancers come without a token,
+/// and under any name: they are answered all the same, without names and errors.
+async fn watches(parts: &Parts, request: Request) -> bool {
+    let (head, _) = request.into_parts();
+    match parts.access.admit(&head, admission::peer(&head)).await {
+        Ok(Admitted { caller, .. }) => {
+            caller.visibility().watches() && !caller.visibility().hides_tools()
+        }
+        Err(_) => false,
+    }
+}
+
+/// Counts and durations, as Prometheus reads them: of everybody's calls, so only for who watches those.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "watch",
     responses(
@@ -121,10 +145,18 @@ async fn ready(State(parts): State<Arc<Parts>>) -> Json<Readiness> {
         Refused,
     )
 )]
-async fn metrics(State(parts): State<Arc<Parts>>) -> Response {
+async fn metrics(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Refusal> {
+    if !caller.visibility().watches() || caller.visibility().hides_tools() {
+        let text = "metrics count everybody's calls of all tools; \
+                    `switchboard token new --watch` makes a token that may read them";
+        return Err(Refusal::Forbidden(text.to_owned()));
+    }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let text = parts.feed.metrics().text(&parts.executor, parts.mcp.sessions());
-    ([("content-type", kind)], text).into_response()
+    Ok(([("content-type", kind)], text).into_response())
 }
 
 /// Whatever nobody serves.

@@ -2,19 +2,26 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use switchboard_toolcall::{BoxError, BoxFuture, CallId};
+use switchboard_toolcall::{BoxError, BoxFuture, CallContext};
+
+use crate::tools::ToolManager;
 
 /// Keeps what a result does not show.
 pub trait ArtifactStore: Send + Sync {
-    /// Keeps the content and returns its id.
-    fn put(&self, content: Stored) -> BoxFuture<'_, Result<String, BoxError>>;
+    /// Keeps the content, which a call brought, and returns its id.
+    fn put(&self, content: Stored, source: Source) -> BoxFuture<'_, Result<String, BoxError>>;
 
-    /// Returns what was kept under the id, if it still is.
+    /// Returns what was kept under the id, if it still is, whoever brought it; callers are given what
+    /// [`read_for`] returns.
     fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Stored>, BoxError>>;
+
+    /// Returns the calls that brought the content under the id: several, if they brought the same.
+    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<Source>, BoxError>>;
 }
 
 /// Content with its media type. Cheap to clone.
@@ -24,6 +31,37 @@ pub struct Stored {
     pub media_type: String,
     /// The content.
     pub bytes: Bytes,
+}
+
+/// The call that brought an artifact, as far as it decides who may read it. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The tool's name.
+    pub tool: Arc<str>,
+    /// Who made the call.
+    pub caller: Option<Arc<str>>,
+}
+
+/// Returns what is kept under the id, if the caller may know of a call that brought it.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn read_for(
+    store: &dyn ArtifactStore,
+    id: &str,
+    tools: &ToolManager,
+    cx: &CallContext,
+) -> Result<Option<Stored>, BoxError> {
+    if !cx.visibility.watches() || cx.visibility.hides_tools() {
+        let is_known = |source: &Source| {
+            let caller = source.caller.as_deref();
+            tools.knows_call(cx.caller.as_deref(), &cx.visibility, &source.tool, caller)
+        };
+        if !store.sources(id).await?.iter().any(is_known) {
+            return Ok(None);
+        }
+    }
+    store.get(id).await
 }
 
 /// Keeps artifacts in memory, the oldest giving way to the newest.
@@ -36,7 +74,7 @@ pub struct MemoryArtifacts {
 struct Kept {
     bytes: usize,
     order: VecDeque<String>,
-    by_id: HashMap<String, Stored>,
+    by_id: HashMap<String, (Stored, Source)>,
 }
 
 impl MemoryArtifacts {
@@ -49,7 +87,7 @@ impl MemoryArtifacts {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, content: Stored) -> Result<String, BoxError> {
+    fn keep(&self, content: Stored, source: Source) -> Result<String, BoxError> {
         let size = content.bytes.len();
         if size > self.most_bytes {
             let most = self.most_bytes;
@@ -57,20 +95,27 @@ impl MemoryArtifacts {
                 format!("{size} bytes are more than the {most} that memory is given").into()
             );
         }
-        let id = CallId::generate().to_string();
+        let id = random_id()?;
         let mut kept = self.lock();
         while kept.bytes + size > self.most_bytes {
             let Some(oldest) = kept.order.pop_front() else {
                 break;
             };
-            let freed = kept.by_id.remove(&oldest).map_or(0, |gone| gone.bytes.len());
+            let freed = kept.by_id.remove(&oldest).map_or(0, |(gone, _)| gone.bytes.len());
             kept.bytes -= freed;
         }
         kept.bytes += size;
         kept.order.push_back(id.clone());
-        kept.by_id.insert(id.clone(), content);
+        kept.by_id.insert(id.clone(), (content, source));
         Ok(id)
     }
+}
+
+/// Returns an id that nobody can guess from another one.
+fn random_id() -> Result<String, BoxError> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 impl Default for MemoryArtifacts {
@@ -80,12 +125,17 @@ impl Default for MemoryArtifacts {
 }
 
 impl ArtifactStore for MemoryArtifacts {
-    fn put(&self, content: Stored) -> BoxFuture<'_, Result<String, BoxError>> {
-        Box::pin(std::future::ready(self.keep(content)))
+    fn put(&self, content: Stored, source: Source) -> BoxFuture<'_, Result<String, BoxError>> {
+        Box::pin(std::future::ready(self.keep(content, source)))
     }
 
     fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Stored>, BoxError>> {
-        let found = self.lock().by_id.get(id).cloned();
+        let found = self.lock().by_id.get(id).map(|(content, _)| content.clone());
         Box::pin(std::future::ready(Ok(found)))
+    }
+
+    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<Source>, BoxError>> {
+        let source = self.lock().by_id.get(id).map(|(_, source)| source.clone());
+        Box::pin(std::future::ready(Ok(source.into_iter().collect())))
     }
 }

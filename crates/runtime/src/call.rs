@@ -9,7 +9,7 @@ use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, ToolOutput,
 
 use crate::{
     approval::{Approver, Nobody},
-    artifacts::{ArtifactStore, MemoryArtifacts},
+    artifacts::{ArtifactStore, MemoryArtifacts, Source},
     config::Config,
     dispatch::{self, Slots},
     normalise,
@@ -91,11 +91,12 @@ impl ToolExecutor {
     /// Shapes what came of a call that was queued here and ran elsewhere: bounded as any other result. It is written
     /// down where it ran, and here when it was queued.
     pub async fn shape(&self, ran: RanElsewhere) -> ToolResult {
-        let RanElsewhere { id, tool, server, elapsed, outcome } = ran;
+        let RanElsewhere { id, tool, server, caller, elapsed, outcome } = ran;
         let spec = self.tools.lookup(&tool).ok();
         let own = spec.and_then(|tool| tool.spec().settings.max_output);
         let most = self.config.load().max_output.0;
         let limit = own.unwrap_or(usize::try_from(most).unwrap_or(usize::MAX));
+        let source = Source { tool: tool.clone(), caller };
         let about = normalise::About {
             call_id: id,
             tool_call_id: String::new(),
@@ -104,6 +105,7 @@ impl ToolExecutor {
             elapsed,
             waited: Duration::ZERO,
             reused: None,
+            source,
         };
         normalise::bound(about, outcome, limit, &*self.artifacts).await
     }
@@ -173,6 +175,8 @@ pub struct RanElsewhere {
     pub tool: Arc<str>,
     /// The server, or group of workers, that the tool belongs to.
     pub server: Option<Arc<str>>,
+    /// Who asked for it.
+    pub caller: Option<Arc<str>>,
     /// How long it took.
     pub elapsed: Duration,
     /// The answer, whole, or what went wrong.

@@ -44,7 +44,7 @@ mod log;
 mod registry;
 
 pub use approval::{Approval, Approver, CallHeld, Ruling};
-pub use artifacts::{ArtifactStore, MemoryArtifacts};
+pub use artifacts::{ArtifactStore, MemoryArtifacts, Source};
 pub use call::{Builder, RanElsewhere, ToolExecutor};
 pub use config::Config;
 pub use durable::{DurableCalls, QueueState, QueuedCall};

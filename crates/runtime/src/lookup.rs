@@ -8,6 +8,7 @@ use tracing::warn;
 use crate::{
     dispatch,
     record::CallRecord,
+    services,
     tools::{Link, RegisteredTool, ToolManager},
 };
 
@@ -42,6 +43,23 @@ impl ToolManager {
             Some(tool) => tool.is_visible(visibility),
             None => visibility.sees_name(name),
         }
+    }
+
+    /// Returns whether a caller named `own` may know of a call of `tool`, as it was asked for, that `caller` made.
+    ///
+    /// What our own tools answer is cut to who asked: of other callers, it could tell of tools that are hidden from
+    /// this one.
+    pub fn knows_call(
+        &self,
+        own: Option<&str>,
+        visibility: &Visibility,
+        tool: &str,
+        caller: Option<&str>,
+    ) -> bool {
+        let is_cut = || visibility.hides_tools() && services::NAMES.contains(&tool);
+        visibility.knows_caller(own, caller)
+            && self.is_visible(tool, visibility)
+            && (own == caller || !is_cut())
     }
 
     /// Returns the tool that `name` finds: by its full name `server__tool`, or bare.

@@ -15,7 +15,7 @@ use switchboard_toolcall::{
 };
 
 use crate::{
-    artifacts::{ArtifactStore, Stored},
+    artifacts::{ArtifactStore, Source, Stored},
     record::CallRecord,
 };
 
@@ -33,6 +33,7 @@ pub(crate) async fn shape(
         elapsed: record.elapsed(),
         waited: record.waited(),
         reused: record.reused(),
+        source: record.source(),
     };
     bound(about, outcome, record.max_output(), store).await
 }
@@ -46,6 +47,8 @@ pub(crate) struct About {
     pub(crate) elapsed: Duration,
     pub(crate) waited: Duration,
     pub(crate) reused: Option<Reused>,
+    /// What decides who may read what is kept of it.
+    pub(crate) source: Source,
 }
 
 /// Puts the outcome into the one shape, with texts of at most `limit` characters.
@@ -55,12 +58,12 @@ pub(crate) async fn bound(
     limit: usize,
     store: &dyn ArtifactStore,
 ) -> ToolResult {
-    let mut kept = Kept { store, limit, truncated: false, artifacts: Vec::new() };
+    let About { call_id, tool_call_id, tool_name, server, elapsed, waited, reused, source } = about;
+    let mut kept = Kept { store, source, limit, truncated: false, artifacts: Vec::new() };
     let outcome = match outcome {
         Ok(output) => Ok(kept.answer(output).await),
         Err(error) => Err(kept.error(error).await),
     };
-    let About { call_id, tool_call_id, tool_name, server, elapsed, waited, reused } = about;
     ToolResult {
         call_id,
         tool_call_id,
@@ -78,6 +81,7 @@ pub(crate) async fn bound(
 /// What is kept beside the result while it is shaped.
 struct Kept<'a> {
     store: &'a dyn ArtifactStore,
+    source: Source,
     limit: usize,
     truncated: bool,
     artifacts: Vec<Artifact>,
@@ -145,7 +149,7 @@ impl Kept<'_> {
     async fn keep(&mut self, kind: &str, media_type: &str, bytes: Bytes) -> String {
         let size = bytes.len();
         let stored = Stored { media_type: media_type.to_owned(), bytes };
-        match self.store.put(stored).await {
+        match self.store.put(stored, self.source.clone()).await {
             Ok(id) => {
                 let artifact = Artifact {
                     id,

@@ -17,7 +17,10 @@ use switchboard_toolcall::{
 };
 use tokio::time::Instant;
 
-use crate::{approval::Approval, config::Config, dispatch, log, redact, tools::RegisteredTool};
+use crate::{
+    approval::Approval, artifacts::Source, config::Config, dispatch, log, redact,
+    tools::RegisteredTool,
+};
 
 pub use memory::MemoryRecorder;
 pub use recorder::{CallEnd, CallStart, Claim, Claimed, Closing, Opening, RecordedCall, Recorder};
@@ -25,6 +28,24 @@ pub use redacted::Redacted;
 use stages::Marks;
 pub use stages::Stages;
 pub use tracer::{Span, Tracer, Work};
+
+/// How many bytes of a name may be asked for; no tool has one that is nearly as long.
+const LONGEST_NAME: usize = 1024;
+
+/// Returns the name as it is recorded, and why the call fails if it is too long: a record must not hold megabytes
+/// that a caller chose.
+fn bounded_name(mut name: String) -> (String, Option<ToolError>) {
+    if name.len() <= LONGEST_NAME {
+        return (name, None);
+    }
+    let length = name.len();
+    let end = (0..=64).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    name.truncate(end);
+    name.push('…');
+    let text = format!("Tool '{name}' not found");
+    let hint = format!("A tool's name has at most {LONGEST_NAME} bytes; this one has {length}.");
+    (name, Some(ToolError::new(ErrorKind::NotFound, text).with_hint(hint)))
+}
 
 /// The open record of a running call; closes itself as cancelled when dropped.
 pub(crate) struct CallRecord {
@@ -39,7 +60,7 @@ pub(crate) struct CallRecord {
     tool: Option<Arc<RegisteredTool>>,
     /// Why the record could not be opened, where it could not.
     unwritten: Option<BoxError>,
-    /// The end of a call whose time was over before its record was open.
+    /// Why the call ends before anything is looked up: its name is too long, or its time was over.
     cut_short: Option<ToolError>,
     reused: OnceLock<Reused>,
     approval: OnceLock<Approval>,
@@ -56,11 +77,13 @@ impl CallRecord {
         let marks = Marks::since(cx.asked);
         let now = SystemTime::now();
         let asked = now.checked_sub(marks.started.elapsed()).unwrap_or(now);
+        let (name, too_long) = bounded_name(call.name);
         let start = Arc::new(CallStart {
             id: CallId::generate_at(asked),
-            tool: call.name.into(),
+            tool: name.into(),
             arguments: redact::object(&call.args),
             caller: cx.caller.clone(),
+            client: cx.client.clone(),
             conversation: cx.conversation.clone(),
             started: asked,
         });
@@ -74,7 +97,7 @@ impl CallRecord {
             marks,
             tool: None,
             unwritten: None,
-            cut_short: None,
+            cut_short: too_long,
             reused: OnceLock::new(),
             approval: OnceLock::new(),
             closed: false,
@@ -95,7 +118,7 @@ impl CallRecord {
         (record, call.args)
     }
 
-    /// Ends the call whose time was over before its record was open.
+    /// Ends the call whose name is too long, or whose time was over before its record was open.
     pub(crate) fn opened(&mut self) -> Result<(), ToolError> {
         self.cut_short.take().map_or(Ok(()), Err)
     }
@@ -210,6 +233,15 @@ impl CallRecord {
 
     pub(crate) fn id(&self) -> CallId {
         self.start.id
+    }
+
+    /// What decides who may read the call's artifacts.
+    pub(crate) fn source(&self) -> Source {
+        let found = self.tool.as_ref().map(|tool| tool.name());
+        Source {
+            tool: found.unwrap_or(&self.start.tool).clone(),
+            caller: self.start.caller.clone(),
+        }
     }
 
     pub(crate) fn server(&self) -> Option<&Arc<str>> {

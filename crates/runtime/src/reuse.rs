@@ -74,7 +74,11 @@ impl Flights {
                 let key = Key::Act(cx.caller.clone(), key.clone());
                 (key, Some(record.config().idempotency.0))
             }
-            None => (Key::Same(fingerprint), settings.cache),
+            None => {
+                // That somebody else asked the same is nothing for a caller who knows of its own calls only.
+                let whose = if cx.visibility.watches() { None } else { cx.caller.clone() };
+                (Key::Same(whose, fingerprint), settings.cache)
+            }
         };
         loop {
             match self.join(&name, fingerprint) {

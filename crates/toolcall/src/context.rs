@@ -164,3 +164,29 @@ pub struct ProgressUpdate {
     /// What is going on, for people.
     pub message: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // GW-8
+    #[test]
+    fn a_clients_name_is_short_and_harmless() {
+        let check = |name: &str| client_name(name).map(|name| name.to_string());
+        assert_eq!(check(" Claude Code/2 "), Some("Claude Code/2".to_owned()));
+        assert_eq!(check("a\u{1b}]0;x\u{7}\u{202e}b\u{9b}\n日"), Some("a_]0;x__b__日".to_owned()));
+        assert_eq!(check(&"ä".repeat(100)).map(|name| name.chars().count()), Some(64));
+        assert_eq!(check(" \n"), None);
+    }
+
+    // GW-5
+    #[test]
+    fn a_caller_knows_its_own_calls_or_everybodys() {
+        let mut cx = CallContext::for_caller("ada");
+        assert!(cx.knows_caller(Some("bob")) && cx.knows_caller(None));
+        cx.visibility = Visibility::of_tools(|name| name == "a").watching(false);
+        assert!(cx.knows_caller(Some("ada")));
+        assert!(!cx.knows_caller(Some("bob")) && !cx.knows_caller(None));
+        assert!(cx.visibility.sees_name("a") && !cx.visibility.sees_name("b"));
+    }
+}

@@ -70,7 +70,7 @@ impl Mind {
         let before = memory::trimmed(&conversation, self.memory - 1);
         let mut during = before.clone();
         during.say(question);
-        let cx = CallContext::for_caller("voice");
+        let cx = CallContext::for_caller("voice").with_client("voice");
         let outcome = self.agent.run(&mut during, &events, &cx).await;
         let answer = outcome.answer.as_deref().map(speakable).filter(|text| !text.is_empty());
         // A question without an answer is not remembered, unless something was done for it.

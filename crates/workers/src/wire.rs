@@ -11,7 +11,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use switchboard_toolcall::{BoxError, CallContext, CallId, ProgressUpdate, TraceContext};
+use switchboard_toolcall::{
+    BoxError, CallContext, CallId, ProgressUpdate, TraceContext, Visibility, client_name,
+};
 use tokio::time::Instant;
 
 pub use outcome::{Failure, Outcome, Output};
@@ -42,6 +44,9 @@ pub struct Request {
     /// Who asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
+    /// The program that the caller uses, as it names itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// What a trusted issuer says of who asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Value>,
@@ -68,6 +73,7 @@ impl Request {
             time_left_ms: u64::MAX,
             wants_progress: cx.progress.is_watched(),
             caller: cx.caller.as_deref().map(str::to_owned),
+            client: cx.client.as_deref().map(str::to_owned),
             claims: cx.claims.as_deref().cloned(),
             conversation: cx.conversation.as_deref().map(str::to_owned),
             idempotency_key: cx.idempotency_key.as_deref().map(str::to_owned),
@@ -91,6 +97,9 @@ impl Request {
         CallContext {
             timeout: Some(Duration::from_millis(self.time_left_ms)),
             caller: self.caller.as_deref().map(Arc::from),
+            client: self.client.as_deref().and_then(client_name),
+            // The gateway has decided about the tool; of calls at the worker, a caller knows its own.
+            visibility: Visibility::default().watching(self.caller.is_none()),
             claims: self.claims.clone().map(Arc::new),
             conversation: self.conversation.as_deref().map(Arc::from),
             idempotency_key: self.idempotency_key.as_deref().map(Arc::from),

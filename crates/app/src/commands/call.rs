@@ -86,7 +86,7 @@ impl Calling<'_> {
     /// Runs the call; its arguments are read as soon as the tool's schema is known.
     async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<Told> {
         let (executor, name) = (&self.house.executor, &self.call.name);
-        let mut cx = CallContext::for_caller("command line");
+        let mut cx = CallContext::for_caller("command line").with_client("cli");
         cx.asked = Some(self.asked);
         cx.timeout = self.call.timeout.map(|timeout| timeout.0);
         cx.idempotency_key = self.call.idempotency_key.as_deref().map(Into::into);

@@ -73,6 +73,7 @@ async fn create(tokens: &Everywhere, new: &NewToken) -> anyhow::Result<()> {
         concurrent: new.concurrent,
         admin: new.admin,
         approve: new.approve,
+        watch: new.watch,
     };
     let secret = tokens.create(wanted).await?;
     if new.json {
@@ -110,8 +111,9 @@ fn line(entry: &Entry) -> String {
     let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
     let admin = if entry.admin { ", admin" } else { "" };
     let approves = if entry.approve { ", may approve" } else { "" };
+    let watches = if entry.watch { ", watches" } else { "" };
     let name = text::one_line(&entry.name);
-    format!("{name}  {tools}{rate}{most}{admin}{approves}  since {:.0}", entry.created)
+    format!("{name}  {tools}{rate}{most}{admin}{approves}{watches}  since {:.0}", entry.created)
 }
 
 /// Signs tokens of the cluster by name; without a name, lists those that are not signed. Whoever can write to NATS may have put one
@@ -152,6 +154,7 @@ fn shown(entry: &Entry) -> serde_json::Value {
         "concurrent": entry.concurrent,
         "admin": entry.admin,
         "approve": entry.approve,
+        "watch": entry.watch,
         "created": entry.created,
     })
 }

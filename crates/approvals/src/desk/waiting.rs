@@ -1,9 +1,6 @@
 //! A question that waits for its answer.
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use switchboard_runtime::{
@@ -13,7 +10,7 @@ use switchboard_runtime::{
 use switchboard_toolcall::BoxError;
 use tokio::time::{Instant, timeout_at};
 
-use super::Desk;
+use super::{Desk, counts::Counted};
 use crate::{
     error::Error,
     folder,
@@ -23,8 +20,6 @@ use crate::{
 
 /// How often an answer of another process is looked for. Those of this one are heard at once.
 const LOOK: Duration = Duration::from_millis(200);
-/// How many calls of one process may wait.
-const MOST: usize = 1000;
 
 /// A question that lies on the desk until this is dropped.
 pub(super) struct Waiting<'a> {
@@ -33,6 +28,7 @@ pub(super) struct Waiting<'a> {
     fingerprint: String,
     expires: SystemTime,
     _laid: Laid,
+    _counted: Counted<'a>,
     is_over: bool,
 }
 
@@ -47,28 +43,17 @@ impl<'a> Waiting<'a> {
         note: Option<String>,
     ) -> Result<Self, Error> {
         desk.sweep();
-        if desk.waiting.fetch_add(1, Ordering::Relaxed) >= MOST {
-            desk.waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(Error::TooMany(MOST));
-        }
-        let laid = folder::id().and_then(|id| {
-            let pending = Pending::new(id, question, note);
-            Ok((desk.place.lay(&pending)?, pending))
-        });
-        match laid {
-            Ok((laid, pending)) => Ok(Self {
-                desk,
-                expires: pending.expires_at(),
-                id: pending.id,
-                fingerprint: pending.fingerprint,
-                _laid: laid,
-                is_over: false,
-            }),
-            Err(error) => {
-                desk.waiting.fetch_sub(1, Ordering::Relaxed);
-                Err(error)
-            }
-        }
+        let counted = desk.waiting.add(question.caller.as_ref())?;
+        let pending = Pending::new(folder::id()?, question, note);
+        Ok(Self {
+            desk,
+            _laid: desk.place.lay(&pending)?,
+            _counted: counted,
+            expires: pending.expires_at(),
+            id: pending.id,
+            fingerprint: pending.fingerprint,
+            is_over: false,
+        })
     }
 
     /// The question as the executor waits for it.
@@ -112,7 +97,6 @@ impl<'a> Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.desk.waiting.fetch_sub(1, Ordering::Relaxed);
         if !self.is_over {
             self.desk.place.withdraw(&self.id, self.answer(Ruling::Withdrawn));
         }

@@ -14,7 +14,7 @@ use crate::line::{Begun, Brief, Clock, Ended};
 /// How many calls are written together: each statement has its price, whatever it writes.
 const TOGETHER: usize = 16;
 /// How many columns a row has.
-const COLUMNS: usize = 16;
+const COLUMNS: usize = 17;
 
 /// An end that was written is truer than the guess that there is none.
 const UPDATE: &str =
@@ -210,16 +210,17 @@ impl Call<'_> {
         to.raw_bind_parameter(before + 4, found.unwrap_or(&begun.tool))?;
         to.raw_bind_parameter(before + 5, ended.and_then(|ended| ended.server.as_deref()))?;
         to.raw_bind_parameter(before + 6, begun.caller.as_deref())?;
-        to.raw_bind_parameter(before + 7, begun.conversation.as_deref())?;
-        to.raw_bind_parameter(before + 8, ended.map(|ended| &*ended.outcome).or(unknown))?;
-        to.raw_bind_parameter(before + 9, ended.map(|ended| ended.duration_ns))?;
-        to.raw_bind_parameter(before + 10, ended.map(|ended| ended.bytes))?;
+        to.raw_bind_parameter(before + 7, begun.client.as_deref())?;
+        to.raw_bind_parameter(before + 8, begun.conversation.as_deref())?;
+        to.raw_bind_parameter(before + 9, ended.map(|ended| &*ended.outcome).or(unknown))?;
+        to.raw_bind_parameter(before + 10, ended.map(|ended| ended.duration_ns))?;
+        to.raw_bind_parameter(before + 11, ended.map(|ended| ended.bytes))?;
         let reused = ended.and_then(|ended| ended.reused).map(|reused| reused.code());
-        to.raw_bind_parameter(before + 11, reused)?;
-        to.raw_bind_parameter(before + 12, place.0)?;
-        to.raw_bind_parameter(before + 13, place.1)?;
-        to.raw_bind_parameter(before + 14, ended_at.map(|place| place.0))?;
-        to.raw_bind_parameter(before + 15, ended_at.map(|place| place.1))?;
+        to.raw_bind_parameter(before + 12, reused)?;
+        to.raw_bind_parameter(before + 13, place.0)?;
+        to.raw_bind_parameter(before + 14, place.1)?;
+        to.raw_bind_parameter(before + 15, ended_at.map(|place| place.0))?;
+        to.raw_bind_parameter(before + 16, ended_at.map(|place| place.1))?;
         to.raw_bind_parameter(before + COLUMNS, begun.arguments.as_deref())
     }
 

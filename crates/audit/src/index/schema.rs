@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 /// The version of the tables below, kept in `user_version`.
-pub(super) const VERSION: i64 = 4;
+pub(super) const VERSION: i64 = 5;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments` where
 /// they are so long that only the journal has them.
@@ -23,6 +23,7 @@ const TABLES: &str = "
         tool TEXT NOT NULL,
         server TEXT,
         caller TEXT,
+        client TEXT,
         conversation TEXT,
         outcome TEXT,
         duration INTEGER,
@@ -46,7 +47,7 @@ const TABLES: &str = "
         PRIMARY KEY (artifact, segment, call)
     ) WITHOUT ROWID;
     CREATE VIEW records AS SELECT
-        id, strftime('%Y-%m-%dT%H:%M:%fZ', started / 1e6, 'unixepoch') AS started, tool, server, caller,
+        id, strftime('%Y-%m-%dT%H:%M:%fZ', started / 1e6, 'unixepoch') AS started, tool, server, caller, client,
         coalesce(outcome, 'running') AS outcome, duration / 1e6 AS duration_ms, bytes, arguments,
         begun >> 40 AS segment, begun & 0xffffffffff AS offset
     FROM calls;

@@ -27,6 +27,7 @@ pub(crate) struct Begun<'a> {
     pub(crate) started: i64,
     pub(crate) tool: Cow<'a, str>,
     pub(crate) caller: Option<Cow<'a, str>>,
+    pub(crate) client: Option<Cow<'a, str>>,
     pub(crate) conversation: Option<Cow<'a, str>>,
     /// As JSON; none where they are so long that only the journal has them.
     pub(crate) arguments: Option<Cow<'a, str>>,
@@ -65,9 +66,10 @@ impl<'a> Brief<'a> {
 
 impl<'a> Begun<'a> {
     fn of(open: Open<'a>, clock: &mut Clock) -> Self {
-        let Open { id, at, tool, caller, conversation, tick, arguments, .. } = open;
+        let Open { id, at, tool, caller, client, conversation, tick, arguments, .. } = open;
         let arguments = short(arguments.get().as_bytes());
-        Self { id, started: clock.microseconds(&at), tool, caller, conversation, arguments, tick }
+        let started = clock.microseconds(&at);
+        Self { id, started, tool, caller, client, conversation, arguments, tick }
     }
 
     /// The same, without the text that it was read from.
@@ -78,6 +80,7 @@ impl<'a> Begun<'a> {
             started: self.started,
             tool: owned(self.tool),
             caller: self.caller.map(owned),
+            client: self.client.map(owned),
             conversation: self.conversation.map(owned),
             arguments: self.arguments.map(owned),
             tick: self.tick,
@@ -95,13 +98,14 @@ impl<'a> From<End<'a>> for Ended<'a> {
 /// None where a field is missing, or a text has something escaped in it.
 fn begun<'a>(line: &'a [u8], clock: &mut Clock) -> Option<Begun<'a>> {
     let (mut id, mut at, mut tool, mut tick) = (None, None, None, None);
-    let (mut caller, mut conversation, mut arguments) = (None, None, None);
+    let (mut caller, mut client, mut conversation, mut arguments) = (None, None, None, None);
     for (key, value) in Fields::of(line) {
         match key {
             b"open" => id = CallId::parse(text(value)?),
             b"at" => at = Some(text(value)?),
             b"tool" => tool = Some(text(value)?),
             b"caller" => caller = Some(text(value)?.into()),
+            b"client" => client = Some(text(value)?.into()),
             b"conversation" => conversation = Some(text(value)?.into()),
             b"arguments" => arguments = short(value),
             b"tick" => tick = number(value),
@@ -110,7 +114,7 @@ fn begun<'a>(line: &'a [u8], clock: &mut Clock) -> Option<Begun<'a>> {
     }
     let (id, tool, tick) = (id?, tool?.into(), tick?);
     let started = clock.microseconds(at?);
-    Some(Begun { id, started, tool, caller, conversation, arguments, tick })
+    Some(Begun { id, started, tool, caller, client, conversation, arguments, tick })
 }
 
 fn ended(line: &[u8]) -> Option<Ended<'_>> {
@@ -231,7 +235,7 @@ mod tests {
             |rest: &str| format!("\"end\":\"{ID}\",\"outcome\":\"ok\",\"duration_ns\":12{rest}");
         assert!(check(&open("\"tool\":\"t\",\"arguments\":{\"tool\":\"u\",\"tick\":1}")));
         assert!(check(&open(
-            "\"tool\":\"ü\",\"arguments\":\"\\\"\",\"caller\":\"c\",\"conversation\":\"d\""
+            "\"tool\":\"ü\",\"arguments\":\"\\\"\",\"caller\":\"c\",\"client\":\"p\",\"conversation\":\"d\""
         )));
         assert!(check(&end("")));
         assert!(check(&end(

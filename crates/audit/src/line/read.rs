@@ -80,6 +80,8 @@ pub(crate) struct Open<'a> {
     #[serde(borrow, default)]
     pub(crate) caller: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
+    pub(crate) client: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
     pub(crate) conversation: Option<Cow<'a, str>>,
     pub(crate) tick: u64,
 }

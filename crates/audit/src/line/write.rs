@@ -126,6 +126,7 @@ pub(crate) fn opened(start: &CallStart) -> Body {
         .with("tool", &*start.tool)
         .with_json("arguments", if start.arguments.is_empty() { "{}" } else { &start.arguments })
         .with_some("caller", start.caller.as_deref())
+        .with_some("client", start.client.as_deref())
         .with_some("conversation", start.conversation.as_deref())
 }
 

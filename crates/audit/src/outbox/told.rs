@@ -115,6 +115,7 @@ impl Told {
             tool: found.unwrap_or(&open.tool).to_owned(),
             server: end.and_then(|end| end.server.as_deref()).map(str::to_owned),
             caller: open.caller.as_deref().map(str::to_owned),
+            client: open.client.as_deref().map(str::to_owned),
             conversation: open.conversation.as_deref().map(str::to_owned),
             arguments: open.arguments.get().to_owned(),
             outcome,

@@ -77,8 +77,8 @@ fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found
     let find = || {
         let mut rows = index.connection.prepare_cached(&question)?;
         let found = rows.query_row([id.to_string()], |row| {
-            let ended = match row.get::<_, Option<i64>>(13)?.map(apart) {
-                Some((segment, offset)) => Some((segment, offset, row.get(14)?)),
+            let ended = match row.get::<_, Option<i64>>(14)?.map(apart) {
+                Some((segment, offset)) => Some((segment, offset, row.get(15)?)),
                 None => None,
             };
             let (record, begun) = record(row)?;

@@ -22,8 +22,8 @@ async fn records_keep_their_order_when_the_clock_goes_back() {
         let store = folder.store();
         let id = CallId::generate_at(started);
         let tool = format!("tool-{number}").into();
-        let (arguments, caller, conversation) = ("{}".to_owned(), None, None);
-        let start = CallStart { id, tool, arguments, caller, conversation, started };
+        let (arguments, caller, client, conversation) = ("{}".to_owned(), None, None, None);
+        let start = CallStart { id, tool, arguments, caller, client, conversation, started };
         open(&store, &Arc::new(start)).await;
         ids.insert(0, id);
     }

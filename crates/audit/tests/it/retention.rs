@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use serde_json::json;
 use switchboard_audit::{Config, Reader, Store, gc};
-use switchboard_runtime::{ArtifactStore, Recorder, artifacts::Stored};
+use switchboard_runtime::{ArtifactStore, Recorder, Source, artifacts::Stored};
 use switchboard_toolcall::{HumanDuration, Size};
 
 use crate::support::{Folder, call, cancelled, executor, open, start};
@@ -63,8 +63,9 @@ async fn artifacts_that_no_record_names_are_collected() {
     let store = folder.store();
     let stored =
         |text: &'static str| Stored { media_type: "text/plain".to_owned(), bytes: text.into() };
-    let stray = store.put(stored("nobody names me")).await.unwrap();
-    let young = store.put(stored("not yet")).await.unwrap();
+    let source = Source { tool: "answer".into(), caller: None };
+    let stray = store.put(stored("nobody names me"), source.clone()).await.unwrap();
+    let young = store.put(stored("not yet"), source).await.unwrap();
     let named = {
         let executor = executor(store.clone());
         let result = call(&executor, "answer", json!({"with": "long ".repeat(20_000)})).await;
@@ -90,7 +91,8 @@ async fn an_artifact_may_not_push_out_everything_else() {
     let config = Config { max_size: Size(4000), ..Config::default() };
     let store = Store::open(config, folder.path());
     let stored = Stored { media_type: "text/plain".to_owned(), bytes: vec![b'x'; 1001].into() };
-    let error = store.put(stored).await.unwrap_err().to_string();
+    let source = Source { tool: "answer".into(), caller: None };
+    let error = store.put(stored, source).await.unwrap_err().to_string();
     assert_eq!(error, "1001 bytes are more than the 1000 that one artifact may have");
 }
 

@@ -110,8 +110,8 @@ pub(crate) fn executor(store: Store) -> ToolExecutor {
 pub(crate) fn start(tool: &str, arguments: String) -> Arc<CallStart> {
     let now = SystemTime::now();
     let (id, tool) = (CallId::generate_at(now), tool.into());
-    let (caller, conversation) = (None, None);
-    Arc::new(CallStart { id, tool, arguments, caller, conversation, started: now })
+    let (caller, client, conversation) = (None, None, None);
+    Arc::new(CallStart { id, tool, arguments, caller, client, conversation, started: now })
 }
 
 /// Records the beginning of a call, and waits until it is written. If the segment was full, waits for the next one, too:

@@ -60,6 +60,7 @@ function content(call) {
       ['Started', `${day(call.started)}, ${clock(call.started)}`],
       ['Server', call.server],
       ['Caller', call.caller],
+      ['Client', call.client],
       [
         'Conversation',
         call.conversation &&

@@ -16,7 +16,7 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{Admitted, Caller, Share, fleet::Fleet};
+use super::{Admitted, Caller, Credential, Share, fleet::Fleet};
 use crate::refusal::Refusal;
 use claims::Bearer;
 use keys::Keys;
@@ -93,7 +93,9 @@ impl Jwt {
         let bearer = self.bearer(token).await?;
         let name = bearer.caller.name.as_deref().unwrap_or_default();
         let share = bearer.quota.take_in(fleet, name).await?;
-        Ok(Admitted { caller: bearer.caller.clone(), share })
+        let credential = bearer.expires_after(self.config.leeway.0).and_then(Credential::jwt);
+        let credential = credential.unwrap_or_default();
+        Ok(Admitted { caller: bearer.caller.clone(), share, credential })
     }
 
     /// A place in the share of a caller who has shown a token before.

@@ -137,25 +137,38 @@ impl Sessions {
         open.insert(tokens::hash(id), Session { whose, until: now + life });
     }
 
-    /// Whom the cookie of a request stands for, where it has one that is good.
-    pub(super) async fn find(&self, headers: &HeaderMap) -> Option<Whose> {
-        if let Some(own) = self.find_own(headers) {
-            return Some(own);
+    /// Returns whom the cookie of a request stands for, with the key of its session, if it has one that is good.
+    pub(super) async fn find(&self, headers: &HeaderMap) -> Option<([u8; 32], Whose)> {
+        let own = self.ids(headers).map(tokens::hash);
+        if let Some(found) = own.filter_map(|key| Some((key, self.find_own(&key)?))).next() {
+            return Some(found);
         }
-        let fleet = self.fleet.as_ref()?;
-        for id in self.ids(headers).take(COOKIES) {
-            if let Some(kept) = fleet.find_session(&key(id)).await {
-                return Whose::from_json(kept);
+        for id in self.ids(headers).take(COOKIES).filter(|_| self.fleet.is_some()) {
+            let key = tokens::hash(id);
+            if let Some(whose) = self.find_shared(&key).await {
+                return Some((key, whose));
             }
         }
         None
     }
 
-    fn find_own(&self, headers: &HeaderMap) -> Option<Whose> {
+    /// Returns whom the session of this key stands for, if it is still good.
+    pub(super) async fn find_key(&self, key: &[u8; 32]) -> Option<Whose> {
+        match self.find_own(key) {
+            Some(own) => Some(own),
+            None => self.find_shared(key).await,
+        }
+    }
+
+    fn find_own(&self, key: &[u8; 32]) -> Option<Whose> {
         let open = self.lock();
-        let mut found = self.ids(headers).filter_map(|id| open.get(&tokens::hash(id)));
-        let found = found.find(|session| session.until > Instant::now());
+        let found = open.get(key).filter(|session| session.until > Instant::now());
         found.map(|session| session.whose.clone())
+    }
+
+    async fn find_shared(&self, key: &[u8; 32]) -> Option<Whose> {
+        let kept = self.fleet.as_ref()?.find_session(&URL_SAFE_NO_PAD.encode(key)).await?;
+        Whose::from_json(kept)
     }
 
     /// Ends the session of a request; returns the cookie that takes it from the browser.
@@ -236,7 +249,7 @@ mod tests {
             assert!(cookie.contains(part), "{cookie}");
         }
         let headers = sent_back(&opened);
-        assert!(matches!(sessions.find(&headers).await, Some(Whose::Token([1, ..]))));
+        assert!(matches!(sessions.find(&headers).await, Some((_, Whose::Token([1, ..])))));
         assert!(Sessions::new(7301, None).find(&headers).await.is_none());
         tokio::time::advance(LIFE - Duration::from_secs(1)).await;
         assert!(sessions.find(&headers).await.is_some());
@@ -275,11 +288,11 @@ mod tests {
         let fleet: Arc<dyn Fleet> = Arc::new(Fake::new(false));
         let [one, two] = [1, 2].map(|port| Sessions::new(port, Some(fleet.clone())));
         let headers = sent_back(&one.open(Whose::Token([7; 32]), false).await.unwrap());
-        assert!(matches!(two.find(&headers).await, Some(Whose::Token([7, ..]))));
+        assert!(matches!(two.find(&headers).await, Some((_, Whose::Token([7, ..])))));
         let claims = json!({"sub": "ada", "exp": 1e11});
         let caller = Caller::with_claims(None, None, Some(Arc::new(claims.clone())));
         let signed = sent_back(&one.open(Whose::Jwt(caller), false).await.unwrap());
-        let Some(Whose::Claims(found)) = two.find(&signed).await else { panic!("claims") };
+        let Some((_, Whose::Claims(found))) = two.find(&signed).await else { panic!("claims") };
         assert_eq!(Value::from(found), claims);
         two.close(&headers, false).await.unwrap();
         assert!(one.find(&headers).await.is_none());

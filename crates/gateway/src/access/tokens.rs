@@ -246,7 +246,7 @@ fn renewed(before: &ByHash, entries: Vec<Entry>) -> Result<ByHash, TokensError> 
 fn known(entry: Entry) -> Result<([u8; 32], Token), TokensError> {
     let (hash, globs) = (entry.hash()?, entry.globs()?);
     let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
-    let mut caller = caller.approving(entry.approve);
+    let mut caller = caller.approving(entry.approve).watching(entry.watch);
     caller.is_admin = entry.admin;
     let quota = Quota::new(entry.rate, entry.concurrent);
     Ok((hash, Token { entry, caller, quota }))

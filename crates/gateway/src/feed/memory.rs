@@ -65,8 +65,8 @@ impl Memory {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Tells those who watch, and keeps the event for those who come back.
-    pub(super) fn add(&self, tool: Arc<str>, json: String) {
+    /// Gives the event its number, tells those who watch, and keeps it for those who come back.
+    pub(super) fn add(&self, event: Event) {
         let mut kept = self.lock();
         let now = Instant::now();
         if self.events.receiver_count() > 0 {
@@ -78,7 +78,7 @@ impl Memory {
             kept.next += 1;
             return;
         }
-        let event = Arc::new(Event { tool, json, number: kept.next });
+        let event = Arc::new(Event { number: kept.next, ..event });
         kept.next += 1;
         if kept.events.len() == BEHIND {
             kept.events.pop_front();
@@ -124,6 +124,11 @@ impl Memory {
 mod tests {
     use super::*;
 
+    fn event() -> Event {
+        let json = "{}".to_owned();
+        Event { tool: "echo".into(), caller: None, is_held: false, json, number: 0 }
+    }
+
     fn numbers(watching: &Watching) -> (Option<u64>, Vec<u64>) {
         (watching.missed, watching.past.iter().map(|event| event.number).collect())
     }
@@ -134,7 +139,7 @@ mod tests {
         assert!(!memory.is_wanted());
         let mut first = memory.watch(None);
         for _ in 0..3 {
-            memory.add("echo".into(), "{}".to_owned());
+            memory.add(event());
         }
         let seen = memory.name(&first.live.recv().await.unwrap());
         drop(first);
@@ -143,10 +148,10 @@ mod tests {
             assert_eq!(numbers(&memory.watch(Some(stranger))), (None, vec![]), "{stranger}");
         }
         tokio::time::advance(PATIENCE / 2).await;
-        memory.add("echo".into(), "{}".to_owned());
+        memory.add(event());
         assert!(memory.is_wanted());
         tokio::time::advance(PATIENCE * 2).await;
-        memory.add("echo".into(), "{}".to_owned());
+        memory.add(event());
         assert!(!memory.is_wanted(), "nobody came back");
         assert_eq!(numbers(&memory.watch(Some(&seen))), (Some(4), vec![]));
     }
@@ -156,7 +161,7 @@ mod tests {
         let memory = Memory::default();
         let watching = memory.watch(None);
         for _ in 0..BEHIND + 10 {
-            memory.add("echo".into(), "{}".to_owned());
+            memory.add(event());
         }
         drop(watching);
         let first = format!("{}-0", memory.start);

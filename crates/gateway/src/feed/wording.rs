@@ -26,6 +26,8 @@ pub(super) struct Begun<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     caller: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     conversation: Option<&'a str>,
 }
 
@@ -41,6 +43,7 @@ impl<'a> Begun<'a> {
             arguments_cut,
             started: timestamp(start.started),
             caller: start.caller.as_deref(),
+            client: start.client.as_deref(),
             conversation: start.conversation.as_deref(),
         }
     }

@@ -68,13 +68,8 @@ impl Chat {
         let conversation_name = request.user.as_deref().map(Into::into);
         let options = request.stream_options.as_ref();
         Ok(Self {
-            cx: CallContext {
-                caller: caller.name.clone(),
-                conversation: conversation_name,
-                claims: caller.claims.clone(),
-                visibility: caller.visibility().clone(),
-                ..CallContext::default()
-            },
+            cx: CallContext { conversation: conversation_name, ..caller.context() }
+                .with_client("chat"),
             head: Head::new(request.model.clone()),
             include_usage: options.and_then(|options| options.include_usage).unwrap_or_default(),
             include_calls: options.and_then(|options| options.include_calls).unwrap_or_default(),

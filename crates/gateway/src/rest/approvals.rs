@@ -65,7 +65,7 @@ pub(crate) enum For {
     Tool,
 }
 
-/// The calls that wait for a person, of tools that the caller may see, oldest first.
+/// The calls that wait for a person, oldest first: those that the caller may decide about, and those that it may know of.
 #[utoipa::path(
     get, path = "/api/approvals", operation_id = "list_approvals", tag = "approvals",
     responses(
@@ -80,7 +80,10 @@ pub(crate) async fn list(
 ) -> Result<Json<Waiting>, Refusal> {
     let pending = at_desk(&parts, Desk::pending).await?;
     let tools = parts.executor.tools();
-    let visible = pending.into_iter().filter(|pending| caller.may_see(&pending.tool, tools));
+    let visible = pending.into_iter().filter(|pending| match caller.may_approve {
+        true => caller.may_see(&pending.tool, tools),
+        false => caller.knows_call(&pending.tool, pending.asked_by.as_deref(), tools),
+    });
     // Who decides sees what will run; others see what records show.
     let shown = visible.map(|pending| match caller.may_approve {
         true => Approval::from(pending),
@@ -138,7 +141,8 @@ pub(crate) async fn decide(
     Ok(Json(decided.await?.into()))
 }
 
-/// What people allowed for good, of tools that the caller may see.
+/// What people allowed for good, of tools that the caller may see; nothing for who neither decides nor watches, for
+/// rules may have other callers' arguments.
 #[utoipa::path(
     get, path = "/api/approvals/rules", operation_id = "list_approval_rules", tag = "approvals",
     responses(
@@ -153,7 +157,8 @@ pub(crate) async fn rules(
 ) -> Result<Json<Rules>, Refusal> {
     let rules = at_desk(&parts, Desk::rules).await?;
     let tools = parts.executor.tools();
-    let visible = rules.into_iter().filter(|rule| caller.may_see(&rule.tool, tools));
+    let may_know = caller.may_approve || caller.visibility().watches();
+    let visible = rules.into_iter().filter(|rule| may_know && caller.may_see(&rule.tool, tools));
     Ok(Json(Rules { rules: visible.map(Rule::from).collect() }))
 }
 

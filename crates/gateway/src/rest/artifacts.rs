@@ -14,18 +14,14 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
-use switchboard_runtime::artifacts::Stored;
-use tokio::task::spawn_blocking;
+use switchboard_runtime::artifacts::{self, Stored};
 use utoipa::IntoParams;
 
 use crate::{
     Caller,
     gateway::Parts,
     refusal::Refusal,
-    rest::{
-        calls::refused,
-        openapi::words::{Failed, Refused},
-    },
+    rest::openapi::words::{Failed, Refused},
 };
 
 /// Media types that a browser may show: none of them can run anything.
@@ -59,7 +55,7 @@ pub(crate) struct Wanted {
     limit: Option<u64>,
 }
 
-/// What is kept beside a result, to whoever may see the tool that it came from.
+/// What is kept beside a result, to whoever may know of a call that it came from.
 #[utoipa::path(
     get, path = "/api/artifacts/{id}", operation_id = "show_artifact", tag = "watch",
     params(
@@ -88,10 +84,8 @@ pub(crate) async fn show(
     let Path(id) = id.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
     let Query(wanted) = wanted.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
     let unknown = || Refusal::NotFound(format!("Nothing is kept under '{id}'"));
-    if !may_see(&parts, &caller, &id).await? {
-        return Err(unknown());
-    }
-    let stored = parts.executor.artifacts().get(&id).await;
+    let (store, tools) = (parts.executor.artifacts(), parts.executor.tools());
+    let stored = artifacts::read_for(&**store, &id, tools, &caller.context()).await;
     let stored = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
     let stored = stored.ok_or_else(unknown)?;
     let content = match (wanted.offset, wanted.limit) {
@@ -99,19 +93,6 @@ pub(crate) async fn show(
         (offset, limit) => part::characters(&stored, offset, limit)?,
     };
     Ok(dressed(content, &stored, &id))
-}
-
-/// Whether the artifact belongs to a call of a tool that exists for the caller.
-async fn may_see(parts: &Arc<Parts>, caller: &Caller, id: &str) -> Result<bool, Refusal> {
-    if !caller.visibility().hides_tools() {
-        return Ok(true);
-    }
-    // Without records nobody knows whose it is.
-    let Some(store) = parts.store.clone() else { return Ok(false) };
-    let id = id.to_owned();
-    let asked = spawn_blocking(move || store.ask(|reader| reader.tools_of_artifact(&id))).await;
-    let tools = asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)?;
-    Ok(tools.iter().any(|tool| caller.may_see(tool, parts.executor.tools())))
 }
 
 /// The content with headers that say what it is and keep it from doing anything.

@@ -102,9 +102,10 @@ fn waits(waiting: Result<Query<Waiting>, QueryRejection>) -> Result<bool, Refusa
 }
 
 fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {
-    let (name, claims) = (caller.name.clone(), caller.claims.clone());
-    let visibility = caller.visibility().clone();
-    let mut cx = CallContext { caller: name, claims, visibility, ..CallContext::default() };
+    let mut cx = caller.context();
+    if is_console(headers) {
+        cx = cx.with_client("console");
+    }
     cx.trace = switchboard_mcp::server::http::trace(headers);
     if let Some(key) = text(headers, "idempotency-key")? {
         cx.idempotency_key = Some(key.into());
@@ -119,6 +120,11 @@ fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal>
         cx.conversation = Some(conversation.into());
     }
     Ok(cx)
+}
+
+/// Whether our own page made the request, as it says with each one that changes something.
+fn is_console(headers: &HeaderMap) -> bool {
+    headers.get("x-switchboard").is_some_and(|value| value == "console")
 }
 
 /// Whether the client asks for events and for nothing else.

@@ -14,7 +14,7 @@ use axum::{
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use switchboard_audit::{Detail, Error, Filter, Outcome, Reader, Record, Store};
-use switchboard_runtime::{RecordedCall, Recorder};
+use switchboard_runtime::{RecordedCall, Recorder, Source};
 use switchboard_toolcall::{CallId, ErrorKind};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -57,6 +57,8 @@ pub(crate) struct Call {
     started: String,
     /// The token that it was called with.
     caller: Option<String>,
+    /// The program that it was called with, as it names itself.
+    client: Option<String>,
     /// The conversation that it was part of.
     conversation: Option<String>,
 }
@@ -73,12 +75,14 @@ impl From<Record> for Call {
             duration_ms: record.duration.map(|duration| duration.as_nanos() as f64 / 1e6),
             started: timestamp(record.started),
             caller: record.caller,
+            client: record.client,
             conversation: record.conversation,
         }
     }
 }
 
-/// The latest calls of tools that the caller may see, newest first.
+/// The latest calls that the caller may know of, newest first: its own, or with the right to watch everybody's, of
+/// tools that it may see.
 #[utoipa::path(
     get, path = "/api/calls", operation_id = "list_calls", tag = "watch",
     params(Asked),
@@ -100,8 +104,10 @@ pub(crate) async fn list(
         return Err(Refusal::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
     }
     let filter = asked.filter(parts.executor.config().slow_call);
+    let Some(filter) = known_to(&caller, filter) else { return Ok(Json(Vec::new())) };
     let tools = parts.executor.tools().clone();
-    let visible = move |record: &Record| caller.may_see(&record.tool, &tools);
+    let visible =
+        move |record: &Record| caller.knows_call(&record.tool, record.caller.as_deref(), &tools);
     let records = match &parts.store {
         Some(store) => {
             let store = store.clone();
@@ -145,32 +151,55 @@ pub(crate) async fn show(
     };
     match recorded(&parts, call).await? {
         // A queue that is away keeps nobody from looking at calls that never were in it.
-        Some((_, shown)) if away.is_some() && shown.pointer("/result/queued").is_some() => {
-            Err(away.unwrap_or_else(unknown))
-        }
-        Some((tool, shown)) if caller.may_see(&tool, parts.executor.tools()) => Ok(Json(shown)),
+        Some((source, shown)) if knows(&parts, &caller, &source) => match away {
+            Some(away) if shown.pointer("/result/queued").is_some() => Err(away),
+            _ => Ok(Json(shown)),
+        },
         _ => Err(away.unwrap_or_else(unknown)),
     }
 }
 
-/// What the records have of a call, and the tool's name.
-async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(String, Value)>, Refusal> {
-    let (tool, shown) = match &parts.store {
+fn knows(parts: &Parts, caller: &Caller, source: &Source) -> bool {
+    caller.knows_call(&source.tool, source.caller.as_deref(), parts.executor.tools())
+}
+
+/// Limits a filter to calls that the caller may know of; returns `None` if none of those can pass it.
+pub(super) fn known_to(caller: &Caller, mut filter: Filter) -> Option<Filter> {
+    if caller.visibility().watches() {
+        return Some(filter);
+    }
+    let own = caller.name.as_deref()?;
+    match &filter.caller {
+        Some(asked) if asked != own => None,
+        _ => {
+            filter.caller = Some(own.to_owned());
+            Some(filter)
+        }
+    }
+}
+
+/// What the records have of a call, and what decides who may know of it.
+async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(Source, Value)>, Refusal> {
+    let (source, shown) = match &parts.store {
         Some(store) => {
             let store = store.clone();
             let found = spawn_blocking(move || store.ask(|reader| found(reader, call))).await;
             let found = found.map_err(|error| Refusal::Unavailable(error.to_string()))?;
             let Some(detail) = found.map_err(refused)? else { return Ok(None) };
-            (detail.record.tool.clone(), serde_json::to_value(&detail))
+            (source(&detail.record), serde_json::to_value(&detail))
         }
         None => {
             let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
             let record = records.into_iter().find(|record| record.id == call);
             let Some(record) = record else { return Ok(None) };
-            (record.tool.clone(), serde_json::to_value(&record))
+            (source(&record), serde_json::to_value(&record))
         }
     };
-    Ok(Some((tool, shown.unwrap_or_default())))
+    Ok(Some((source, shown.unwrap_or_default())))
+}
+
+fn source(record: &Record) -> Source {
+    Source { tool: record.tool.as_str().into(), caller: record.caller.as_deref().map(Into::into) }
 }
 
 /// All about a call, with the numbers of its lines.
@@ -248,6 +277,7 @@ fn record(call: &RecordedCall) -> Record {
         tool: start.tool.to_string(),
         server: call.server.as_deref().map(str::to_owned),
         caller: start.caller.as_deref().map(str::to_owned),
+        client: start.client.as_deref().map(str::to_owned),
         conversation: start.conversation.as_deref().map(str::to_owned),
         arguments: start.arguments.clone(),
         outcome: match call.end {

@@ -11,6 +11,7 @@ use axum::{
 use futures_util::{Stream, StreamExt, future, stream};
 use serde::Deserialize;
 use serde_json::json;
+use switchboard_runtime::ToolManager;
 use switchboard_toolcall::HumanDuration;
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
 use utoipa::IntoParams;
@@ -45,7 +46,7 @@ enum Told {
     Missed(Option<u64>),
 }
 
-/// The beginning and end of every call whose tool the caller may see, as they happen.
+/// The beginning and end of every call that the caller may know of, as they happen.
 #[utoipa::path(
     get, path = "/api/events", operation_id = "watch_calls", tag = "watch",
     params(
@@ -95,23 +96,31 @@ fn told(
     last: Option<&str>,
 ) -> impl Stream<Item = Told> + Send + use<> {
     let Watching { missed, past, live } = parts.feed.watch(last);
-    let missed = (missed != Some(0)).then_some(Told::Missed(missed));
+    // How many events others made is nothing for a caller who knows of its own only.
+    let counts = caller.visibility().watches() && !caller.visibility().hides_tools();
+    let missed = (missed != Some(0)).then_some(Told::Missed(missed.filter(|_| counts)));
     let past = past.into_iter().map(Told::Event);
-    let live = BroadcastStream::new(live).map(|event| match event {
+    let live = BroadcastStream::new(live).map(move |event| match event {
         Ok(event) => Told::Event(event),
         // Whoever reads too slowly is told how much it missed.
-        Err(BroadcastStreamRecvError::Lagged(missed)) => Told::Missed(Some(missed)),
+        Err(BroadcastStreamRecvError::Lagged(missed)) => {
+            Told::Missed(Some(missed).filter(|_| counts))
+        }
     });
     let tools = parts.executor.tools().clone();
     let told = stream::iter(missed.into_iter().chain(past)).chain(live);
     told.filter(move |told| {
         future::ready(match told {
-            Told::Event(event) => {
-                !caller.visibility().hides_tools() || caller.may_see(&event.tool, &tools)
-            }
+            Told::Event(event) => is_told(event, &caller, &tools),
             Told::Missed(_) => true,
         })
     })
+}
+
+/// Whether the caller may know of the event. Who decides about held calls hears of those that it may decide about.
+fn is_told(event: &Event, caller: &Caller, tools: &ToolManager) -> bool {
+    caller.knows_call(&event.tool, event.caller.as_deref(), tools)
+        || (event.is_held && caller.may_approve && caller.may_see(&event.tool, tools))
 }
 
 /// A message of its own.

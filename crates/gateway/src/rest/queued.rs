@@ -126,14 +126,17 @@ fn accepted(id: CallId, state: QueueState, name: String) -> Response {
 
 /// Says why a call cannot be queued where there is no queue.
 async fn refuse(parts: &Parts, call: ToolCall, cx: &CallContext) -> ToolResult {
-    let error = match parts.executor.tools().lookup(&call.name) {
-        Err(error) => error,
-        Ok(tool) => durable::no_queue(tool.name()),
-    };
-    parts.executor.refuse(call, error, cx).await
+    // The executor says of a tool that is not there, or hidden, what it says of any.
+    match parts.executor.tools().get(&call.name).filter(|tool| tool.is_visible(&cx.visibility)) {
+        None => parts.executor.execute(call, cx).await,
+        Some(tool) => {
+            let error = durable::no_queue(tool.name());
+            parts.executor.refuse(call, error, cx).await
+        }
+    }
 }
 
-/// The queued call with this id, where there is one and the caller may know of it: who submitted it, and who administers.
+/// The queued call with this id, if there is one and the caller may know of it.
 ///
 /// # Errors
 /// The queue cannot be asked.
@@ -143,8 +146,8 @@ pub(super) async fn find(parts: &Parts, caller: &Caller, id: CallId) -> Result<F
         Refusal::Unavailable(format!("the queue cannot be asked: {error}"))
     };
     let Some(call) = queue.look(id).await.map_err(away)? else { return Ok(Found::Unknown) };
-    let is_own = caller.may_administer() || call.caller == caller.name;
-    Ok(match is_own && caller.may_see(&call.tool, parts.executor.tools()) {
+    let is_known = caller.knows_call(&call.tool, call.caller.as_deref(), parts.executor.tools());
+    Ok(match is_known {
         true => Found::Own(Box::new(call)),
         false => Found::Foreign,
     })
@@ -185,6 +188,10 @@ pub(crate) async fn cancel(
     else {
         return Err(unknown());
     };
+    if found.caller != caller.name && !caller.may_administer() {
+        let text = "this call is another caller's: only who also administers may give it up";
+        return Err(Refusal::Forbidden(text.to_owned()));
+    }
     let away = |error| Refusal::Unavailable(format!("the queue cannot be asked: {error}"));
     if !queue.cancel(call).await.map_err(away)? {
         let text = format!("Call '{id}' of '{}' has ended already", found.tool);

@@ -52,14 +52,14 @@ pub(crate) struct ShownServer {
     starts: u64,
     /// The same without the first time.
     restarts: u64,
-    /// What last went wrong.
+    /// What last went wrong; none for who neither administers nor watches.
     error: Option<String>,
     error_at: Option<String>,
     /// How many tools it offers now.
     tools: usize,
     /// Tools of its that are not used, and why.
     set_aside: Vec<String>,
-    /// How many client sessions have a copy of it to themselves.
+    /// How many client sessions have a copy of it to themselves; 0 for who neither administers nor watches.
     clients: usize,
     /// The last lines of its stderr; none for who may not see them, and where it has none.
     stderr: Option<Vec<String>>,
@@ -89,6 +89,10 @@ impl ShownServer {
         let of_server = tools.iter().filter(|tool| tool.spec().server() == Some(server.name()));
         let setback = server.setback();
         let sees_stderr = caller.may_administer() && server.kind() == Kind::Stdio;
+        let sees_errors = sees_errors(caller);
+        let setback = setback.filter(|_| sees_errors);
+        // The reasons name tools.
+        let sees_set_aside = sees_errors || !caller.visibility().hides_tools();
         Self {
             name: server.name().to_string(),
             state: state.name(),
@@ -110,8 +114,8 @@ impl ShownServer {
             error: setback.as_ref().map(|setback| redact::text(&setback.reason).into_owned()),
             error_at: setback.map(|setback| timestamp(setback.at)),
             tools: of_server.filter(|tool| caller.sees(tool)).count(),
-            set_aside: server.set_aside(),
-            clients: server.copies(),
+            set_aside: sees_set_aside.then(|| server.set_aside()).unwrap_or_default(),
+            clients: if sees_errors { server.copies() } else { 0 },
             stderr: sees_stderr.then(|| {
                 let lines = server.stderr().lines();
                 lines.iter().map(|line| redact::text(&line.text).into_owned()).collect()
@@ -188,6 +192,12 @@ fn find_for_admin(
             Err(Refusal::Forbidden(text.to_owned()))
         }
     }
+}
+
+/// Whether the caller may know what is wrong with servers and how much they are used: texts of errors tell of the
+/// machine, and of what others do.
+fn sees_errors(caller: &Caller) -> bool {
+    caller.may_administer() || caller.visibility().watches()
 }
 
 fn is_visible(server: &Arc<str>, parts: &Parts, caller: &Caller) -> bool {

@@ -30,6 +30,8 @@ pub(crate) struct Session {
     may_administer: bool,
     /// Whether the caller may decide about held calls.
     may_approve: bool,
+    /// Whether the caller knows of everybody's calls, not only of its own.
+    may_watch: bool,
     /// Our own version.
     version: &'static str,
     /// When the session that was just opened is over.
@@ -53,6 +55,7 @@ impl Session {
             name: name.map(str::to_owned),
             may_administer: caller.is_some_and(Caller::may_administer),
             may_approve: caller.is_some_and(|caller| caller.may_approve),
+            may_watch: caller.is_some_and(|caller| caller.visibility().watches()),
             version: env!("CARGO_PKG_VERSION"),
             expires: None,
         }

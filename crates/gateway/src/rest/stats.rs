@@ -18,7 +18,7 @@ use crate::{
     gateway::Parts,
     refusal::Refusal,
     rest::{
-        calls::{ask, recent, refused},
+        calls::{ask, known_to, recent, refused},
         openapi::words::{Failed, Refused},
     },
 };
@@ -79,7 +79,7 @@ impl From<Figure> for Numbers {
     }
 }
 
-/// How many calls there were, how many failed and how long they took: over time, and by tool, caller or server.
+/// How many calls that the caller may know of there were, how many failed and how long they took: over time, and by tool, caller or server.
 #[utoipa::path(
     get, path = "/api/stats", operation_id = "stats", tag = "watch",
     params(Asked),
@@ -105,13 +105,18 @@ pub(crate) async fn show(
 async fn figures(
     parts: Arc<Parts>,
     caller: Caller,
-    mut filter: Filter,
+    filter: Filter,
     window: Window,
 ) -> Result<Figures, Refusal> {
+    let Some(mut filter) = known_to(&caller, filter) else {
+        return Figures::of([], &Filter::default(), window).map_err(refused);
+    };
     let Some(store) = parts.store.clone() else {
         let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
-        let visible =
-            records.iter().filter(|call| caller.may_see(&call.tool, parts.executor.tools()));
+        let tools = parts.executor.tools();
+        let visible = records
+            .iter()
+            .filter(|call| caller.knows_call(&call.tool, call.caller.as_deref(), tools));
         return Figures::of(visible, &filter, window).map_err(refused);
     };
     ask(store, move |reader| {

@@ -107,7 +107,7 @@ pub(crate) async fn show(
     let servers = parts.mcp.upstreams().filter(|_| server.is_some());
     let server = server.and_then(|name| servers?.get(name));
     let health = server.map_or("ready", |server| server.state().name());
-    let usage = usage::of(&parts, tool.name()).await?;
+    let usage = usage::of(&parts, &caller, tool.name()).await?;
     Ok(Json(ToolDetail { tool: Tool::from(&*tool), health, usage }))
 }
 

@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use switchboard_runtime::artifacts::Stored;
+use switchboard_runtime::{Source, artifacts::Stored};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{Content, Part, ToolOutput};
 
@@ -54,7 +54,8 @@ async fn content_comes_as_what_it_is_and_can_do_nothing() {
         assert_eq!(part.text().await.unwrap(), "bäb");
 
         let page = Stored { media_type: "text/html".to_owned(), bytes: "<script>".into() };
-        let page = house.executor.artifacts().put(page).await.unwrap();
+        let source = Source { tool: "page".into(), caller: None };
+        let page = house.executor.artifacts().put(page, source).await.unwrap();
         let page = house.get(&format!("/api/artifacts/{page}")).send().await.unwrap();
         assert!(page.headers()["content-disposition"].to_str().unwrap().starts_with("attachment"));
     }
@@ -77,21 +78,22 @@ async fn ranges_of_bytes_are_served() {
     assert_eq!(range("bytes=0-1,3-4").send().await.unwrap().status(), 200);
 }
 
-// GW-2
+// GW-2, GW-5
 #[tokio::test]
-async fn only_those_get_it_who_may_see_its_tool() {
-    let house = House::recording().await;
-    let (picture, long) = with_artifacts(&house).await;
-    let token = house.token("narrow", &["long"]);
-    let status = async |id: &str| {
-        answer(house.get(&format!("/api/artifacts/{id}")).bearer_auth(&token)).await.0
-    };
-    assert_eq!((status(&picture).await, status(&long).await), (404, 200));
-    let memory = House::start().await;
-    let (picture, _) = with_artifacts(&memory).await;
-    let token = memory.token("narrow", &["picture"]);
-    let request = memory.get(&format!("/api/artifacts/{picture}")).bearer_auth(token);
-    assert_eq!(answer(request).await.0, 404, "without records nobody knows whose it is");
+async fn only_those_get_it_who_may_know_of_its_call() {
+    for house in [House::recording().await, House::start().await] {
+        let (picture, long) = with_artifacts(&house).await;
+        let status = async |id: &str, token: &String| {
+            answer(house.get(&format!("/api/artifacts/{id}")).bearer_auth(token)).await.0
+        };
+        let watcher = house.watcher("watcher", &["long"]);
+        assert_eq!((status(&picture, &watcher).await, status(&long, &watcher).await), (404, 200));
+        let other = house.token("other", &["*"]);
+        assert_eq!(status(&picture, &other).await, 404, "somebody else's");
+        let (_, own) = answer(house.call("picture", &json!({})).bearer_auth(&other)).await;
+        let own = own["artifacts"][0]["id"].as_str().unwrap();
+        assert_eq!(status(own, &other).await, 200);
+    }
 }
 
 #[tokio::test]

@@ -65,6 +65,10 @@ async fn one_call_is_shown_to_those_who_may_see_its_tool() {
         assert_eq!((status, &refusal["error_kind"]), (404, &json!("not_found")));
         let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
         assert_eq!(calls, json!([]));
+        let watcher = house.watcher("watcher", &["weather"]);
+        assert_eq!(answer(house.get(&path).bearer_auth(&watcher)).await.0, 200);
+        let blind = house.watcher("blind", &["echo"]);
+        assert_eq!(answer(house.get(&path).bearer_auth(&blind)).await.0, 404);
         for nobody in ["01J00000000000000000000000", "nonsense"] {
             let (status, body) = answer(house.get(&format!("/api/calls/{nobody}"))).await;
             assert_eq!(

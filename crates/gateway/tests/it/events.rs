@@ -26,7 +26,7 @@ pub(crate) async fn events(mut response: reqwest::Response, count: usize) -> Vec
 async fn beginnings_and_ends_are_told() {
     let house = House::start().await;
     let all = house.get("/api/events").send().await.unwrap();
-    let token = house.token("narrow", &["fails"]);
+    let token = house.watcher("narrow", &["fails"]);
     let narrow = house.get("/api/events").bearer_auth(token).send().await.unwrap();
     let (_, envelope) = answer(house.call("echo", &json!({"api_key": "hush"}))).await;
     answer(house.call("fails", &json!({}))).await;
@@ -74,7 +74,7 @@ async fn who_comes_back_misses_nothing() {
     let (one, two, none) = (&json!({"n": 1}), &json!({"n": 2}), &json!({}));
     assert_eq!(arguments, [one, two, two, none, none]);
 
-    let token = house.token("narrow", &["fails"]);
+    let token = house.watcher("narrow", &["fails"]);
     let narrow = house.get("/api/events").header("last-event-id", id(&seen[0])).bearer_auth(token);
     let narrow = events(narrow.send().await.unwrap(), 2).await;
     assert!(narrow.iter().all(|event| event["tool"] == "fails"), "{narrow:?}");

@@ -60,7 +60,7 @@ async fn calls_are_counted_over_time_and_by_group() {
 async fn a_token_counts_only_what_it_may_see() {
     for house in [House::start().await, House::recording().await] {
         let house = with_calls(house).await;
-        let token = house.token("narrow", &["fails", "weather"]);
+        let token = house.watcher("narrow", &["fails", "weather"]);
         let (_, stats) = answer(house.get("/api/stats").bearer_auth(&token)).await;
         assert_eq!(
             (&stats["total"]["calls"], names(&stats)),
@@ -68,6 +68,12 @@ async fn a_token_counts_only_what_it_may_see() {
         );
         let (_, callers) = answer(house.get("/api/stats?by=caller").bearer_auth(&token)).await;
         assert_eq!(names(&callers), [&Value::Null], "ada called what it may not see");
+        // GW-5: without the right to watch, there is nothing of others.
+        let own = house.token("own", &["*"]);
+        for question in ["", "?by=caller", "?caller=ada"] {
+            let asked = house.get(&format!("/api/stats{question}")).bearer_auth(&own);
+            assert_eq!(answer(asked).await.1["total"]["calls"], 0, "{question}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
+mod apart;
 mod approvals;
 mod artifacts;
 mod chat;
@@ -202,6 +203,13 @@ impl House {
 
     fn call(&self, tool: &str, args: &Value) -> RequestBuilder {
         self.client.post(self.url(&format!("/api/tools/{tool}/call"))).json(args)
+    }
+
+    /// A token that may see these tools, and knows of everybody's calls of them.
+    fn watcher(&self, name: &str, tools: &[&str]) -> String {
+        let tools = Some(tools.iter().map(ToString::to_string).collect());
+        let name = name.to_owned();
+        self.tokens.create(NewToken { name, tools, watch: true, ..Default::default() }).unwrap()
     }
 
     /// A token that may see these tools.

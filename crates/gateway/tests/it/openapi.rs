@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_gateway::Config;
-use switchboard_runtime::artifacts::Stored;
+use switchboard_runtime::{Source, artifacts::Stored};
 use switchboard_testkit::Fake;
 
 use crate::{House, answer, servers::TINY};
@@ -61,7 +61,8 @@ async fn every_route_is_documented() {
     let (_, called) = answer(house.call("echo", &json!({}))).await;
     let id = called["call_id"].as_str().unwrap();
     let kept = Stored { media_type: "text/plain".to_owned(), bytes: "kept".into() };
-    let kept = house.executor.artifacts().put(kept).await.unwrap();
+    let source = Source { tool: "echo".into(), caller: None };
+    let kept = house.executor.artifacts().put(kept, source).await.unwrap();
     for (path, operations) in document["paths"].as_object().unwrap() {
         let path = path.replace("/servers/{name}", "/servers/tiny");
         let path = path.replace("/artifacts/{id}", &format!("/artifacts/{kept}"));

@@ -65,6 +65,7 @@ impl Shelf {
             id,
             tool: call.tool.clone(),
             server: None,
+            caller: call.caller.clone(),
             elapsed: Duration::from_millis(5),
             outcome: match call.state {
                 QueueState::Done => Ok(ToolOutput::Value(json!({"answer": 42}))),

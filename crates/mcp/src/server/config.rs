@@ -21,7 +21,7 @@ pub struct Config {
     pub page_size: usize,
     /// The largest message that is read.
     pub max_message: Size,
-    /// How many sessions are kept; past it the longest unused gives way.
+    /// How many sessions are kept; past it the longest unused of the caller who has most gives way.
     pub max_sessions: usize,
     /// How long a session is kept that nobody uses.
     pub idle_session: HumanDuration,
@@ -33,7 +33,7 @@ pub struct Config {
     pub stream_after: HumanDuration,
     /// How often a silent stream shows a sign of life.
     pub keep_alive: HumanDuration,
-    /// How many calls wait for their client's input.
+    /// How many calls wait for their client's input; one caller has at most half of that.
     pub max_held: usize,
     /// How long a call waits for its client's input.
     pub hold: HumanDuration,

@@ -46,6 +46,8 @@ pub(crate) enum Client {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Modern {
     pub(crate) capabilities: Value,
+    /// What it calls itself.
+    pub(crate) client: Option<Arc<str>>,
     /// From which level on it wants to hear log messages; none, if it does not say.
     pub(crate) log_level: Option<Level>,
 }
@@ -110,6 +112,7 @@ impl Exchange {
         CallContext {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
+            client: self.client_name().cloned(),
             visibility: self.caller.visibility.clone(),
             claims: self.caller.claims.clone(),
             idempotency_key: self.notes.get(KEY).and_then(Value::as_str).map(Arc::from),
@@ -119,6 +122,14 @@ impl Exchange {
             way_back: Some(self.clone()),
             trace: self.trace.clone(),
             ..CallContext::default()
+        }
+    }
+
+    /// Returns what the client calls itself.
+    fn client_name(&self) -> Option<&Arc<str>> {
+        match &self.client {
+            Client::Legacy(session) => session.client.as_ref(),
+            Client::Modern(modern) => modern.client.as_ref(),
         }
     }
 

@@ -63,13 +63,19 @@ impl HeldCalls {
     /// Sets a call aside, and returns the handle that takes it up again.
     ///
     /// # Errors
-    /// Too many are set aside already; the call is then dropped, which cancels it.
+    /// Too many are set aside already, of this caller or of all; the call is then dropped, which cancels it.
     pub(crate) fn keep(&self, call: Held) -> Result<String, RpcError> {
         let refused = |text: &str| RpcError::new(RpcError::INTERNAL, text);
         let handle = token::random().ok_or_else(|| refused("no randomness for a handle"))?;
         let mut held = self.lock();
         if held.len() >= self.most {
             return Err(refused("too many calls wait for input; try again later"));
+        }
+        let caller = call.exchange.caller.name.as_ref();
+        let own = held.values().filter(|(_, held)| held.exchange.caller.name.as_ref() == caller);
+        // One caller must not keep all others from asking.
+        if own.count() >= self.most.div_ceil(2) {
+            return Err(refused("too many of your calls wait for input; answer those first"));
         }
         let handle = format!("{}{handle}", self.place);
         held.insert(handle.clone(), (Instant::now(), call));

@@ -1,13 +1,13 @@
 //! What `_meta` says of a request, read in one go: the protocol's own words by their names, the rest as it is.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_toolcall::TraceContext;
+use switchboard_toolcall::{TraceContext, client_name};
 
 use crate::client::session::META;
 
@@ -19,6 +19,8 @@ pub(crate) struct Meta {
     pub(super) capabilities: Option<Value>,
     /// Whether it says who it is in a way that it cannot be said.
     pub(super) is_misnamed: bool,
+    /// What the sender calls itself, as records have it.
+    pub(super) client: Option<Arc<str>>,
     log_level: Option<Value>,
     progress: Option<Value>,
     /// What is neither the protocol's nor this hop's.
@@ -48,6 +50,17 @@ impl Meta {
         let state = self.notes.get("tracestate").and_then(Value::as_str);
         TraceContext::parse(self.notes.get("traceparent")?.as_str()?, state).map(Arc::new)
     }
+}
+
+/// Returns the name in a `clientInfo`, `None` if there is none.
+fn client(info: &RawValue) -> Option<Arc<str>> {
+    #[derive(Deserialize)]
+    struct Info<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+    }
+    let info: Info<'_> = serde_json::from_str(info.get()).ok()?;
+    client_name(&info.name)
 }
 
 /// A key of `_meta`.
@@ -113,6 +126,7 @@ impl<'de> Deserialize<'de> for Meta {
                         Key::Info => {
                             let info: &RawValue = map.next_value()?;
                             meta.is_misnamed = !info.get().starts_with('{');
+                            meta.client = client(info);
                         }
                         Key::LogLevel => meta.log_level = Some(map.next_value()?),
                         Key::Progress => meta.progress = Some(map.next_value()?),
@@ -152,6 +166,7 @@ mod tests {
         assert_eq!(meta.version(), Some("2026-07-28"));
         assert_eq!(meta.capabilities, Some(json!({"roots": {}})));
         assert_eq!((meta.log_level(), meta.is_misnamed), (Some("info"), false));
+        assert_eq!(meta.client.as_deref(), Some("t"));
         assert_eq!(meta.progress_token().unwrap().get(), "7");
         assert!(meta.trace().is_some());
         let names: Vec<_> = meta.notes.keys().collect();

@@ -16,6 +16,7 @@ use ring::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::session::Agreed;
 use crate::wire::eras;
 
 /// Secrets shorter than this could be guessed.
@@ -49,6 +50,9 @@ pub(crate) struct Terms {
     /// The caller that it belongs to.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     caller: Option<String>,
+    /// What the client calls itself.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) client: Option<String>,
     /// What the client can do.
     #[serde(rename = "p")]
     pub(crate) capabilities: Value,
@@ -115,10 +119,15 @@ fn key(secret: &[u8]) -> Result<LessSafeKey, WeakSecret> {
 
 impl Terms {
     /// Terms that were just agreed on.
-    pub(crate) fn new(version: &str, caller: Option<&str>, capabilities: Value) -> Self {
+    pub(crate) fn new(agreed: &Agreed, caller: Option<&str>) -> Self {
         let made = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let (version, caller) = (version.to_owned(), caller.map(str::to_owned));
-        Self { made, version, caller, capabilities }
+        Self {
+            made,
+            version: agreed.version.to_owned(),
+            caller: caller.map(str::to_owned),
+            client: agreed.client.as_deref().map(str::to_owned),
+            capabilities: agreed.capabilities.clone(),
+        }
     }
 
     /// Whether the session belongs to the caller.
@@ -153,8 +162,13 @@ mod tests {
         Seal::new(secret, older.iter().copied()).unwrap()
     }
 
+    fn agreed(capabilities: Value, caller: Option<&str>) -> Terms {
+        let client = Some("a client".into());
+        Terms::new(&Agreed { version: "2025-11-25", capabilities, client }, caller)
+    }
+
     fn terms() -> Terms {
-        Terms::new("2025-11-25", Some("ada"), json!({"elicitation": {}, "n": 1.0}))
+        agreed(json!({"elicitation": {}, "n": 1.0}), Some("ada"))
     }
 
     #[test]
@@ -180,7 +194,7 @@ mod tests {
 
     #[test]
     fn an_id_fits_into_a_header() {
-        let much = Terms::new("2025-11-25", None, json!({"experimental": "x".repeat(4000)}));
+        let much = agreed(json!({"experimental": "x".repeat(4000)}), None);
         assert_eq!(seal(ONE, &[]).seal("abc", &much), None);
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) version: &'static str,
     /// What the client can do.
     pub(crate) capabilities: Value,
+    /// What the client calls itself.
+    pub(crate) client: Option<Arc<str>>,
     reach: Reach,
     /// How long the client may take to answer a question.
     patience: Duration,
@@ -88,6 +90,7 @@ impl Session {
             caller,
             version: agreed.version,
             capabilities: agreed.capabilities,
+            client: agreed.client,
             reach,
             patience,
             outbox,
@@ -111,6 +114,11 @@ impl Session {
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let inner = self.lock();
         (inner.under_way.is_empty() && inner.attached == 0).then_some(inner.used)
+    }
+
+    /// When somebody last used it.
+    pub(crate) fn used(&self) -> Instant {
+        self.lock().used
     }
 
     /// Whether other gateways may have it too.

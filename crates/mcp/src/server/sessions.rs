@@ -31,10 +31,11 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a session. Where there is no room, the longest unused gives way and is returned.
+    /// Adds a session. If there is no room, one of the caller who has most gives way and is returned: nobody can push
+    /// out the sessions of others who have fewer.
     ///
     /// # Errors
-    /// All are in use.
+    /// The caller has most itself, and all of those are in use.
     pub(crate) fn open(&self, session: Arc<Session>) -> Result<Option<Arc<Session>>, Full> {
         self.adopt(session).map(|(_, gone)| gone)
     }
@@ -42,7 +43,7 @@ impl Sessions {
     /// As [`open`](Self::open); but where the session is there already, that one stays and is returned.
     ///
     /// # Errors
-    /// All are in use.
+    /// As [`open`](Self::open).
     pub(crate) fn adopt(&self, session: Arc<Session>) -> Result<Adopted, Full> {
         let mut open = self.lock();
         if let Some(there) = open.get(&session.name) {
@@ -50,15 +51,35 @@ impl Sessions {
         }
         let mut gone = None;
         if open.len() >= self.most {
-            let idle = open.values().filter_map(|session| Some((session.idle_since()?, session)));
-            let oldest = idle.min_by_key(|(since, _)| *since).map(|(_, session)| session.clone());
-            gone = Some(oldest.ok_or(Full)?);
+            gone = Some(self.gives_way(&open, &session.caller).ok_or(Full)?);
         }
         if let Some(gone) = &gone {
             open.remove(&gone.name);
         }
         open.insert(session.name.clone(), session.clone());
         Ok((session, gone))
+    }
+
+    /// Returns the session that gives way to a new one of this caller.
+    fn gives_way(
+        &self,
+        open: &HashMap<Arc<str>, Arc<Session>>,
+        caller: &Caller,
+    ) -> Option<Arc<Session>> {
+        let mut counts: HashMap<Option<&Arc<str>>, usize> = HashMap::new();
+        for session in open.values() {
+            *counts.entry(session.caller.name.as_ref()).or_default() += 1;
+        }
+        let own = counts.get(&caller.name.as_ref()).copied().unwrap_or_default();
+        let most = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        let (whose, count) = if own >= most.1 { (caller.name.as_ref(), own) } else { most };
+        let theirs = || open.values().filter(|session| session.caller.name.as_ref() == whose);
+        let idle = theirs().filter_map(|session| Some((session.idle_since()?, session)));
+        let oldest = idle.min_by_key(|(since, _)| *since).map(|(_, session)| session);
+        // Who keeps more than half of the room in use does not keep others out.
+        let takes_room = count > own && count > self.most / 2;
+        let in_use = || theirs().min_by_key(|session| session.used()).filter(|_| takes_room);
+        oldest.or_else(in_use).cloned()
     }
 
     /// The session of this name, whoever has it.

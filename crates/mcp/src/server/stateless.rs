@@ -103,7 +103,8 @@ impl Head {
             return Err(RpcError::new(RpcError::UNSUPPORTED_VERSION, text).with_data(data));
         }
         let log_level = meta.log_level().and_then(Level::named);
-        Ok(Modern { capabilities: capabilities.clone(), log_level })
+        let (capabilities, client) = (capabilities.clone(), meta.client.clone());
+        Ok(Modern { capabilities, client, log_level })
     }
 }
 

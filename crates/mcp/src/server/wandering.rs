@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use switchboard_toolcall::BoxError;
+use switchboard_toolcall::{BoxError, client_name};
 use tokio::time::Instant;
 
 use super::{
@@ -69,7 +69,8 @@ impl Inner {
     fn rebuild(&self, id: &str, terms: Terms, caller: &Caller) -> Option<Arc<Session>> {
         let holds = terms.is_of(caller.name.as_deref()) && terms.age() < self.config.session_age.0;
         let version = terms.version().filter(|_| holds)?;
-        let agreed = Agreed { version, capabilities: terms.capabilities };
+        let client = terms.client.as_deref().and_then(client_name);
+        let agreed = Agreed { version, capabilities: terms.capabilities, client };
         let outbox = Outbox::keeping(self.config.kept_events);
         let reach = Reach::Fleet { first: token::number()? };
         let patience = self.config.hold.0;

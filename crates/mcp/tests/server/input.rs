@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use switchboard_mcp::server::{Caller, Config};
 use switchboard_runtime::toolcall::HumanDuration;
 
-use crate::house::{House, events, in_session, request, sees};
+use crate::house::{Answer, House, events, in_session, request, sees};
 
 const CAPABLE: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -93,6 +93,23 @@ async fn nobody_is_waited_for_for_ever() {
     let late = json!({"requestState": first, "inputResponses": {"a": {}}});
     assert_eq!(ask(late).await["error"]["code"], -32602);
     assert_eq!(ask(json!({})).await["result"]["resultType"], "input_required");
+}
+
+// GW-5: who leaves many calls waiting keeps nobody else from asking.
+#[tokio::test]
+async fn one_caller_does_not_hold_all_places_for_calls_that_wait() {
+    let house = House::with(Config { max_held: 4, ..Config::default() });
+    let ask = async |name: &str| {
+        let params = asking(&["a"], json!({}));
+        let answer = house.begin_alone("tools/call", params, &Caller::named(name)).await;
+        Answer::of(answer).await.last()
+    };
+    for _ in 0..2 {
+        assert_eq!(ask("greedy").await["result"]["resultType"], "input_required");
+    }
+    let text = "too many of your calls wait for input; answer those first";
+    assert_eq!(ask("greedy").await["error"]["message"], text);
+    assert_eq!(ask("other").await["result"]["resultType"], "input_required");
 }
 
 // GW-3: a client of the old era is asked on the stream of its call, and hears the log.

@@ -132,6 +132,64 @@ async fn sessions_are_bounded_and_reaped() {
     assert_eq!(house.server.sessions(), 0);
 }
 
+// GW-5: who opens many sessions loses its own, and keeps nobody out.
+#[tokio::test(start_paused = true)]
+async fn one_caller_does_not_push_out_the_sessions_of_others() {
+    let house = House::with(Config { max_sessions: 4, ..Config::default() });
+    let [quiet, greedy, late] = ["quiet", "greedy", "late"].map(Caller::named);
+    let open = async |caller: &Caller| house.open("2025-11-25", json!({}), caller).await;
+    let ping = async |session: &str, caller: &Caller| {
+        let body = request(1, "ping", json!({}));
+        house.send(Method::POST, &in_session(session), body, caller).await.status()
+    };
+    let first = open(&quiet).await;
+    let mut last = String::new();
+    for _ in 0..10 {
+        sleep(Duration::from_secs(1)).await;
+        last = open(&greedy).await;
+    }
+    assert_eq!(house.server.sessions(), 4);
+    assert_eq!(ping(&first, &quiet).await, StatusCode::OK);
+    assert_eq!(ping(&last, &greedy).await, StatusCode::OK);
+    // Streams keep all of the greedy one's in use, and still others come in.
+    let house = House::with(Config { max_sessions: 3, ..Config::default() });
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let session = house.open("2025-11-25", json!({}), &greedy).await;
+        streams.push(house.send(Method::GET, &in_session(&session), "", &greedy).await);
+    }
+    let full = request(0, "initialize", json!({"protocolVersion": "2025-11-25"}));
+    let refused = house.send(Method::POST, PLAIN, full, &greedy).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    house.open("2025-11-25", json!({}), &late).await;
+    assert_eq!(house.server.sessions(), 3);
+}
+
+// GW-8
+#[tokio::test]
+async fn a_client_is_recorded_by_the_name_it_gives_itself() {
+    let house = House::new();
+    let recorded = async || {
+        let calls = house.executor.recorder().recent(1).await.unwrap();
+        calls[0].start.client.as_deref().map(str::to_owned)
+    };
+    let call = json!({"name": "say", "arguments": {}});
+    let session = house.session().await;
+    house.ask(&session, "tools/call", call.clone()).await;
+    assert_eq!(recorded().await.as_deref(), Some("test"));
+    let info = |name: String| {
+        let mut call = call.clone();
+        call["_meta"] = json!({"io.modelcontextprotocol/clientInfo": {"name": name}});
+        call
+    };
+    house.alone("tools/call", info("Inspector \u{1b}[31m\u{202e}é".to_owned())).await;
+    assert_eq!(recorded().await.as_deref(), Some("Inspector _[31m_é"));
+    house.alone("tools/call", info("n".repeat(5000))).await;
+    assert_eq!(recorded().await.unwrap().len(), 64);
+    house.alone("tools/call", info(" ".to_owned())).await;
+    assert_eq!(recorded().await, None);
+}
+
 // EX-4: cancelling reaches the one call.
 #[tokio::test(start_paused = true)]
 async fn a_client_cancels() {

@@ -105,6 +105,8 @@ pub struct CallStart {
     pub arguments: String,
     /// Who asked.
     pub caller: Option<Arc<str>>,
+    /// The program that the caller uses, as it names itself.
+    pub client: Option<Arc<str>>,
     /// The conversation it is part of.
     pub conversation: Option<Arc<str>>,
     /// When it began.

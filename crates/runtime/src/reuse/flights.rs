@@ -22,8 +22,8 @@ pub(crate) type Outcome = Arc<Result<ToolOutput, ToolError>>;
 pub(crate) enum Key {
     /// A caller's word for an act.
     Act(Option<Arc<str>>, Arc<str>),
-    /// The same tool with the same arguments.
-    Same([u8; 32]),
+    /// The same tool with the same arguments, for everybody or for one caller.
+    Same(Option<Arc<str>>, [u8; 32]),
 }
 
 /// Calls under way and outcomes that are kept.

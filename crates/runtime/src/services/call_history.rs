@@ -1,15 +1,18 @@
 //! `call_history`: what was called lately.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Tool, ToolError, tool_fn};
 
-use crate::record::{RecordedCall, Recorder};
+use crate::{
+    record::{RecordedCall, Recorder},
+    tools::ToolManager,
+};
 
-/// Lists the latest tool calls, newest first: what was called, with which arguments, and how it ended.
+/// Lists the latest tool calls that the caller may know of, newest first: what was called, with which arguments, and how it ended.
 #[derive(Deserialize, JsonSchema)]
 struct CallHistory {
     /// How many calls to return.
@@ -27,21 +30,30 @@ fn default_limit() -> usize {
 /// How far back calls are looked for.
 const LOOKED_THROUGH: usize = 10_000;
 
-pub(super) fn tool(recorder: Arc<dyn Recorder>) -> impl Tool {
-    let history = move |request: CallHistory, _cx: CallContext| {
-        let recorder = recorder.clone();
-        async move { history(&*recorder, request).await }
+pub(super) fn tool(recorder: Arc<dyn Recorder>, tools: Weak<ToolManager>) -> impl Tool {
+    let history = move |request: CallHistory, cx: CallContext| {
+        let (recorder, tools) = (recorder.clone(), tools.upgrade());
+        async move { history(&*recorder, tools.as_deref(), request, &cx).await }
     };
     tool_fn("call_history", history).annotate(Annotations::READ_ONLY)
 }
 
-async fn history(recorder: &dyn Recorder, request: CallHistory) -> Result<Value, ToolError> {
+async fn history(
+    recorder: &dyn Recorder,
+    tools: Option<&ToolManager>,
+    request: CallHistory,
+    cx: &CallContext,
+) -> Result<Value, ToolError> {
     let recent = recorder.recent(LOOKED_THROUGH).await.map_err(|error| {
         ToolError::unreachable("call_history", "the record store").caused_by(error)
     })?;
-    let wanted = |call: &&RecordedCall| match &request.tool {
-        Some(tool) => *call.start.tool == **tool,
-        None => true,
+    let knows = |call: &RecordedCall| {
+        let caller = call.start.caller.as_deref();
+        let own = cx.caller.as_deref();
+        tools.is_some_and(|tools| tools.knows_call(own, &cx.visibility, &call.start.tool, caller))
+    };
+    let wanted = |call: &&RecordedCall| {
+        request.tool.as_ref().is_none_or(|tool| *call.start.tool == **tool) && knows(call)
     };
     let calls: Vec<_> = recent.iter().filter(wanted).take(request.limit).map(show).collect();
     Ok(json!({ "calls": calls }))

@@ -1,6 +1,6 @@
 //! `read_result`: the rest of a result that was cut (SPEC RS-5).
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use regex::RegexBuilder;
 use schemars::JsonSchema;
@@ -8,8 +8,9 @@ use serde::Deserialize;
 use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Tool, ToolError, tool_fn};
 
 use crate::{
-    artifacts::{ArtifactStore, Stored},
+    artifacts::{self, ArtifactStore, Stored},
     normalise::byte_of,
+    tools::ToolManager,
 };
 
 /// Reads a stored result that was too long to show whole: a range of its characters, or the lines that match
@@ -21,7 +22,7 @@ struct ReadResult {
     /// The character to start at; 0 is the first.
     #[serde(default)]
     offset: u64,
-    /// How many characters to return.
+    /// How many characters to return, 200000 at most.
     #[serde(default = "default_limit")]
     limit: u64,
     /// Only the lines that match this regular expression; offset and limit then apply to them.
@@ -33,10 +34,13 @@ fn default_limit() -> u64 {
     20_000
 }
 
-pub(super) fn tool(store: Arc<dyn ArtifactStore>) -> impl Tool {
-    let read = move |request: ReadResult, _cx: CallContext| {
-        let store = store.clone();
-        async move { read(&*store, request).await }
+/// How many characters one call returns at most: a result must not be as large as what it was cut from.
+const MOST: u64 = 200_000;
+
+pub(super) fn tool(store: Arc<dyn ArtifactStore>, tools: Weak<ToolManager>) -> impl Tool {
+    let read = move |request: ReadResult, cx: CallContext| {
+        let (store, tools) = (store.clone(), tools.upgrade());
+        async move { read(&*store, tools.as_deref(), request, &cx).await }
     };
     tool_fn("read_result", read)
         .annotate(Annotations::READ_ONLY)
@@ -44,9 +48,17 @@ pub(super) fn tool(store: Arc<dyn ArtifactStore>) -> impl Tool {
         .with(|spec| spec.settings.max_output = Some(usize::MAX))
 }
 
-async fn read(store: &dyn ArtifactStore, request: ReadResult) -> Result<String, ToolError> {
+async fn read(
+    store: &dyn ArtifactStore,
+    tools: Option<&ToolManager>,
+    request: ReadResult,
+    cx: &CallContext,
+) -> Result<String, ToolError> {
     let ReadResult { id, offset, limit, grep } = request;
-    let stored = store.get(&id).await.map_err(|error| {
+    let Some(tools) = tools else {
+        return Err(ToolError::unreachable("read_result", "the artifact store"));
+    };
+    let stored = artifacts::read_for(store, &id, tools, cx).await.map_err(|error| {
         ToolError::unreachable("read_result", "the artifact store").caused_by(error)
     })?;
     let Some(Stored { media_type, bytes }) = stored else {
@@ -63,7 +75,7 @@ async fn read(store: &dyn ArtifactStore, request: ReadResult) -> Result<String, 
     let text = matching.as_deref().unwrap_or(text);
     let clamp = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let rest = &text[byte_of(text, clamp(offset))..];
-    Ok(rest[..byte_of(rest, clamp(limit))].to_owned())
+    Ok(rest[..byte_of(rest, clamp(limit.min(MOST)))].to_owned())
 }
 
 fn matching_lines(text: &str, pattern: &str) -> Result<String, ToolError> {

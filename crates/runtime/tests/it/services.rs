@@ -1,7 +1,12 @@
 //! Switchboard's own tools.
 
-use serde_json::json;
-use switchboard_runtime::{ServerSettings, ToolExecutor, services, toolcall::ErrorKind};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use switchboard_runtime::{
+    ServerSettings, ToolExecutor, services,
+    toolcall::{CallContext, ErrorKind, Tool, ToolCall, Visibility},
+};
 use switchboard_testkit::Fake;
 
 async fn house() -> (ToolExecutor, String) {
@@ -35,8 +40,8 @@ async fn read_result_gives_exactly_what_was_asked_for() {
         "line 19998 größer\nline 19999 größer"
     );
     assert_eq!(read(json!({"grep": "line 7", "offset": 5, "limit": 2})).await.text(), "7 ");
-    // More than any limit, and still not cut.
-    let long = read(json!({"limit": 200_000})).await;
+    // As much as one call returns, however much is asked for.
+    let long = read(json!({"limit": 9_000_000})).await;
     assert_eq!(long.text().chars().count(), 200_000);
     assert!(!long.truncated);
     let wrong = read(json!({"grep": "("})).await;
@@ -101,4 +106,77 @@ async fn a_binary_is_not_read_as_text() {
     let id = executor.call("image", json!({})).await.artifacts[0].id.clone();
     let read = executor.call("read_result", json!({"id": id})).await;
     assert_eq!(read.text(), format!("artifact '{id}' is image/png of 3 bytes, not text"));
+}
+
+/// What surrounds a call of a caller who sees tools that begin so, and knows of its own calls only.
+fn apart(name: &'static str, prefix: &'static str) -> CallContext {
+    let visibility =
+        Visibility::of_tools(move |tool| tool.starts_with(prefix) || tool.contains('_'));
+    CallContext { visibility: visibility.watching(false), ..CallContext::for_caller(name) }
+}
+
+// GW-5
+#[tokio::test]
+async fn services_tell_a_caller_of_what_is_its_own() {
+    let (executor, foreign) = house().await;
+    executor.tools().add(Fake::echoes("light")).unwrap();
+    let call = async |tool: &str, args: Value, cx: &CallContext| {
+        let Value::Object(args) = args else { panic!("arguments") };
+        executor.execute(ToolCall::new(tool, args), cx).await
+    };
+    let (ada, bob) = (apart("ada", "l"), apart("bob", "light"));
+    let own = call("long", json!({"note": "ada's"}), &ada).await.artifacts[0].id.clone();
+    call("light", json!({"note": "bob's"}), &bob).await;
+    for (id, cx, is_read) in
+        [(&own, &ada, true), (&own, &bob, false), (&foreign, &ada, false), (&foreign, &bob, false)]
+    {
+        let read = call("read_result", json!({"id": id, "limit": 1}), cx).await;
+        assert_eq!(read.error_kind().is_none(), is_read, "{}", read.text());
+    }
+    let history = call("call_history", json!({}), &bob).await.text();
+    assert!(history.contains("bob's") && !history.contains("ada's"), "{history}");
+    let found = call("tool_search", json!({"query": "long light"}), &bob).await;
+    let found = found.text();
+    assert!(found.contains("light") && !found.contains("\"long\""), "{found}");
+    // Neither what is hidden nor what is close to it is told.
+    let hidden = call("long", json!({}), &bob).await;
+    let missing = call("lonh", json!({}), &bob).await;
+    assert_eq!(hidden.text().replace("long", "lonh"), missing.text());
+    assert!(!missing.text().contains("long"), "{}", missing.text());
+    // Ids cannot be counted up to those of others.
+    let next = call("long", json!({}), &ada).await.artifacts[0].id.clone();
+    let alike = own.chars().zip(next.chars()).filter(|(one, other)| one == other).count();
+    assert!(alike < own.len() / 2, "{own} {next}");
+}
+
+// GW-5
+#[tokio::test]
+async fn an_answer_is_reused_for_the_caller_that_had_it() {
+    let executor = ToolExecutor::default();
+    let cached = Fake::echoes("light").read_only();
+    let cached = cached.with(|spec| spec.settings.cache = Some(std::time::Duration::from_secs(60)));
+    executor.tools().add(cached).unwrap();
+    let reused = async |cx: &CallContext| {
+        executor.execute(ToolCall::new("light", Map::new()), cx).await.reused.is_some()
+    };
+    let (ada, bob) = (apart("ada", "l"), apart("bob", "l"));
+    assert_eq!([reused(&ada).await, reused(&ada).await, reused(&bob).await], [false, true, false]);
+    let owner = CallContext::default();
+    assert_eq!([reused(&owner).await, reused(&owner).await], [false, true]);
+}
+
+// GW-5: of servers too.
+#[tokio::test]
+async fn server_status_shows_servers_with_a_visible_tool() {
+    let (executor, _) = house().await;
+    let tools = executor.tools();
+    for server in ["lamps", "secret"] {
+        tools.add_server(server, ServerSettings::default()).unwrap();
+        let tool: Arc<dyn Tool> = Arc::new(Fake::echoes("on").of_server(server));
+        tools.set_server_tools(server, vec![tool]);
+    }
+    let visibility = Visibility::of_tools(|name| name != "secret__on" && name != "secret");
+    let cx = CallContext { visibility, ..CallContext::for_caller("ada") };
+    let status = executor.execute(ToolCall::new("server_status", Map::new()), &cx).await;
+    assert!(status.text().contains("lamps") && !status.text().contains("secret"));
 }

@@ -76,6 +76,7 @@ impl Queue {
                     id,
                     tool: tool.clone(),
                     server: Some(kept.group.as_str().into()),
+                    caller: kept.caller.as_deref().map(Into::into),
                     elapsed: Duration::from_micros(micros),
                     outcome: outcome.into_result(),
                 };

@@ -52,7 +52,8 @@ fn what_is_something_else_is_named() {
 // EX-3
 #[tokio::test(start_paused = true)]
 async fn a_request_carries_what_surrounds_the_call() {
-    let mut cx = CallContext::for_caller("agent-7").with_idempotency_key("k");
+    let cx = CallContext::for_caller("agent-7").with_client("inspector");
+    let mut cx = cx.with_idempotency_key("k");
     cx.deadline = Some(tokio::time::Instant::now() + Duration::from_secs(5));
     cx.claims = Some(Arc::new(json!({"team": "a"})));
     cx.trace = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", None)
@@ -61,6 +62,9 @@ async fn a_request_carries_what_surrounds_the_call() {
     let request: Request = read("a request", &write(&request).unwrap()).unwrap();
     let there = request.context();
     assert_eq!(there.timeout, Some(Duration::from_secs(5)));
+    // GW-5, GW-8
+    assert_eq!(there.client, cx.client);
+    assert!(there.knows_caller(Some("agent-7")) && !there.knows_caller(Some("other")));
     assert_eq!((there.caller, there.idempotency_key), (cx.caller, cx.idempotency_key));
     assert_eq!((there.claims, there.trace), (cx.claims, cx.trace));
 }

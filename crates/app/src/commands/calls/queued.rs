@@ -129,6 +129,7 @@ pub(super) fn record(change: &Change) -> Record {
         tool: change.tool.clone(),
         server: Some(change.server.clone()),
         caller: change.caller.clone(),
+        client: None,
         conversation: None,
         arguments: "{}".to_owned(),
         outcome: match change.error_kind {

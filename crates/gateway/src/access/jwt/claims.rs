@@ -43,13 +43,22 @@ impl Bearer {
         let not_before = time("nbf")?;
         let name = name(&claims, &config.name_claim)?;
         let tools = config.tools_claim.as_deref().map(|claim| tools(&claims, claim)).transpose()?;
-        let claim = config.approve_claim.as_deref();
-        let approves = claim.is_some_and(|claim| claims.get(claim) == Some(&Value::Bool(true)));
+        let says_true = |claim: &Option<String>| {
+            claim.as_ref().is_some_and(|claim| claims.get(claim) == Some(&Value::Bool(true)))
+        };
+        let approves = says_true(&config.approve_claim);
+        let watches = says_true(&config.watch_claim);
         let claims = Some(Arc::new(Value::Object(claims)));
         let quota = shares.of(&name);
         let caller = Caller::with_claims(Some(name), tools.map(Arc::new), claims);
-        let caller = caller.approving(approves);
+        let caller = caller.approving(approves).watching(watches);
         Ok(Self { caller, quota, generation, not_before, expires })
+    }
+
+    /// Returns when it is no longer good, `None` if that is too far away to be said.
+    pub(super) fn expires_after(&self, leeway: Duration) -> Option<SystemTime> {
+        let expires = Duration::try_from_secs_f64(self.expires).ok()?;
+        UNIX_EPOCH.checked_add(expires)?.checked_add(leeway)
     }
 
     /// Whether it is good now.

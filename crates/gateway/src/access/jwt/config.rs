@@ -34,6 +34,9 @@ pub struct JwtConfig {
     /// The claim that says, with `true`, that the caller may decide about held calls; nobody may where this is unset.
     #[serde(default)]
     pub approve_claim: Option<String>,
+    /// The claim that says, with `true`, that the caller knows of everybody's calls; nobody does if this is unset.
+    #[serde(default)]
+    pub watch_claim: Option<String>,
     /// How many requests each caller may make in a time; no limit where unset.
     #[serde(default)]
     pub rate: Option<Rate>,

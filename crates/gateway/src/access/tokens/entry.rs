@@ -29,6 +29,9 @@ pub struct Entry {
     /// Whether it may decide about held calls.
     #[serde(default, skip_serializing_if = "is_false")]
     pub approve: bool,
+    /// Whether it knows of everybody's calls, not only of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub watch: bool,
     /// When it was made.
     pub created: jiff::Timestamp,
 }
@@ -48,6 +51,8 @@ pub struct NewToken {
     pub admin: bool,
     /// Whether it may decide about held calls.
     pub approve: bool,
+    /// Whether it knows of everybody's calls, not only of its own.
+    pub watch: bool,
 }
 
 impl Entry {
@@ -93,6 +98,7 @@ impl NewToken {
             concurrent: self.concurrent,
             admin: self.admin,
             approve: self.approve,
+            watch: self.watch,
             created: jiff::Timestamp::now(),
         };
         entry.globs()?;

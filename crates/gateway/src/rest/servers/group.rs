@@ -5,7 +5,7 @@ use serde_json::Value;
 use switchboard_runtime::{KnownServer, redact};
 use utoipa::ToSchema;
 
-use super::{ShownServer, is_visible};
+use super::{ShownServer, is_visible, sees_errors};
 use crate::{Caller, gateway::Parts};
 
 /// A worker of a group.
@@ -44,6 +44,7 @@ fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownSe
     Some(ShownServer {
         name: server.name.to_string(),
         state: if error.is_none() { "ready" } else { "given_up" },
+        error: error.filter(|_| sees_errors(caller)),
         kind: "workers",
         era: None,
         protocol: None,
@@ -51,13 +52,12 @@ fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownSe
         since: None,
         starts: 0,
         restarts: 0,
-        error,
         error_at: None,
         tools: own.filter(|tool| caller.sees(tool)).count(),
         set_aside: Vec::new(),
         clients: 0,
         stderr: None,
-        workers: Some(workers(&status["workers"])),
+        workers: sees_errors(caller).then(|| workers(&status["workers"])),
     })
 }
 

@@ -10,10 +10,11 @@ use switchboard_audit::{By, Figure, Figures, Filter, Record, Window};
 use utoipa::ToSchema;
 
 use crate::{
+    Caller,
     feed::timestamp,
     gateway::Parts,
     refusal::Refusal,
-    rest::calls::{ask, recent, refused},
+    rest::calls::{ask, known_to, recent, refused},
 };
 
 /// How far back uses are counted.
@@ -42,14 +43,16 @@ struct Last {
     started: String,
 }
 
-/// How the tool of this name was used.
-pub(super) async fn of(parts: &Parts, tool: &Arc<str>) -> Result<Usage, Refusal> {
+/// Returns how the tool of this name was used, as far as the caller may know.
+pub(super) async fn of(parts: &Parts, caller: &Caller, tool: &Arc<str>) -> Result<Usage, Refusal> {
     let from = SystemTime::now().checked_sub(LATELY).unwrap_or(SystemTime::UNIX_EPOCH);
     // One step more than the time has: calls that begin now count too.
     let window = Window { from, step: LATELY, steps: 2, by: By::Tool };
     let filter = Filter { tools: Some(vec![tool.to_string()]), ..Filter::default() };
-    let (Figures { total, .. }, last) = match &parts.store {
-        Some(store) => {
+    let filter = known_to(caller, filter);
+    let (Figures { total, .. }, last) = match (&parts.store, filter) {
+        (_, None) => (Figures::of([], &Filter::default(), window).map_err(refused)?, None),
+        (Some(store), Some(filter)) => {
             ask(store.clone(), move |reader| {
                 let figures = reader.figures(&filter, window)?;
                 let last = reader.list(&Filter { limit: Some(1), ..filter })?.pop();
@@ -57,10 +60,11 @@ pub(super) async fn of(parts: &Parts, tool: &Arc<str>) -> Result<Usage, Refusal>
             })
             .await?
         }
-        None => {
+        (None, Some(filter)) => {
+            let passes = filter.matcher().map_err(refused)?;
             let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
             let figures = Figures::of(&records, &filter, window).map_err(refused)?;
-            (figures, records.into_iter().find(|record| *record.tool == **tool))
+            (figures, records.into_iter().find(|record| passes(record)))
         }
     };
     let Figure { calls, failures, p50_ms, p95_ms, .. } = total;

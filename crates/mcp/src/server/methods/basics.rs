@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::client_name;
 
 use super::read;
 use crate::{
@@ -26,6 +27,8 @@ struct InitializeParams {
     version: String,
     #[serde(default)]
     capabilities: Map<String, Value>,
+    #[serde(rename = "clientInfo", default)]
+    client: Value,
 }
 
 /// Which way a client has come in.
@@ -78,7 +81,9 @@ impl Inner {
         if let Some(instructions) = &self.config.instructions {
             result["instructions"] = instructions.as_str().into();
         }
-        let agreed = Agreed { version, capabilities: Value::Object(asked.capabilities) };
+        let client = asked.client["name"].as_str().and_then(client_name);
+        let capabilities = Value::Object(asked.capabilities);
+        let agreed = Agreed { version, capabilities, client };
         let (id, reach) = self
             .name_session(&agreed, caller, entrance)
             .ok_or_else(|| internal("no randomness for a session".to_owned()))?;
@@ -104,7 +109,7 @@ impl Inner {
         let name = token::random()?;
         let seal = self.seal.as_ref().filter(|_| matches!(entrance, Entrance::Http));
         let Some(seal) = seal else { return Some((name, Reach::Here)) };
-        let terms = Terms::new(agreed.version, caller.name.as_deref(), agreed.capabilities.clone());
+        let terms = Terms::new(agreed, caller.name.as_deref());
         match seal.seal(&name, &terms) {
             Some(id) => Some((id, Reach::Fleet { first: token::number()? })),
             None => {

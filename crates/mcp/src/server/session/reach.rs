@@ -1,5 +1,7 @@
 //! What a session is made of, and how far it reaches.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 /// What was agreed on when a session was opened.
@@ -8,6 +10,8 @@ pub(crate) struct Agreed {
     pub(crate) version: &'static str,
     /// What the client can do.
     pub(crate) capabilities: Value,
+    /// What the client calls itself.
+    pub(crate) client: Option<Arc<str>>,
 }
 
 /// How far a session reaches.

@@ -32,7 +32,7 @@ pub(super) async fn answer(
     asked: Asked,
     caller: &Caller,
 ) -> Response<Body> {
-    let request = match checked(inner, head, asked) {
+    let request = match checked(inner, head, asked, caller) {
         Ok(request) => request,
         Err(refused) => return *refused,
     };
@@ -78,7 +78,12 @@ fn status(outcome: &Outcome) -> StatusCode {
 }
 
 /// The request, if it says what it must and its headers say the same.
-fn checked(inner: &Inner, head: &HeaderMap, asked: Asked) -> Result<Standing, Refused> {
+fn checked(
+    inner: &Inner,
+    head: &HeaderMap,
+    asked: Asked,
+    caller: &Caller,
+) -> Result<Standing, Refused> {
     let Asked { id, method, params, head: said } = asked;
     let check = || {
         // What says its revision at all must say the same in its headers; only then it is looked at.
@@ -88,7 +93,9 @@ fn checked(inner: &Inner, head: &HeaderMap, asked: Asked) -> Result<Standing, Re
         let sender = said.sender()?;
         if method == "tools/call" {
             let name = said.name.as_deref().unwrap_or("");
-            let parameters = inner.catalog.parameter_headers(name);
+            // What is wrong with a call of a hidden tool would tell that it is there.
+            let is_visible = || inner.executor.tools().is_visible(name, &caller.visibility);
+            let parameters = inner.catalog.parameter_headers(name).filter(|_| is_visible());
             if let Some(parameters) = parameters {
                 headers::check_parameters(head, &parameters, params.as_deref())?;
             }

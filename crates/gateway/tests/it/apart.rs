@@ -1,0 +1,393 @@
+//! Callers kept apart: what each can observe has nothing of another's calls, nor of tools that it may not see.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use proptest::{prelude::*, sample::subsequence};
+use serde_json::{Value, json};
+use switchboard_gateway::access::NewToken;
+use switchboard_runtime::{AddError, services};
+use switchboard_testkit::Fake;
+use switchboard_toolcall::{Content, Part, ToolOutput};
+use tokio::task::JoinHandle;
+
+use crate::{House, answer};
+
+/// Tools that may be hidden; no name is part of another one. Calls of the last wait for a person.
+const TOOLS: [&str; 6] =
+    ["files_read", "files_write", "mail_read", "mail_send", "quux_query", "delete_quux"];
+/// Tools that every caller here may see.
+const SERVICES: [&str; 4] = ["read_result", "tool_search", "call_history", "server_status"];
+
+/// A token, as the test makes it.
+#[derive(Clone, Debug)]
+struct Right {
+    name: &'static str,
+    /// Which of `TOOLS` it may see; all if unset.
+    tools: Option<Vec<&'static str>>,
+    watch: bool,
+}
+
+impl Right {
+    fn sees(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.contains(&tool))
+    }
+
+    fn knows(&self, call: &Call) -> bool {
+        self.sees(call.tool) && (self.watch || call.caller == Some(self.name))
+    }
+
+    fn make(&self, house: &House) -> String {
+        let tools = self.tools.as_ref().map(|tools| {
+            tools.iter().chain(&SERVICES).map(ToString::to_string).collect::<Vec<_>>()
+        });
+        let name = self.name.to_owned();
+        house
+            .tokens
+            .create(NewToken { name, tools, watch: self.watch, ..NewToken::default() })
+            .unwrap()
+    }
+}
+
+/// A call, and what tells of it.
+struct Call {
+    tool: &'static str,
+    caller: Option<&'static str>,
+    /// A text that only its arguments and its result have.
+    marker: String,
+    /// Its id, and that of its artifact; a call that is held has neither yet.
+    id: Option<String>,
+    artifact: Option<String>,
+}
+
+fn right(name: &'static str) -> impl Strategy<Value = Right> {
+    let tools = prop::option::of(subsequence(TOOLS.to_vec(), 0..=TOOLS.len()));
+    (tools, any::<bool>()).prop_map(move |(tools, watch)| Right { name, tools, watch })
+}
+
+/// Who calls: the first token, the second, or somebody without one.
+fn calls() -> impl Strategy<Value = Vec<(usize, usize)>> {
+    prop::collection::vec((0..3_usize, 0..TOOLS.len()), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    // GW-5
+    #[test]
+    fn nobody_observes_what_is_not_theirs(
+        one in right("first-caller"),
+        two in right("second-caller"),
+        calls in calls(),
+        records in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(check([one, two], &calls, records));
+    }
+}
+
+async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
+    let house = if records { House::recording().await } else { House::start().await };
+    add_tools(&house);
+    let tokens = rights.each_ref().map(|right| right.make(&house));
+    let streams = [follow(&house, &tokens[0]).await, follow(&house, &tokens[1]).await];
+    let callers = [Some(&tokens[0]), Some(&tokens[1]), None];
+    let names = [Some(rights[0].name), Some(rights[1].name), None];
+    let mut calls = Vec::new();
+    for (number, (who, tool)) in plan.iter().enumerate() {
+        let (tool, marker) = (TOOLS[*tool], format!("marker-{number}-of-{who}"));
+        let made = match tool {
+            "delete_quux" => hold(&house, &marker, callers[*who]).await,
+            _ => call(&house, tool, &marker, callers[*who]).await,
+        };
+        let (id, artifact) = made;
+        calls.push(Call { tool, caller: names[*who], marker, id, artifact });
+    }
+    for ((right, token), stream) in rights.iter().zip(&tokens).zip(streams) {
+        let mut seen = observe(&house, token, &calls).await;
+        seen.push(("events".to_owned(), stream.until("the-end").await));
+        judge(right, &rights, &calls, &seen);
+        alike(&house, token, right).await;
+    }
+}
+
+/// Each tool answers with a picture that is its argument: so there is an artifact.
+fn add_tools(house: &House) {
+    for name in TOOLS {
+        let tool = Fake::new(name, |args: Value, _| async move {
+            let data = STANDARD.encode(args["note"].as_str().unwrap_or_default());
+            let picture = json!({"type": "image", "mimeType": "image/png", "data": data});
+            let picture = Part(picture.as_object().unwrap().clone());
+            Ok(ToolOutput::Content(Content { parts: vec![picture], fields: Default::default() }))
+        });
+        house.executor.tools().add(tool).unwrap();
+    }
+    let added: Result<Vec<()>, AddError> = services::all(&house.executor)
+        .into_iter()
+        .map(|tool| house.executor.tools().add_shared(tool))
+        .collect();
+    added.unwrap();
+}
+
+type Made = (Option<String>, Option<String>);
+
+async fn call(house: &House, tool: &str, marker: &str, token: Option<&String>) -> Made {
+    let mut request = house.call(tool, &json!({"note": marker}));
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    let (_, envelope) = answer(request).await;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    (text(&envelope["call_id"]), text(&envelope["artifacts"][0]["id"]))
+}
+
+/// Makes a call that waits for a person, or is refused because its tool is hidden.
+async fn hold(house: &House, marker: &str, token: Option<&String>) -> Made {
+    let mut request = house.call("delete_quux", &json!({"note": marker}));
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    let called = tokio::spawn(answer(request));
+    while !called.is_finished() {
+        let (_, waiting) = answer(house.get("/api/approvals")).await;
+        if waiting.to_string().contains(marker) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    (None, None)
+}
+
+/// What comes on a stream of events.
+struct Stream {
+    text: Arc<Mutex<String>>,
+    reading: JoinHandle<()>,
+}
+
+async fn follow(house: &House, token: &str) -> Stream {
+    let mut response = house.get("/api/events").bearer_auth(token).send().await.unwrap();
+    let text = Arc::<Mutex<String>>::default();
+    let heard = text.clone();
+    let reading = tokio::spawn(async move {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            heard.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk));
+        }
+    });
+    Stream { text, reading }
+}
+
+impl Stream {
+    async fn until(self, word: &str) -> String {
+        while !self.text.lock().unwrap().contains(word) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        self.reading.abort();
+        self.text.lock().unwrap().clone()
+    }
+}
+
+/// Everything that a token can look at: what was asked, and what came.
+async fn observe(house: &House, token: &str, calls: &[Call]) -> Vec<(String, String)> {
+    let mut seen = Vec::new();
+    let mut paths: Vec<String> = [
+        "/api/tools",
+        "/api/calls?limit=1000",
+        "/api/calls?caller=second-caller",
+        "/api/stats?by=caller",
+        "/api/stats?by=tool",
+        "/api/servers",
+        "/api/approvals",
+        "/api/approvals/rules",
+        "/api/session",
+        "/metrics",
+        "/readyz",
+        "/openapi.json",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for call in calls {
+        paths.extend(call.id.iter().map(|id| format!("/api/calls/{id}")));
+        paths.extend(call.artifact.iter().map(|id| format!("/api/artifacts/{id}")));
+    }
+    for path in paths {
+        let (_, body) = answer(house.get(&path).bearer_auth(token)).await;
+        seen.push((path, body.to_string()));
+    }
+    let mut asked = vec![
+        ("call_history", json!({"limit": 1000})),
+        ("tool_search", json!({"query": "e fake read files mail quux delete", "limit": 100})),
+        ("server_status", json!({})),
+    ];
+    // What is close to a hidden name must not be hinted at.
+    asked.extend(TOOLS.iter().map(|tool| (&tool[..tool.len() - 1], json!({}))));
+    let artifacts = calls.iter().filter_map(|call| call.artifact.as_ref());
+    asked.extend(artifacts.map(|id| ("read_result", json!({"id": id}))));
+    for (tool, args) in asked {
+        let (_, body) = answer(house.call(tool, &args).bearer_auth(token)).await;
+        seen.push((format!("{tool} {args}"), body.to_string()));
+    }
+    for (method, params) in [
+        ("tools/list", json!({})),
+        ("tools/call", json!({"name": "call_history", "arguments": {"limit": 1000}})),
+    ] {
+        seen.push((method.to_owned(), mcp(house, token, method, params).await));
+    }
+    let last = house.call("server_status", &json!({})).header("x-conversation", "the-end");
+    answer(last.bearer_auth(token)).await;
+    seen
+}
+
+/// Asks in the way of a request that stands alone.
+async fn mcp(house: &House, token: &str, method: &str, mut params: Value) -> String {
+    let meta = "io.modelcontextprotocol";
+    params["_meta"] = json!({
+        format!("{meta}/protocolVersion"): "2026-07-28",
+        format!("{meta}/clientCapabilities"): {},
+    });
+    let mut request = house
+        .client
+        .post(house.url("/mcp"))
+        .header("accept", "application/json")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", method);
+    if let Some(name) = params["name"].as_str() {
+        request = request.header("mcp-name", name);
+    }
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let (status, body) = answer(request.bearer_auth(token).json(&body)).await;
+    assert_eq!(status, 200, "{body}");
+    body.to_string()
+}
+
+fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, String)]) {
+    let hidden: Vec<_> = TOOLS.iter().filter(|tool| !right.sees(tool)).collect();
+    for (asked, text) in seen {
+        for call in calls.iter().filter(|call| !right.knows(call)) {
+            // A picture comes as it is, and in records as base64.
+            let encoded = STANDARD.encode(&call.marker);
+            let is_told = text.contains(&call.marker) || text.contains(&encoded);
+            assert!(!is_told, "{right:?} got {} by {asked}: {text}", call.marker);
+        }
+        for tool in &hidden {
+            assert!(!text.contains(**tool), "{right:?} heard of {tool} by {asked}: {text}");
+        }
+        for other in rights.iter().filter(|other| other.name != right.name && !right.watch) {
+            let is_told = text.contains(other.name);
+            assert!(!is_told, "{right:?} heard of {} by {asked}: {text}", other.name);
+        }
+    }
+    // What is theirs is there: a gateway that shows nothing would keep everybody apart, too.
+    let text = |asked: &str| {
+        &seen.iter().find(|(other, _)| other.as_str() == asked).expect("it was asked").1
+    };
+    for call in calls.iter().filter(|call| right.knows(call)) {
+        for asked in ["/api/calls?limit=1000", "events"] {
+            assert!(text(asked).contains(&call.marker), "{right:?}: {asked} of {}", call.marker);
+        }
+        if let Some(id) = &call.artifact {
+            assert!(text(&format!("/api/artifacts/{id}")).contains(&call.marker), "{right:?}");
+        }
+    }
+}
+
+/// A hidden tool is answered for as one that does not exist.
+async fn alike(house: &House, token: &str, right: &Right) {
+    let failure = async |tool: &str| {
+        let (status, body) = answer(house.call(tool, &json!({})).bearer_auth(token)).await;
+        (status, body["error"].to_string().replace(tool, "NAME"), body["hint"].is_null())
+    };
+    let nothing = failure("zzzzzzzzzzzz").await;
+    for tool in TOOLS.iter().filter(|tool| !right.sees(tool)) {
+        let (status, error, _) = failure(tool).await;
+        assert_eq!((status, &error), (nothing.0, &nothing.1), "{tool}");
+    }
+}
+
+// GW-5: content that two callers' calls brought is kept once, and both may read it.
+#[tokio::test]
+async fn an_artifact_of_two_callers_is_readable_by_both() {
+    let house = House::recording().await;
+    add_tools(&house);
+    let token = |name| Right { name, tools: None, watch: false }.make(&house);
+    let [one, two, three] = ["one", "two", "three"].map(token);
+    let (_, first) = call(&house, "files_read", "the same", Some(&one)).await;
+    let (_, second) = call(&house, "files_read", "the same", Some(&two)).await;
+    assert_eq!(first, second);
+    let path = format!("/api/artifacts/{}", first.unwrap());
+    let status = async |token: &String| answer(house.get(&path).bearer_auth(token)).await.0;
+    assert_eq!([status(&one).await, status(&two).await, status(&three).await], [200, 200, 404]);
+    assert_eq!(answer(house.get(&path)).await.0, 200, "the owner");
+}
+
+// GW-5: who decides about held calls sees those, and nothing else of others.
+#[tokio::test]
+async fn an_approver_sees_held_calls_and_no_others() {
+    let house = House::recording().await;
+    add_tools(&house);
+    let approver = NewToken { name: "ada".to_owned(), approve: true, ..NewToken::default() };
+    let approver = house.tokens.create(approver).unwrap();
+    let agent = Right { name: "agent", tools: None, watch: false }.make(&house);
+    let stream = follow(&house, &approver).await;
+    call(&house, "files_read", "private", Some(&agent)).await;
+    hold(&house, "to decide", Some(&agent)).await;
+    let (_, waiting) = answer(house.get("/api/approvals").bearer_auth(&approver)).await;
+    assert_eq!(waiting["approvals"][0]["arguments"]["note"], "to decide");
+    let (_, calls) = answer(house.get("/api/calls").bearer_auth(&approver)).await;
+    assert_eq!(calls, json!([]));
+    let heard = stream.until("to decide").await;
+    assert!(heard.contains("\"held\"") && !heard.contains("private"), "{heard}");
+}
+
+// GW-5: a name may not fill records.
+#[tokio::test]
+async fn a_name_of_more_than_a_kilobyte_is_refused_and_recorded_short() {
+    let house = House::recording().await;
+    let long = "x".repeat(2000);
+    let (status, body) = answer(house.call(&long, &json!({}))).await;
+    assert_eq!(status, 404, "{body}");
+    assert!(body["hint"].as_str().unwrap().contains("at most 1024 bytes; this one has 2000"));
+    let (_, calls) = answer(house.get("/api/calls")).await;
+    assert_eq!(calls[0]["tool"].as_str().unwrap().chars().count(), 65, "{calls}");
+}
+
+// GW-5
+#[tokio::test]
+async fn an_open_stream_ends_when_its_token_is_revoked() {
+    let house = House::start().await;
+    let token = Right { name: "gone", tools: None, watch: true }.make(&house);
+    let mut response = house.get("/api/events").bearer_auth(&token).send().await.unwrap();
+    house.tokens.revoke("gone").unwrap();
+    // Without an end this waits until the test is given up.
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        assert!(!String::from_utf8_lossy(&chunk).contains("call_started"));
+    }
+}
+
+// GW-5: probes are answered under any name, and hear neither names nor errors.
+#[tokio::test]
+async fn readiness_tells_names_only_to_who_watches() {
+    let config = switchboard_gateway::Config { require_token: true, ..Default::default() };
+    let house = House::with_server(config, "exit 1").await;
+    while answer(house.get("/readyz")).await.1["status"] != "degraded" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let plain = Right { name: "plain", tools: None, watch: false }.make(&house);
+    let watcher = Right { name: "watcher", tools: None, watch: true }.make(&house);
+    for request in [
+        house.get("/readyz"),
+        house.get("/readyz").bearer_auth(&plain),
+        house.get("/readyz").bearer_auth("sb_nobody"),
+        house.get("/readyz").bearer_auth(&watcher).header("host", "rebound.example"),
+    ] {
+        assert_eq!(answer(request).await, (200, json!({"status": "degraded"})));
+    }
+    let (_, told) = answer(house.get("/readyz").bearer_auth(&watcher)).await;
+    assert!(told["degraded"][0]["server"].is_string(), "{told}");
+    let (status, refused) = answer(house.get("/metrics").bearer_auth(&plain)).await;
+    assert_eq!(status, 403, "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("--watch"));
+    assert_eq!(answer(house.get("/metrics").bearer_auth(&watcher)).await.0, 200);
+}
