@@ -48,23 +48,40 @@ fn within(text: &str, levels: u8) -> Cow<'_, str> {
     if !signs::has_any(text) {
         return Cow::Borrowed(text);
     }
-    match parse(text, levels) {
-        Some(value) => {
-            let mut writer = value::Writer::new(levels - 1);
-            writer.value(&value);
-            // What has no secrets keeps its layout.
-            if writer.found { Cow::Owned(writer.out) } else { Cow::Borrowed(text) }
-        }
-        None => scan::text(text),
+    // Only names and the words of a command need to be read as what they are.
+    let is_read =
+        levels > 0 && text.contains(['{', '[']) && (signs::has_name(text) || text.contains("curl"));
+    let mut spans = spans::Spans::default();
+    if is_read && embedded(text, levels - 1, &mut spans) {
+        return spans.apply(text);
     }
+    scan::text(text, spans)
 }
 
-/// Reads a text that is a JSON object or list; returns `None` for every other text.
-fn parse(text: &str, levels: u8) -> Option<Value> {
-    let trimmed = text.trim_ascii();
-    let is_like = |open, close| trimmed.starts_with(open) && trimmed.ends_with(close);
-    let is_json = levels > 0 && (is_like('{', '}') || is_like('[', ']'));
-    is_json.then(|| serde_json::from_str(trimmed).ok()).flatten()
+/// Finds the JSON in a text and replaces what has secrets; what has none keeps its layout. Returns whether the text is
+/// nothing but JSON.
+fn embedded(text: &str, levels: u8, spans: &mut spans::Spans) -> bool {
+    /// How many brackets that begin no JSON are tried: each is read as far as it goes.
+    const MOST_TRIES: u8 = 8;
+    let (mut at, mut tries) = (0, 0);
+    while let Some(open) = text[at..].find(['{', '[']).filter(|_| tries < MOST_TRIES) {
+        let from = at + open;
+        let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter::<Value>();
+        let Some(Ok(value)) = values.next() else {
+            (at, tries) = (from + 1, tries + 1);
+            continue;
+        };
+        let to = from + values.byte_offset();
+        let mut writer = value::Writer::new(levels);
+        writer.value(&value);
+        spans.read(from..to, writer.found.then_some(writer.out));
+        let is_all = text[..from].trim_ascii().is_empty() && text[to..].trim_ascii().is_empty();
+        if is_all {
+            return true;
+        }
+        at = to;
+    }
+    false
 }
 
 #[cfg(test)]

@@ -75,11 +75,18 @@ impl Scan<'_> {
         let at = at + sign + run(&text[at + sign..], |byte| matches!(byte, b'=' | b'>'));
         let at = at
             + run(&text[at..], |byte| matches!(byte, b' ' | b'\t') || (is_quoted && byte == b'\n'));
-        if let Some(quote) = Quote::at(text, at) {
+        // `b'…'` and the like are quotes, too.
+        let is_prefixed = matches!(bytes.get(at), Some(b'b' | b'f' | b'r' | b'u'))
+            && matches!(bytes.get(at + 1), Some(b'"' | b'\''));
+        if let Some(quote) = Quote::at(text, at + usize::from(is_prefixed)) {
             return self.quoted_value(&quote, found.secrecy, &name);
         }
         match bytes.get(at) {
-            Some(b'{' | b'[') if is_quoted => self.nested(at, found.secrecy),
+            Some(b'{' | b'[') if is_quoted || self.spans.is_read(at) => {
+                self.nested(at, found.secrecy);
+            }
+            // Code, whose own names say what is secret.
+            Some(b'{' | b'[') if whole_word_at(text, at).len() == 1 => {}
             Some(_) if is_quoted => self.bare(at, found.secrecy),
             Some(_) if is_header(&name) && is_colon => self.header(at, &name),
             Some(_) => self.word(at, &found, &name, is_colon),
@@ -152,9 +159,7 @@ impl Scan<'_> {
 
     /// Hides an object or a list of JSON.
     fn nested(&mut self, at: usize, secrecy: Secrecy) {
-        if is_placeholder(word_at(self.text, at))
-            || matches!(secrecy, Secrecy::IfRandom | Secrecy::Countable)
-        {
+        if is_placeholder(word_at(self.text, at)) || secrecy == Secrecy::IfRandom {
             return;
         }
         let (mut depth, mut quoted, mut end) = (0_usize, false, self.text.len());
@@ -172,7 +177,8 @@ impl Scan<'_> {
                 _ => {}
             }
         }
-        if end > at + 2 {
+        let is_counts = !self.text[at..end].contains(|c: char| c.is_ascii_alphabetic());
+        if end > at + 2 && !(is_counts && secrecy == Secrecy::Countable) {
             self.spans.hide_bare(at..end);
         }
     }
@@ -188,7 +194,8 @@ impl Scan<'_> {
     /// Hides the value of a header, up to the end of its line or of the quotes around it.
     fn header(&mut self, at: usize, name: &str) {
         let ends = |text: &str, end: usize| text[..end].find(['"', '\'', '`', '\\']).unwrap_or(end);
-        let near = clip(&self.text[at..], LONGEST_WORD);
+        const NEAR: usize = 256;
+        let near = clip(&self.text[at..], NEAR);
         let range = at..at + ends(near, line_end(near, 0));
         // Only what is hidden may be long.
         if self.header_within(range.clone(), name) && range.len() == near.len() {

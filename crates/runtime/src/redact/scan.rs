@@ -12,12 +12,12 @@ use super::{
     words::{is_basic, is_code, is_one_of, is_placeholder, is_prose, is_random},
 };
 
-/// Returns the text with its secrets replaced.
-pub(super) fn text(text: &str) -> Cow<'_, str> {
-    let mut scan = Scan { text, spans: Spans::default(), named: 0 };
+/// Returns the text with its secrets replaced, and what was found before.
+pub(super) fn text(text: &str, spans: Spans) -> Cow<'_, str> {
+    let mut scan = Scan { text, spans, named: 0 };
     for (start, sign) in signs::all(text) {
         // What is hidden need not be found again: this keeps the time linear.
-        if start >= scan.spans.end() {
+        if start >= scan.spans.end() && !scan.spans.is_read(start) {
             scan.look(start, sign);
         }
     }
@@ -80,8 +80,30 @@ impl Scan<'_> {
         let name = run.trim_matches(['-', '.', '_']);
         let is_flag = run.starts_with('-')
             && !self.text[..from].ends_with(|c: char| c.is_ascii_alphanumeric());
+        if !self.has_value(from, to, is_flag) {
+            return;
+        }
         let Some(secrecy) = secrecy(&with_word_before(self.text, from, name)) else { return };
         self.assigned(Assigned { from, to, secrecy, is_flag });
+    }
+
+    /// Returns whether a value may follow the name: most words of prose have none.
+    fn has_value(&self, from: usize, to: usize, is_flag: bool) -> bool {
+        let bytes = self.text.as_bytes();
+        let is_closing = |byte: &&u8| matches!(byte, b'\\' | b'"' | b'\'' | b'`' | b']');
+        let closed = to + bytes[to..].iter().take_while(is_closing).count();
+        let space = bytes[closed..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let Some(next) = bytes.get(closed + space) else { return false };
+        let begins = |word: &str| self.text[closed + space..].starts_with(word);
+        let word = || bytes[closed + space..].iter().take_while(|byte| !byte.is_ascii_whitespace());
+        let is_beside = || {
+            word().take(LONG_TOKEN).any(u8::is_ascii_digit)
+                || ["is ", "was ", "to ", "-p"].iter().any(|word| begins(word))
+        };
+        let is_element = || from > 0 && matches!(bytes[from - 1], b'<' | b':');
+        matches!(next, b':' | b'=' | b'%' | b'>' | b'"' | b'\'' | b'`')
+            || closed > to
+            || (space > 0 && (is_flag || is_element() || is_beside()))
     }
 
     /// Looks at what follows a scheme of `Authorization`: a word that is no credential stays.
@@ -252,20 +274,18 @@ pub(super) fn word_at(text: &str, at: usize) -> &str {
 /// Returns the word at `at` with what ends a sentence.
 pub(super) fn whole_word_at(text: &str, at: usize) -> &str {
     let rest = clip(&text[at..], LONGEST_WORD);
-    let is_end = |byte: u8| byte.is_ascii_whitespace() || b"\"'`&;<>".contains(&byte);
-    let mut end = run(rest, |byte| !is_end(byte));
-    // An escaped line end, and a comma before the next name, end a word too.
     let bytes = rest.as_bytes();
+    // An escaped line end, and a comma before the next name, end a word too.
     let ends = |at: usize| match bytes[at] {
         b'\\' => bytes.get(at + 1).is_none_or(|next| b"nrt\"'".contains(next)),
         b',' => {
             bytes.get(at + 1).is_none_or(|next| !next.is_ascii_alphanumeric())
-                || has_name(&rest[at + 1..end])
+                || has_name(&rest[at + 1..])
         }
         b'%' => rest[at..].starts_with("%26"),
-        _ => false,
+        byte => byte.is_ascii_whitespace() || b"\"'`&;<>".contains(&byte),
     };
-    end = (0..end).find(|at| ends(*at)).unwrap_or(end);
+    let end = (0..bytes.len()).find(|at| ends(*at)).unwrap_or(bytes.len());
     &rest[..end]
 }
 

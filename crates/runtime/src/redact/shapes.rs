@@ -181,7 +181,7 @@ pub(super) fn address_password(text: &str, at: usize) -> Option<Range<usize>> {
 const MOST_ADDRESS: usize = 512;
 
 /// How much of a token is looked at before it is known to be one.
-const MOST_TOKEN: usize = 256;
+const MOST_TOKEN: usize = 64;
 /// How long the first part of a JSON web token is at the most.
 const MOST_HEADER: usize = 2048;
 

@@ -43,7 +43,10 @@ fn no_secret_of_the_corpus_is_left() {
         let (given, secret) = (filled(&case["in"], &case["secret"]), &case["secret"]);
         assert!(has(&given.to_string(), secret), "no secret in {given}");
         let as_text = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
-        for written in [value(&given), text(&as_text).into_owned()] {
+        let among_others = format!("it said:\n{as_text}\nand went on");
+        for written in
+            [value(&given), text(&as_text).into_owned(), text(&among_others).into_owned()]
+        {
             assert!(!has(&written, secret) && written.contains(REDACTED), "{given} → {written}");
             // What was redacted stays as it is, wherever it passes again.
             assert_eq!(text(&written), written);
