@@ -5,6 +5,8 @@ use std::{
     path::PathBuf,
 };
 
+use switchboard_runtime::private_files;
+
 /// Returns the variable `name`.
 #[expect(clippy::disallowed_methods, reason = "this is where app reads its settings")]
 pub(crate) fn variable(name: &str) -> Result<String, VarError> {
@@ -21,11 +23,14 @@ pub(crate) fn path(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Where what we keep belongs: the XDG rules say to ignore a path that is not absolute.
+/// Where what we keep belongs: the XDG rules say to ignore a path that is not absolute. A folder that is there is tightened,
+/// whichever command is the first to use it.
 pub(crate) fn state_home() -> Option<PathBuf> {
     let named = path("XDG_STATE_HOME").filter(|folder| folder.is_absolute());
     let home = || path("HOME").map(|home| home.join(".local/state"));
-    named.or_else(home).map(|folder| folder.join("switchboard"))
+    let folder = named.or_else(home).map(|folder| folder.join("switchboard"))?;
+    private_files::tighten(&folder);
+    Some(folder)
 }
 
 /// Whether a program of this name can be started.

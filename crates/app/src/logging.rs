@@ -4,10 +4,12 @@ mod outlet;
 mod plain;
 
 use std::{
+    borrow::Cow,
     io::{self, Stderr, Write},
     sync::OnceLock,
 };
 
+use switchboard_runtime::redact;
 use tracing::{Level, Metadata};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
@@ -50,7 +52,7 @@ pub(crate) fn start(cli: &Cli) {
     let open = if runs_on { Outlet::keeping } else { Outlet::open };
     let outlet = OUTLET.get_or_init(|| open(io::stderr()));
     let is_coloured = terminal::colours(cli.color, &io::stderr());
-    let lines = Lines { outlet, is_urgent: true, is_coloured };
+    let lines = Lines { outlet, is_urgent: true, is_coloured, is_redacted: false };
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);
     match is_coloured {
         true => log.with_ansi(true).init(),
@@ -78,6 +80,8 @@ struct Lines {
     is_urgent: bool,
     /// Whether `tracing-subscriber` wrote the line, which leaves direction characters in it.
     is_coloured: bool,
+    /// Whether the event has no secrets any more: that of a call is redacted piece by piece where it is made.
+    is_redacted: bool,
 }
 
 impl Lines {
@@ -96,7 +100,8 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 
     fn make_writer_for(&'a self, event: &Metadata<'_>) -> Self {
-        Self { is_urgent: *event.level() <= Level::WARN, ..*self }
+        let is_redacted = event.target() == "switchboard_runtime::log";
+        Self { is_urgent: *event.level() <= Level::WARN, is_redacted, ..*self }
     }
 }
 
@@ -106,10 +111,11 @@ impl Write for Lines {
         let clear = terminal::spinner::clear();
         let guarded = self.guarded(event);
         let event = guarded.as_ref().map_or(event, |guarded| guarded.as_bytes());
-        match is_one_line(event) && clear.is_empty() {
-            true => self.outlet.line(event, self.is_urgent)?,
+        let shown = if self.is_redacted { Cow::Borrowed(event) } else { redacted(event) };
+        match is_one_line(&shown) && clear.is_empty() {
+            true => self.outlet.line(&shown, self.is_urgent)?,
             false => {
-                let line = [clear, &one_line(event)].concat();
+                let line = [clear, &one_line(&shown)].concat();
                 self.outlet.line(&line, self.is_urgent || !clear.is_empty())?;
             }
         }
@@ -118,6 +124,16 @@ impl Write for Lines {
 
     fn flush(&mut self) -> io::Result<()> {
         self.outlet.flush()
+    }
+}
+
+/// Returns the event without secrets: whatever a library, a server or a panic wrote into it.
+fn redacted(event: &[u8]) -> Cow<'_, [u8]> {
+    let Ok(text) = str::from_utf8(event) else { return Cow::Borrowed(event) };
+    let (text, newline) = text.strip_suffix('\n').map_or((text, ""), |text| (text, "\n"));
+    match redact::text(text) {
+        Cow::Borrowed(_) => Cow::Borrowed(event),
+        Cow::Owned(text) => Cow::Owned((text + newline).into_bytes()),
     }
 }
 
@@ -142,6 +158,19 @@ fn one_line(event: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // RC-3: a panic's text comes this way too.
+    #[test]
+    fn an_event_has_no_secrets() {
+        let panic =
+            b"ERROR panicked at a.rs:1:2:\nno luck with password=hunter2 and token: 1a2b3c4d5e\n";
+        let shown = String::from_utf8(redacted(panic).into_owned()).unwrap();
+        assert_eq!(
+            shown,
+            "ERROR panicked at a.rs:1:2:\nno luck with password=[redacted] and token: [redacted]\n"
+        );
+        assert!(matches!(redacted(b"INFO a basic tutorial\n"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn an_event_is_one_line() {

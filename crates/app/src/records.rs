@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use switchboard_audit::Store;
+use switchboard_audit::{Store, StoreFolder};
 use switchboard_runtime::{
     ArtifactStore, CallEnd, CallStart, Closing, MemoryArtifacts, MemoryRecorder, Opening,
     RecordedCall, Recorder,
@@ -41,6 +41,12 @@ impl Records {
 /// The folder of the store, where there is a place for it.
 pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
     loaded.settings.audit.path.clone().or_else(environment::state_home)
+}
+
+/// The folder of the store with the key of its lines, if there is a place for it.
+pub(crate) fn store_folder(loaded: &Loaded) -> Option<StoreFolder> {
+    let key = loaded.settings.audit.key.clone();
+    folder(loaded).map(|folder| StoreFolder::with_key(&folder, key))
 }
 
 /// A store for which there is no place.

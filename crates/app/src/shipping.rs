@@ -26,8 +26,8 @@ impl Shipped {
         let audit = &loaded.settings.audit;
         // What is played again did not happen, and what is not written down cannot be shipped.
         let has_any = audit.enabled && loaded.replay.is_none();
-        let folder =
-            records::folder(loaded).filter(|_| has_any && loaded.settings.cluster.ship_records);
+        let folder = records::store_folder(loaded)
+            .filter(|_| has_any && loaded.settings.cluster.ship_records);
         let shipping =
             folder.map(|folder| Shipping::start(cluster.clone(), folder, audit.max_age.0));
         Ok(Some(Self { cluster, shipping }))

@@ -1,14 +1,14 @@
 //! The folder: `pending/ID.json` is locked by who waits, `decided/ID.json` is laid down once.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
+use switchboard_runtime::private_files;
 use tokio::sync::Notify;
 
 use crate::{
@@ -64,13 +64,8 @@ impl Folder {
 
     /// Makes the folders, for this user alone.
     pub(crate) fn make(&self) -> Result<(), Error> {
-        for folder in [self.pending(), self.decided()] {
-            let mut builder = DirBuilder::new();
-            builder
-                .recursive(true)
-                .mode(0o700)
-                .create(&folder)
-                .map_err(Error::file("create", &folder))?;
+        for folder in [self.path.clone(), self.pending(), self.decided()] {
+            private_files::create_dir(&folder).map_err(Error::file("create", &folder))?;
         }
         Ok(())
     }
@@ -201,8 +196,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error>
 
 /// Writes a file that nobody else may read.
 pub(crate) fn private(path: &Path, content: &impl Serialize) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = private_files::create(path)?;
     file.write_all(&serde_json::to_vec_pretty(content)?)?;
     Ok(file)
 }

@@ -1,11 +1,11 @@
 //! What a person allowed for good: a tool, or a tool with exactly these arguments.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use switchboard_runtime::{approval::Question, redact};
+use switchboard_runtime::{approval::Question, private_files, redact};
 
 use crate::{
     decider::Decider,
@@ -184,8 +184,8 @@ fn change<T>(
     folder.make()?;
     let path = folder.rules_file();
     let guard = path.with_extension("lock");
-    let mut options = OpenOptions::new();
-    let lock = options.create(true).truncate(false).write(true).open(&guard);
+    let mut options = File::options();
+    let lock = private_files::open(options.create(true).truncate(false).write(true), &guard);
     let lock = lock.map_err(Error::file("open", &guard))?;
     lock.lock().map_err(Error::file("lock", &guard))?;
     let mut rules = all(folder)?;

@@ -14,13 +14,9 @@ use std::{
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use switchboard_runtime::artifacts::Stored;
+use switchboard_runtime::{artifacts::Stored, private_files};
 
-use crate::{
-    chain::hex,
-    error::Error,
-    layout::{create_folder, private},
-};
+use crate::{chain::hex, error::Error, layout::create_folder};
 
 /// The folder of the artifacts.
 #[derive(Clone, Debug)]
@@ -128,7 +124,9 @@ pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let fresh = path.with_extension(format!("{}-{count}.new", process::id()));
-    let written = private().create_new(true).write(true).open(&fresh).and_then(|mut file| {
+    let mut options = File::options();
+    let opened = private_files::open(options.create_new(true).write(true), &fresh);
+    let written = opened.and_then(|mut file| {
         parts.iter().try_for_each(|part| file.write_all(part))?;
         fs::rename(&fresh, path)
     });

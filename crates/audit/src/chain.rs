@@ -2,10 +2,15 @@
 //!
 //! `hash` of a line is SHA-256 over the hash of the line before, written as its 64 hex digits, followed by the
 //! line's text up to its `,"hash":`. So `printf %s%s "$previous" "$content" | sha256sum` checks one by hand.
+//!
+//! With a key, a line also has a `mac` in front of its `tick`: HMAC-SHA-256 over the hash of the line before and the line's
+//! text without `mac` and `hash`. The chain holds for those who do not have the key, too.
 
 use std::fmt;
 
 use sha2::{Digest, Sha256};
+
+use crate::key::Key;
 
 /// A hash as it stands in a line: 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,6 +20,10 @@ pub struct Hash([u8; 64]);
 const BEFORE: &[u8] = b",\"hash\":\"";
 /// What stands after it.
 const AFTER: &[u8] = b"\"}";
+/// What stands before a signature in a line.
+const MAC: &[u8] = b",\"mac\":\"";
+/// What stands behind a signature.
+const TICK: &[u8] = b",\"tick\":";
 
 impl Hash {
     /// What the first line of all follows.
@@ -24,6 +33,13 @@ impl Hash {
         let mut hasher = Sha256::new();
         hasher.update(previous.0);
         hasher.update(content);
+        Self(hex(hasher.finalize().into()))
+    }
+
+    /// Returns the hash of several hashes, in their order.
+    pub(crate) fn of_all<'a>(hashes: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut hasher = Sha256::new();
+        hashes.into_iter().for_each(|hash| hasher.update(hash.0));
         Self(hex(hasher.finalize().into()))
     }
 
@@ -52,8 +68,14 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// Ends the object that begins at `from` and was left open with its hash, a brace and a newline; returns the hash.
-pub(crate) fn seal(text: &mut Vec<u8>, from: usize, previous: &Hash) -> Hash {
+/// Ends the object that begins at `from` and was left open with its hash, a brace and a newline; returns the hash. With a key
+/// it is signed first.
+pub(crate) fn seal(text: &mut Vec<u8>, from: usize, previous: &Hash, key: Option<&Key>) -> Hash {
+    if let Some(key) = key {
+        let mac = key.sign(&[&previous.0, &text[from..]]);
+        let at = tick(&text[from..]).map_or(text.len(), |tick| from + tick);
+        text.splice(at..at, [MAC, &mac, b"\""].concat());
+    }
     let hash = Hash::of(previous, &text[from..]);
     text.extend_from_slice(BEFORE);
     text.extend_from_slice(&hash.0);
@@ -86,10 +108,37 @@ impl<'a> Sealed<'a> {
         end.is_some_and(|end| line[end..].starts_with(BEFORE)) && line.ends_with(AFTER)
     }
 
+    /// Returns whether the line was signed with the key; `None` if it has no signature.
+    pub(crate) fn is_signed_with(&self, key: &Key, previous: &Hash) -> Option<bool> {
+        let (before, mac, tick) = self.signature()?;
+        Some(key.sign(&[&previous.0, before, tick]) == mac)
+    }
+
+    /// Returns whether the line has a signature, whatever key it was made with.
+    pub(crate) fn is_signed(&self) -> bool {
+        self.signature().is_some()
+    }
+
+    /// Returns what stands before the signature, the signature, and what stands behind it.
+    fn signature(&self) -> Option<(&'a [u8], &'a [u8], &'a [u8])> {
+        let (signed, tick) = self.content.split_at(tick(self.content)?);
+        let signed = signed.strip_suffix(b"\"")?;
+        let (before, mac) = signed.split_at(signed.len().checked_sub(64)?);
+        Some((before.strip_suffix(MAC)?, mac, tick))
+    }
+
     /// Whether the line is unaltered and follows the one with the hash `previous`.
     pub(crate) fn follows(&self, previous: &Hash) -> bool {
         Hash::of(previous, self.content) == self.hash
     }
+}
+
+/// Where the tick begins in the text of a line: its last field, and a short one.
+fn tick(content: &[u8]) -> Option<usize> {
+    const LONGEST: usize = 40;
+    let from = content.len().saturating_sub(LONGEST);
+    let at = content[from..].windows(TICK.len()).rposition(|part| part == TICK)?;
+    Some(from + at)
 }
 
 /// How long the end of a line is that carries its hash, the newline included.
@@ -118,7 +167,7 @@ mod tests {
     #[test]
     fn a_line_follows_exactly_one_other() {
         let mut line = b"{\"open\":\"1\"".to_vec();
-        let hash = seal(&mut line, 0, &Hash::NONE);
+        let hash = seal(&mut line, 0, &Hash::NONE, None);
         let text = &line[..line.len() - 1];
         let sealed = Sealed::parse(text).unwrap();
         assert_eq!(sealed.hash, hash);
@@ -129,6 +178,27 @@ mod tests {
         for torn in ["", "{", &altered[..altered.len() - 1]] {
             assert!(Sealed::parse(torn.as_bytes()).is_none(), "{torn}");
             assert!(!Sealed::is_like(torn.as_bytes()), "{torn}");
+        }
+    }
+
+    // RC-3
+    #[test]
+    fn a_signature_is_of_one_key_one_place_and_one_text() {
+        let key = |text| Key::new(text).unwrap();
+        let (own, other) = (key("the key of the store"), key("the key of another one"));
+        let mut line = b"{\"open\":\"1\",\"arguments\":{\"mac\":\"x\"},\"tick\":17".to_vec();
+        let hash = seal(&mut line, 0, &Hash::NONE, Some(&own));
+        let text = line.strip_suffix(b"\n").unwrap();
+        let sealed = Sealed::parse(text).unwrap();
+        assert!(sealed.follows(&Hash::NONE) && sealed.is_signed());
+        assert_eq!(sealed.is_signed_with(&own, &Hash::NONE), Some(true));
+        assert_eq!(sealed.is_signed_with(&other, &Hash::NONE), Some(false));
+        assert_eq!(sealed.is_signed_with(&own, &hash), Some(false));
+        assert!(serde_json::from_slice::<serde_json::Value>(text).is_ok());
+        for (was, is) in [("\"open\":\"1\"", "\"open\":\"2\""), ("\"tick\":17", "\"tick\":18")] {
+            let altered = String::from_utf8(text.to_vec()).unwrap().replace(was, is);
+            let altered = Sealed::parse(altered.as_bytes()).unwrap();
+            assert_eq!(altered.is_signed_with(&own, &Hash::NONE), Some(false), "{is}");
         }
     }
 }

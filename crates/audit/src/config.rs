@@ -5,6 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, Size};
 
+use crate::key::Key;
+
 /// The settings of `[audit]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -23,6 +25,8 @@ pub struct Config {
     pub on_failure: OnFailure,
     /// Whether results are kept in the records.
     pub results: Results,
+    /// What lines are signed with, so that only who has it can write history that verifies; they are not signed without one.
+    pub key: Option<Key>,
 }
 
 /// What a record must have reached before its call is dispatched.
@@ -68,6 +72,7 @@ impl Default for Config {
             max_size: Size(1_000_000_000),
             on_failure: OnFailure::default(),
             results: Results::default(),
+            key: None,
         }
     }
 }
@@ -87,6 +92,7 @@ mod tests {
             max_size = "200MB"
             on_failure = "warn"
             results = "none"
+            key = "a key of the records"
             "#,
         )
         .unwrap();
@@ -95,7 +101,8 @@ mod tests {
         assert_eq!(config.max_age.0, Duration::from_secs(7 * 86400));
         assert_eq!(config.max_size, Size(200_000_000));
         assert_eq!((config.on_failure, config.results), (OnFailure::Warn, Results::None));
-        for wrong in ["size = 1", "durability = \"paper\"", "max_age = 30"] {
+        assert_eq!(config.key, Key::new("a key of the records").ok());
+        for wrong in ["key = \"short\"", "size = 1", "durability = \"paper\"", "max_age = 30"] {
             assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");
         }
     }

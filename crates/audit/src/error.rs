@@ -25,6 +25,18 @@ pub enum Error {
         /// The lock.
         path: PathBuf,
     },
+    /// The records are signed, and there is no key to go on with.
+    #[error("the records in `{}` are signed: `[audit] key` is missing", path.display())]
+    KeyMissing {
+        /// The manifest.
+        path: PathBuf,
+    },
+    /// The records are signed with another key.
+    #[error("the records in `{}` are signed with another key than `[audit] key`", path.display())]
+    WrongKey {
+        /// The manifest.
+        path: PathBuf,
+    },
     /// A line that everything else hangs on cannot be read.
     #[error("`{}` is damaged: {what}; `switchboard calls verify` says more", path.display())]
     Damaged {

@@ -16,6 +16,7 @@ use std::{
 };
 
 use rusqlite::{Connection, ErrorCode};
+use switchboard_runtime::private_files;
 use tracing::warn;
 
 use crate::{error::Error, layout::Layout};
@@ -42,10 +43,9 @@ impl Index {
             Err(Error::Index { source, .. }) if is_broken(&source) => {
                 warn!(file = %path.display(), cause = %source, "the index cannot be read and is made anew");
                 let _guard = layout.lock()?;
-                for end in ["", "-wal", "-shm"] {
-                    let mut file = path.clone().into_os_string();
-                    file.push(end);
-                    _ = fs::remove_file(file);
+                _ = fs::remove_file(&path);
+                for end in BESIDE {
+                    _ = fs::remove_file(beside(&path, end));
                 }
                 connect(&path)?
             }
@@ -115,6 +115,7 @@ impl Index {
 }
 
 fn connect(path: &Path) -> Result<Connection, Error> {
+    keep_private(path)?;
     let connection = Connection::open(path).map_err(Error::index("open", path))?;
     let prepare = || {
         connection.busy_timeout(PATIENCE)?;
@@ -136,6 +137,32 @@ fn connect(path: &Path) -> Result<Connection, Error> {
     prepare().map_err(Error::index("open", path))?;
     schema::migrate(&connection, path)?;
     Ok(connection)
+}
+
+/// Creates the database for its owner alone before SQLite does so for everybody, and tightens what is there. SQLite gives the
+/// files beside it the permissions of the database.
+///
+/// Never opens the database itself: closing it would give up the locks that SQLite holds on it elsewhere in this process.
+fn keep_private(path: &Path) -> Result<(), Error> {
+    if !path.exists() {
+        let fresh = beside(path, &format!("-{}.new", std::process::id()));
+        private_files::create(&fresh).map_err(Error::file("create", &fresh))?;
+        // If another process was faster, the database is there.
+        _ = fs::hard_link(&fresh, path);
+        _ = fs::remove_file(&fresh);
+    }
+    private_files::tighten(path);
+    BESIDE.iter().for_each(|end| private_files::tighten(&beside(path, end)));
+    Ok(())
+}
+
+/// The ends of the names of the files that SQLite makes beside a database.
+const BESIDE: [&str; 2] = ["-wal", "-shm"];
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut file = path.to_owned().into_os_string();
+    file.push(end);
+    file.into()
 }
 
 fn is_broken(error: &rusqlite::Error) -> bool {

@@ -1,15 +1,19 @@
 //! What is where in the store's folder.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 
-use crate::error::Error;
+use switchboard_runtime::private_files;
+
+use crate::{
+    error::Error,
+    key::{Key, StoreFolder},
+};
 
 /// The folder of a store, and the names in it.
 #[derive(Clone, Debug)]
@@ -17,6 +21,8 @@ pub(crate) struct Layout {
     pub(crate) root: PathBuf,
     /// Whether what changes hands must reach the disk.
     pub(crate) sync: bool,
+    /// What lines are signed with, if they are.
+    pub(crate) key: Option<Key>,
 }
 
 /// Holds the store's lock until it is dropped.
@@ -25,8 +31,14 @@ pub(crate) struct Guard {
 }
 
 impl Layout {
-    pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), sync: false }
+    pub(crate) fn new(folder: impl Into<StoreFolder>) -> Self {
+        let StoreFolder { path, key } = folder.into();
+        Self { root: path, sync: false, key }
+    }
+
+    /// Returns the folder, for others that open it.
+    pub(crate) fn folder(&self) -> StoreFolder {
+        StoreFolder { path: self.root.clone(), key: self.key.clone() }
     }
 
     pub(crate) fn manifest(&self) -> PathBuf {
@@ -70,6 +82,7 @@ impl Layout {
 
     /// Makes the folders.
     pub(crate) fn create(&self) -> Result<(), Error> {
+        create_folder(&self.root)?;
         create_folder(&self.journal())
     }
 
@@ -80,7 +93,8 @@ impl Layout {
     #[expect(clippy::disallowed_methods, reason = "runs on threads that may block")]
     pub(crate) fn lock(&self) -> Result<Guard, Error> {
         let path = self.root.join("lock");
-        let file = private().create(true).truncate(false).write(true).open(&path);
+        let mut options = File::options();
+        let file = private_files::open(options.create(true).truncate(false).write(true), &path);
         let file = file.map_err(Error::file("open", &path))?;
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
@@ -97,17 +111,9 @@ impl Layout {
 const LOCK_TRIES: u32 = 1000;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
-/// Opens files that only their owner may read: records may hold what nobody else should see.
-pub(crate) fn private() -> OpenOptions {
-    let mut options = File::options();
-    options.mode(0o600);
-    options
-}
-
 /// Makes a folder that only its owner may enter.
 pub(crate) fn create_folder(path: &Path) -> Result<(), Error> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(Error::file("create the folder", path))
+    private_files::create_dir(path).map_err(Error::file("create the folder", path))
 }
 
 /// Locks a segment for as long as the file is open; false where somebody else holds it.

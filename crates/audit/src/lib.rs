@@ -34,6 +34,7 @@ pub mod retention;
 pub mod chain;
 pub mod outbox;
 
+mod key;
 mod layout;
 mod line;
 mod manifest;
@@ -47,6 +48,7 @@ mod index;
 pub use config::Config;
 pub use error::Error;
 pub use filter::Filter;
+pub use key::{Key, StoreFolder};
 pub use moment::Moment;
 pub use outbox::{Node, Outbox, Stage, Told};
 pub use reader::{Activity, By, Figure, Figures, Follow, Reader, ToolStats, Window};

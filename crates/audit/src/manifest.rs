@@ -12,11 +12,13 @@ use std::{
 };
 
 use serde::Deserialize;
+use switchboard_runtime::private_files;
 
 use crate::{
     chain::{self, Hash, Sealed},
     error::Error,
-    layout::{Guard, Layout, private},
+    key::Key,
+    layout::{Guard, Layout},
     line::{Body, Kind, last_tick, microseconds},
 };
 
@@ -28,6 +30,8 @@ pub(crate) struct Entry {
     pub(crate) opened: Hash,
     pub(crate) end: Option<SegmentEnd>,
     pub(crate) dropped: bool,
+    /// Whether the line that began it is signed, as all of its own lines then are.
+    pub(crate) is_signed: bool,
 }
 
 /// What a sealed segment holds.
@@ -58,6 +62,19 @@ pub(crate) struct Manifest {
     /// The number of the next segment.
     pub(crate) next: u64,
     sync: bool,
+    key: Option<Key>,
+    pub(crate) signatures: Signatures,
+}
+
+/// What is known of the signatures of the manifest's lines.
+#[derive(Default)]
+pub(crate) struct Signatures {
+    /// How many lines are signed.
+    pub(crate) signed: u64,
+    /// The signed lines that were not signed with the key, by number. Unknown without a key.
+    pub(crate) wrong: Vec<u64>,
+    /// Whether the last signed line is among them.
+    last_is_wrong: bool,
 }
 
 impl Manifest {
@@ -79,7 +96,10 @@ impl Manifest {
             good: 0,
             next: 1,
             sync: layout.sync,
+            key: layout.key.clone(),
+            signatures: Signatures::default(),
         };
+        private_files::tighten(&manifest.path);
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             let Some(line) = line.strip_suffix(b"\n") else { break };
             manifest.good += line.len() as u64 + 1;
@@ -102,15 +122,46 @@ impl Manifest {
         if !sealed.follows(&follows) {
             wrong(self, "it does not follow the line before it");
         }
+        // A checkpoint comes before older lines, which nobody signed if there was no key then.
+        let is_checkpoint = Kind::of(line) == Some(Kind::Checkpoint);
+        self.look_at_signature(&sealed, &follows, is_checkpoint);
         self.last = sealed.hash;
         self.tick = last_tick(line).unwrap_or(self.tick).max(self.tick);
         match serde_json::from_slice(line) {
-            Ok(said) => self.apply(said, sealed.hash),
+            Ok(said) => self.apply(said, &sealed),
             Err(_) => wrong(self, "it cannot be read"),
         }
     }
 
-    fn apply(&mut self, said: Said, hash: Hash) {
+    fn look_at_signature(&mut self, line: &Sealed<'_>, follows: &Hash, is_checkpoint: bool) {
+        if !line.is_signed() {
+            if self.signatures.signed > 0 {
+                self.damage.push((self.lines, "it was written without the key"));
+            }
+            return;
+        }
+        let is_wrong = |key: &Key| line.is_signed_with(key, follows) == Some(false);
+        self.signatures.last_is_wrong = self.key.as_ref().is_some_and(is_wrong);
+        if self.signatures.last_is_wrong {
+            self.signatures.wrong.push(self.lines);
+        }
+        self.signatures.signed += u64::from(!is_checkpoint);
+    }
+
+    /// Says whether this process may go on with the chain: signed lines are followed by lines signed with the same key.
+    pub(crate) fn may_write(&self) -> Result<(), Error> {
+        let path = || self.path.clone();
+        match (&self.key, &self.signatures) {
+            (None, Signatures { signed: 1.., .. }) => Err(Error::KeyMissing { path: path() }),
+            (Some(_), Signatures { last_is_wrong: true, .. }) => {
+                Err(Error::WrongKey { path: path() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, said: Said, line: &Sealed<'_>) {
+        let hash = line.hash;
         let Said { opened, sealed, dropped, checkpoint, follows, end } = said;
         if let Some(next) = checkpoint {
             self.next = self.next.max(next);
@@ -118,7 +169,13 @@ impl Manifest {
         }
         if let Some(number) = opened {
             self.next = self.next.max(number + 1);
-            self.entries.push(Entry { number, opened: hash, end: None, dropped: false });
+            self.entries.push(Entry {
+                number,
+                opened: hash,
+                end: None,
+                dropped: false,
+                is_signed: line.is_signed(),
+            });
         }
         if let Some(entry) = sealed.and_then(|number| self.entry(number)) {
             entry.end = end;
@@ -175,10 +232,11 @@ impl Manifest {
     }
 
     fn append(&mut self, mut body: Body, _held: &Guard) -> Result<(), Error> {
+        self.may_write()?;
         let tried = Error::file("write", &self.path);
         let tick = microseconds(SystemTime::now()).max(self.tick + 1);
         _ = write!(body.0, ",\"tick\":{tick}");
-        chain::seal(&mut body.0, 0, &self.last);
+        chain::seal(&mut body.0, 0, &self.last, self.key.as_ref());
         let length = body.0.len() as u64;
         write_whole(&self.path, self.good, &body.0, self.sync).map_err(tried)?;
         self.good += length;
@@ -205,13 +263,14 @@ impl Manifest {
         let mut body = Body::new("checkpoint", oldest).at(SystemTime::now());
         body = body.with("follows", last.hash.as_str());
         _ = write!(body.0, ",\"tick\":{}", self.tick);
-        chain::seal(&mut body.0, 0, &Hash::NONE);
+        chain::seal(&mut body.0, 0, &Hash::NONE, self.key.as_ref());
         let mut kept = body.0;
         for line in &lines[gone..] {
             kept.extend_from_slice(line);
         }
         let fresh = layout.root.join("manifest.new");
-        fs::write(&fresh, &kept).map_err(Error::file("write", &fresh))?;
+        let written = private_files::create(&fresh).and_then(|mut file| file.write_all(&kept));
+        written.map_err(Error::file("write", &fresh))?;
         fs::rename(&fresh, &self.path).map_err(Error::file("replace", &self.path))
     }
 }
@@ -235,7 +294,7 @@ struct Said {
 
 /// Writes at the end of what is good, and takes back what was written only in part.
 fn write_whole(path: &Path, good: u64, line: &[u8], sync: bool) -> io::Result<()> {
-    let mut file: File = private().create(true).append(true).open(path)?;
+    let mut file = private_files::open(File::options().create(true).append(true), path)?;
     if file.metadata()?.len() != good {
         file.set_len(good)?;
     }

@@ -12,9 +12,9 @@ mod told;
 use std::{
     fs::{self, File, TryLockError},
     io,
-    path::PathBuf,
 };
 
+use switchboard_runtime::private_files;
 use switchboard_toolcall::CallId;
 use tracing::warn;
 
@@ -23,7 +23,8 @@ use crate::{
     error::{Error, chain},
     index::segments,
     journal,
-    layout::{Layout, private},
+    key::StoreFolder,
+    layout::Layout,
     line::{Kind, first_id},
     manifest::Manifest,
     reader::{Found, Reader, line_at},
@@ -50,13 +51,14 @@ impl Outbox {
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Option<Self>, Error> {
-        let layout = Layout::new(path);
+    pub fn open(folder: impl Into<StoreFolder>) -> Result<Option<Self>, Error> {
+        let layout = Layout::new(folder);
         if !layout.exists() {
             return Ok(None);
         }
         let path = layout.told().with_extension("lock");
-        let lock = private().create(true).truncate(false).write(true).open(&path);
+        let mut options = File::options();
+        let lock = private_files::open(options.create(true).truncate(false).write(true), &path);
         let lock = lock.map_err(Error::file("open", &path))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -206,6 +208,6 @@ impl Outbox {
 
     /// Where a call begins that the cursor does not know any more.
     fn find(&self, id: CallId) -> Option<Found> {
-        Reader::open(&self.layout.root).and_then(|mut reader| reader.begun(id)).ok().flatten()
+        Reader::open(self.layout.folder()).and_then(|mut reader| reader.begun(id)).ok().flatten()
     }
 }

@@ -7,10 +7,7 @@ mod figures;
 mod activity;
 mod follow;
 
-use std::{
-    path::PathBuf,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::{Row, params_from_iter};
 use switchboard_runtime::artifacts::Source;
@@ -23,6 +20,7 @@ use crate::{
     filter::{self, Filter},
     index::{Index, apart},
     journal,
+    key::StoreFolder,
     layout::Layout,
     line::Line,
     manifest::Manifest,
@@ -55,8 +53,8 @@ impl Reader {
     ///
     /// # Errors
     /// The folder cannot be read, or its index was made by a newer version.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
-        let layout = Layout::new(path);
+    pub fn open(folder: impl Into<StoreFolder>) -> Result<Self, Error> {
+        let layout = Layout::new(folder);
         let artifacts = Artifacts::new(layout.artifacts(), u64::MAX);
         let mut reader = Self { layout, index: None, artifacts };
         reader.fresh()?;

@@ -16,6 +16,7 @@ use crate::{
     config::Config,
     error::Error,
     index::Index,
+    key::StoreFolder,
     layout::Layout,
     line::microseconds,
     manifest::Manifest,
@@ -46,10 +47,11 @@ const LONG: u64 = 1000;
 /// # Errors
 /// The store cannot be read or changed.
 pub fn gc(path: &Path, config: &Config) -> Result<Collected, Error> {
-    let layout = Layout::new(path);
+    let layout = Layout::new(StoreFolder::with_key(path, config.key.clone()));
     if !layout.exists() {
         return Ok(Collected::default());
     }
+    Manifest::read(&layout)?.may_write()?;
     let mut index = Index::open(&layout)?;
     index.feed()?;
     let mut store = Contents::of(layout, index)?;

@@ -12,12 +12,14 @@ use std::{
     time::SystemTime,
 };
 
+use switchboard_runtime::private_files;
 use switchboard_toolcall::CallId;
 
 use crate::{
     chain::{self, Hash, Sealed},
     error::Error,
-    layout::{Guard, Layout, hold, private},
+    key::Key,
+    layout::{Guard, Layout, hold},
     line::{Body, FORMAT, Kind, last_tick, microseconds},
     manifest::{Entry, Manifest, SegmentEnd},
 };
@@ -52,6 +54,8 @@ pub(crate) struct Segment {
     torn: bool,
     /// What is written next; kept, so that its room need not be found anew.
     text: Vec<u8>,
+    /// What its lines are signed with, if they are.
+    key: Option<Key>,
 }
 
 impl Segment {
@@ -68,9 +72,10 @@ impl Segment {
         let mut segment = loop {
             let number = manifest.next;
             let path = layout.segment(number);
-            let file = private().create(true).read(true).append(true).open(&path);
+            let mut options = File::options();
+            let file = private_files::open(options.create(true).read(true).append(true), &path);
             let file = file.map_err(Error::file("create", &path))?;
-            let segment = Self::new(number, path, file);
+            let segment = Self::new(number, path, file, layout.key.clone());
             let is_ours =
                 segment.hold()? && segment.file.metadata().is_ok_and(|file| file.len() == 0);
             if is_ours {
@@ -91,7 +96,7 @@ impl Segment {
         Ok(segment)
     }
 
-    fn new(number: u64, path: PathBuf, file: File) -> Self {
+    fn new(number: u64, path: PathBuf, file: File, key: Option<Key>) -> Self {
         Self {
             number,
             path,
@@ -105,6 +110,7 @@ impl Segment {
             rested: false,
             torn: false,
             text: Vec::new(),
+            key,
         }
     }
 
@@ -133,12 +139,14 @@ impl Segment {
         _held: &Guard,
     ) -> Result<Option<Self>, Error> {
         let path = layout.segment(entry.number);
-        let file = match private().read(true).append(true).open(&path) {
+        let file = match private_files::open(File::options().read(true).append(true), &path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::file("open", &path)(error)),
         };
-        let mut segment = Self::new(entry.number, path, file);
+        // Lines of a segment are all signed, or none of them.
+        let key = layout.key.clone().filter(|_| entry.is_signed);
+        let mut segment = Self::new(entry.number, path, file, key);
         if !segment.hold()? {
             return Ok(None);
         }
@@ -192,7 +200,7 @@ impl Segment {
             let from = self.text.len();
             self.text.extend_from_slice(&body.0);
             Body::tick(&mut self.text, tick);
-            last = chain::seal(&mut self.text, from, &last);
+            last = chain::seal(&mut self.text, from, &last, self.key.as_ref());
             count += 1;
         }
         let written = self.file.write_all(&self.text);

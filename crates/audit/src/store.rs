@@ -29,6 +29,7 @@ use crate::{
     error::{Error, chain},
     filter::Filter,
     journal::{Journal, Written},
+    key::StoreFolder,
     layout::Layout,
     line::{self, microseconds},
     reader::Reader,
@@ -68,6 +69,7 @@ impl Store {
     pub fn open(config: Config, folder: impl Into<PathBuf>) -> Self {
         let mut layout = Layout::new(config.path.clone().unwrap_or_else(|| folder.into()));
         layout.sync = config.durability == Durability::Disk;
+        layout.key = config.key.clone();
         Self(Arc::new(Shared {
             journal: Arc::new(Journal::new(layout.clone())),
             disk: OnceLock::new(),
@@ -87,6 +89,11 @@ impl Store {
     /// Where the store is.
     pub fn path(&self) -> &Path {
         &self.0.layout.root
+    }
+
+    /// Returns where the store is and what its lines are signed with, for those who open it themselves.
+    pub fn folder(&self) -> StoreFolder {
+        self.0.layout.folder()
     }
 
     /// Keeps the index fed and the store within its bounds, in a thread that ends with the store. For processes that
@@ -119,7 +126,7 @@ impl Shared {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let reader = match &mut *reader {
             Some(reader) => reader,
-            none => none.insert(Reader::open(&self.layout.root)?),
+            none => none.insert(Reader::open(self.layout.folder())?),
         };
         question(reader)
     }

@@ -9,9 +9,10 @@ use crate::{
     chain::{Hash, Sealed},
     error::Error,
     index::{Index, segments},
+    key::{Key, StoreFolder},
     layout::Layout,
     manifest::{Entry, Manifest},
-    segment::{Scan, is_held},
+    segment::{Scan, is_held, lines},
 };
 
 /// What a check of the whole store found.
@@ -31,8 +32,36 @@ pub struct Report {
     pub damage: Vec<Damage>,
     /// Segments whose last line is incomplete because their process died; the next one that writes repairs them.
     pub torn: Vec<u64>,
-    /// The hash of the manifest's last line. Kept elsewhere, it shows later that nothing before it was changed.
+    /// The hash of the hashes of the manifest's last line and of the last line of each segment in use, by number. If any line
+    /// is written anew, it is another one.
     pub head: String,
+    /// The segments in use. Kept elsewhere, they show later that nothing before these lines was changed.
+    pub in_use: Vec<InUse>,
+    /// Whether lines are signed, and with the key.
+    pub signatures: Signed,
+}
+
+/// The end of a segment that may still grow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InUse {
+    /// The segment's number.
+    pub segment: u64,
+    /// How many lines it has.
+    pub lines: u64,
+    /// The hash of the last of them.
+    pub hash: String,
+}
+
+/// What a check knows of signatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signed {
+    /// Nothing is signed.
+    No,
+    /// Lines are signed, and there was no key to check that with.
+    Unchecked,
+    /// Every signature was checked with the key.
+    Checked,
 }
 
 /// Something that is not as it was written.
@@ -62,8 +91,8 @@ impl Report {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn verify(path: &Path) -> Result<Report, Error> {
-    let layout = Layout::new(path);
+pub fn verify(folder: impl Into<StoreFolder>) -> Result<Report, Error> {
+    let layout = Layout::new(folder);
     let mut report = Report {
         segments: 0,
         lines: 0,
@@ -73,6 +102,8 @@ pub fn verify(path: &Path) -> Result<Report, Error> {
         damage: Vec::new(),
         torn: Vec::new(),
         head: Hash::NONE.to_string(),
+        in_use: Vec::new(),
+        signatures: Signed::No,
     };
     if !layout.exists() {
         if !segments(&layout.journal())?.is_empty() {
@@ -92,11 +123,14 @@ pub fn verify(path: &Path) -> Result<Report, Error> {
     for (line, what) in &manifest.damage {
         report.wrong(&layout.manifest(), Some(*line), *what);
     }
-    report.head = manifest.last.to_string();
+    let checks = check_manifest(&layout, &manifest, &mut report);
+    let mut ends = vec![manifest.last];
     report.dropped = manifest.entries.iter().filter(|entry| entry.dropped).count() as u64;
     for entry in manifest.kept() {
-        check(&layout, entry, seen.get(&entry.number), &mut report)?;
+        let last = check(&layout, entry, seen.get(&entry.number), checks, &mut report)?;
+        ends.extend(last.filter(|_| entry.end.is_none()));
     }
+    report.head = Hash::of_all(&ends).to_string();
     // Read again: another process may have begun a segment meanwhile.
     let known = Manifest::read(&layout)?;
     for number in segments(&layout.journal())? {
@@ -108,6 +142,71 @@ pub fn verify(path: &Path) -> Result<Report, Error> {
     }
     check_artifacts(&layout, &mut report)?;
     Ok(report)
+}
+
+/// Reports what is wrong with the manifest's signatures; returns what those of segments are checked with.
+fn check_manifest<'a>(
+    layout: &'a Layout,
+    manifest: &Manifest,
+    report: &mut Report,
+) -> Option<&'a Key> {
+    let path = layout.manifest();
+    let signatures = &manifest.signatures;
+    let is_signed = signatures.signed > 0;
+    report.signatures = match (&layout.key, is_signed) {
+        (Some(_), _) => Signed::Checked,
+        (None, true) => Signed::Unchecked,
+        (None, false) => Signed::No,
+    };
+    let key = layout.key.as_ref()?;
+    if !is_signed {
+        report.wrong(&path, None, "none of its lines is signed, although there is a key");
+        return None;
+    }
+    if signatures.wrong.len() as u64 >= signatures.signed {
+        let what = "none of its lines was signed with this key: it is another key, or all was written anew";
+        report.wrong(&path, None, what);
+        return None;
+    }
+    for line in &signatures.wrong {
+        report.wrong(&path, Some(*line), NOT_SIGNED);
+    }
+    Some(key)
+}
+
+/// What is wrong with a line whose signature is not of the key.
+const NOT_SIGNED: &str = "it was not signed with the key";
+
+/// Reports the first line of a segment that is not signed as it must be.
+fn check_signatures(
+    layout: &Layout,
+    entry: &Entry,
+    text: &[u8],
+    key: Option<&Key>,
+    report: &mut Report,
+) {
+    let path = layout.segment(entry.number);
+    if !entry.is_signed {
+        // What was sealed before there was a key, the manifest's signed lines vouch for.
+        if key.is_some() && entry.end.is_none() {
+            report.wrong(&path, None, "it is in use without the key");
+        }
+        return;
+    }
+    let mut previous = entry.opened;
+    for (number, (_, line)) in (1..).zip(lines(text)) {
+        let Some(sealed) = Sealed::parse(line) else { return };
+        let what =
+            match (sealed.is_signed(), key.and_then(|key| sealed.is_signed_with(key, &previous))) {
+                (false, _) => Some("it was written without the key"),
+                (true, Some(false)) => Some(NOT_SIGNED),
+                (true, _) => None,
+            };
+        if let Some(what) = what {
+            return report.wrong(&path, Some(number), what);
+        }
+        previous = sealed.hash;
+    }
 }
 
 fn check_artifacts(layout: &Layout, report: &mut Report) -> Result<(), Error> {
@@ -128,8 +227,9 @@ fn check(
     layout: &Layout,
     entry: &Entry,
     seen: Option<&(u64, String)>,
+    key: Option<&Key>,
     report: &mut Report,
-) -> Result<(), Error> {
+) -> Result<Option<Hash>, Error> {
     let path = layout.segment(entry.number);
     let text = match fs::read(&path) {
         Ok(text) => text,
@@ -138,7 +238,7 @@ fn check(
             if Manifest::read(layout)?.kept().any(|now| now.number == entry.number) {
                 report.wrong(&path, None, "it is missing");
             }
-            return Ok(());
+            return Ok(None);
         }
         Err(error) => return Err(Error::file("read", &path)(error)),
     };
@@ -148,6 +248,11 @@ fn check(
     report.calls += scan.calls;
     for fault in &scan.faults {
         report.wrong(&path, Some(fault.line), fault.what);
+    }
+    check_signatures(layout, entry, &text, key, report);
+    if entry.end.is_none() {
+        let (segment, lines, hash) = (entry.number, scan.lines, scan.last.to_string());
+        report.in_use.push(InUse { segment, lines, hash });
     }
     match &entry.end {
         Some(end) => {
@@ -173,7 +278,7 @@ fn check(
             report.wrong(&path, None, "lines that the index has read are gone");
         }
     }
-    Ok(())
+    Ok(Some(scan.last))
 }
 
 /// A segment that is not sealed may end in the middle of a line: somebody writes it, or died writing it.

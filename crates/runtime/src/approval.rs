@@ -15,7 +15,7 @@ use std::{
 use serde::{Deserialize, Serialize, Serializer};
 use switchboard_toolcall::{BoxError, BoxFuture, CallId};
 
-use crate::record::CallStart;
+use crate::{record::CallStart, redact};
 
 pub(crate) use wait::until_allowed;
 
@@ -148,6 +148,14 @@ pub struct Approval {
     /// How long the call was held.
     #[serde(rename = "held_ms", serialize_with = "as_millis", deserialize_with = "from_millis")]
     pub held: Duration,
+}
+
+impl Approval {
+    /// Returns the approval without the secrets that somebody may have written as the reason.
+    pub fn redacted(&self) -> Self {
+        let reason = self.reason.as_deref().map(|reason| redact::text(reason).into_owned());
+        Self { reason, ..self.clone() }
+    }
 }
 
 fn as_millis<S: Serializer>(held: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

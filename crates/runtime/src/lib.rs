@@ -39,6 +39,7 @@ pub mod artifacts;
 pub mod redact;
 pub mod services;
 pub mod durable;
+pub mod private_files;
 
 mod log;
 mod registry;

@@ -1,137 +1,93 @@
-//! Keeps secrets out of logs and records: by the key's name and by the value's look.
+//! The one redaction: keeps secrets out of journal, index, log, events, traces and dead letters (SPEC RC-3).
+//!
+//! A secret is known by the name it has (`names.rs`) or by its own shape (`shapes.rs`). In a JSON value the name is a key
+//! (`value.rs`); in a text it stands before the secret, as in `password=…` (`scan.rs`). Takes time linear in the length of
+//! what it reads: one automaton finds everything that may begin a secret.
 
-mod suspect;
+mod assigned;
+mod list;
+mod names;
+mod scan;
+mod shapes;
+mod signs;
+mod spans;
+mod value;
+mod words;
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::borrow::Cow;
 
-use regex::Regex;
 use serde_json::{Map, Value};
-use switchboard_toolcall::json::{self, write_string};
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
 
-/// Keys whose values are secret wherever these words stand in them.
-const SECRET_WITHIN: &[&str] = &["password", "passwd", "passphrase", "secret", "credential"];
+/// How many levels of JSON within a text within JSON are read.
+const LEVELS: u8 = 4;
 
-/// Keys whose values are secret where they end with these words.
-const SECRET_AT_END: &[&str] =
-    &["token", "apikey", "authorization", "privatekey", "accesskey", "signingkey", "cookie"];
-
-/// Values that look like secrets: bearer and basic credentials, keys of well-known makers, JSON web tokens,
-/// private keys, passwords in addresses. What they match, `suspect.rs` must find suspect.
-const PATTERNS: [&str; 14] = [
-    r"(?:[Bb]earer|BEARER|[Bb]asic|BASIC)\s+[A-Za-z0-9._~+/=-]{8,}",
-    r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}",
-    r"\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{10,}",
-    r"\bgh[pousr]_[A-Za-z0-9]{20,}",
-    r"\bgithub_pat_[A-Za-z0-9_]{20,}",
-    r"\bglpat-[A-Za-z0-9_-]{16,}",
-    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
-    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    r"\bAIza[0-9A-Za-z_-]{30,}",
-    r"\bhf_[A-Za-z0-9]{20,}",
-    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?",
-    r"://[^/\s:@]+:[^/\s:@]+@",
-    // JSON within a text: the key's name says it.
-    r#""[^"\\]*(?i:password|passwd|secret|token|api_?key|authorization)"\s*:\s*"[^"]+""#,
-];
-
-/// Where a word begins or ends, as far as ASCII goes: one that knew all letters would be searched for step by step in every text
-/// that has others, at two hundred times the price.
-const WORD: &str = r"(?-u:\b)";
-
-static SECRET_VALUE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&PATTERNS.join("|").replace(r"\b", WORD)).ok());
-
-/// The text with what looks like a secret taken out.
+/// Returns the text with its secrets replaced by [`REDACTED`]. A text that is JSON is read as JSON.
 pub fn text(text: &str) -> Cow<'_, str> {
-    if !suspect::is_suspect(text) {
+    within(text, LEVELS)
+}
+
+/// Returns the object as compact JSON with its secrets replaced.
+pub fn object(object: &Map<String, Value>) -> String {
+    let mut writer = value::Writer::new(LEVELS);
+    writer.object(object);
+    writer.out
+}
+
+/// Returns the value as compact JSON with its secrets replaced.
+pub fn value(value: &Value) -> String {
+    let mut writer = value::Writer::new(LEVELS);
+    writer.value(value);
+    writer.out
+}
+
+/// Redacts a text that stands `levels` above the deepest one that is read.
+fn within(text: &str, levels: u8) -> Cow<'_, str> {
+    if !signs::has_any(text) {
         return Cow::Borrowed(text);
     }
-    match &*SECRET_VALUE {
-        Some(pattern) => pattern.replace_all(text, |found: &regex::Captures<'_>| {
-            // What introduces the secret stays, so that a reader sees what kind it was.
-            let found = &found[0];
-            if found.starts_with("://") {
-                return format!("://{REDACTED}@");
-            }
-            if let Some((key, _)) = found.strip_prefix('"').and_then(|found| found.split_once('"'))
-            {
-                return format!("\"{key}\":\"{REDACTED}\"");
-            }
-            match found.split_once(char::is_whitespace) {
-                Some((scheme, _)) if scheme.len() < 7 => format!("{scheme} {REDACTED}"),
-                _ => REDACTED.to_owned(),
-            }
-        }),
-        None => Cow::Borrowed(REDACTED),
+    // Only names and the words of a command need to be read as what they are.
+    let is_read =
+        levels > 0 && text.contains(['{', '[']) && (signs::has_name(text) || text.contains("curl"));
+    let mut spans = spans::Spans::default();
+    if is_read && embedded(text, levels - 1, &mut spans) {
+        return spans.apply(text);
     }
+    scan::text(text, spans)
 }
 
-/// The object as compact JSON with secrets taken out.
-pub fn object(object: &Map<String, Value>) -> String {
-    let mut out = String::with_capacity(512);
-    write_object(&mut out, object);
-    out
-}
-
-/// The value as compact JSON with secrets taken out.
-pub fn value(value: &Value) -> String {
-    let mut out = String::with_capacity(512);
-    write_value(&mut out, value);
-    out
-}
-
-fn write_value(out: &mut String, value: &Value) {
-    match value {
-        Value::Object(object) => write_object(out, object),
-        Value::Array(items) => json::write_list(out, items, write_value),
-        Value::String(string) => write_string(out, &text(string)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => json::write_value(out, value),
-    }
-}
-
-fn write_object(out: &mut String, object: &Map<String, Value>) {
-    let mut written = json::Object::begin(out);
-    for (key, value) in object {
-        let out = written.field(key);
-        match value {
-            Value::Null | Value::Bool(_) => write_value(out, value),
-            value if is_secret(key) && !is_empty(value) => write_string(out, REDACTED),
-            value => write_value(out, value),
+/// Finds the JSON in a text and replaces what has secrets; what has none keeps its layout. Returns whether the text is
+/// nothing but JSON.
+fn embedded(text: &str, levels: u8, spans: &mut spans::Spans) -> bool {
+    /// How many brackets that begin no JSON are tried: each is read as far as it goes.
+    const MOST_TRIES: u8 = 8;
+    let (mut at, mut tries) = (0, 0);
+    while let Some(open) = text[at..].find(['{', '[']).filter(|_| tries < MOST_TRIES) {
+        let from = at + open;
+        let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter::<Value>();
+        let Some(Ok(value)) = values.next() else {
+            (at, tries) = (from + 1, tries + 1);
+            continue;
+        };
+        let to = from + values.byte_offset();
+        let mut writer = value::Writer::new(levels);
+        writer.value(&value);
+        spans.read(from..to, writer.found.then_some(writer.out));
+        let is_all = text[..from].trim_ascii().is_empty() && text[to..].trim_ascii().is_empty();
+        if is_all {
+            return true;
         }
+        at = to;
     }
-    written.end();
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_str().is_some_and(str::is_empty)
-}
-
-/// Whether the key's name says that its value is secret.
-fn is_secret(key: &str) -> bool {
-    // Most keys are short and innocent: look before building anything.
-    let ends = |word: &str| ends_with(key, word);
-    SECRET_AT_END.iter().any(|word| ends(word)) || {
-        key.len() >= 6 && {
-            let key = key.to_ascii_lowercase();
-            SECRET_WITHIN.iter().any(|word| key.contains(word))
-        }
-    }
-}
-
-/// Whether `key` ends with `word`, case, underscores and dashes aside.
-fn ends_with(key: &str, word: &str) -> bool {
-    let mut letters = key.bytes().rev().filter(|byte| !matches!(byte, b'_' | b'-' | b'.'));
-    word.bytes()
-        .rev()
-        .all(|wanted| letters.next().is_some_and(|byte| byte.eq_ignore_ascii_case(&wanted)))
+    false
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     // EX-5
@@ -147,5 +103,37 @@ mod tests {
         // A word that only ends like one.
         let innocent = format!("task{}", &key[2..]);
         assert_eq!(text(&innocent), innocent);
+    }
+
+    // RC-3: JSON within a text within JSON, until nobody would read it.
+    #[test]
+    fn strings_within_strings_are_read() {
+        let mut nested = serde_json::json!({"password": "hunter2", "user": "ada"});
+        for _ in 0..LEVELS {
+            nested = serde_json::json!({"body": nested.to_string()});
+            assert!(!value(&nested).contains("hunter2"), "{nested}");
+            assert!(value(&nested).contains("ada"), "{nested}");
+        }
+    }
+
+    proptest! {
+        // RC-3
+        #[test]
+        fn any_text_is_read_and_read_again_stays_as_it_is(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    "\\PC{0,6}",
+                    "(password|token|api_key|Authorization|cookie|session|--secret|-u|curl)",
+                    "[=:'\"\\\\{}<>\\[\\] ,;&\n-]{1,3}",
+                    "(Bearer |Basic |://|@|-----BEGIN PRIVATE KEY-----|-----END |eyJ|sk-|%3D|value|hunter2|\u{e9})",
+                ],
+                0..24,
+            )
+        ) {
+            let written = parts.concat();
+            let once = text(&written).into_owned();
+            let again = text(&once);
+            prop_assert_eq!(&again, &once, "{}", written);
+        }
     }
 }

@@ -14,8 +14,8 @@ use opentelemetry::{
     trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState},
 };
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
-use switchboard_runtime::{CallEnd, Span, Stages, Work, redact};
-use switchboard_toolcall::{ErrorKind, ToolResult, TraceContext};
+use switchboard_runtime::{CallEnd, Span, Stages, Work};
+use switchboard_toolcall::{ErrorKind, TraceContext};
 
 /// How many characters of a text go into a span.
 const MOST_TEXT: usize = 4000;
@@ -67,8 +67,7 @@ pub(crate) fn of_call(
     add("switchboard.reused", reused.map(|reused| reused.code().to_owned()));
     let error = end.error_kind.map(ErrorKind::code);
     add("error.type", error.map(str::to_owned));
-    let text = end.result.filter(|_| with_contents).map(ToolResult::text);
-    let text = text.map(|text| cut(&redact::text(&text)));
+    let text = with_contents.then(|| end.redacted.text()).flatten().map(|text| cut(&text));
     if with_contents {
         add("gen_ai.tool.call.arguments", Some(cut(&start.arguments)));
         add("gen_ai.tool.call.result", text.clone().filter(|_| error.is_none()));

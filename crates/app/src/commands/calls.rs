@@ -15,7 +15,7 @@ pub(super) mod words;
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{anyhow, bail};
-use switchboard_audit::{Error, Reader};
+use switchboard_audit::{Error, Reader, StoreFolder};
 
 use crate::{
     cli::{Calls, CallsAction, Cli},
@@ -53,12 +53,20 @@ fn folder(loaded: &Loaded) -> anyhow::Result<PathBuf> {
     })
 }
 
+/// Where the records are, and the key of their lines.
+///
+/// # Errors
+/// There is no place for them.
+fn store_folder(loaded: &Loaded) -> anyhow::Result<StoreFolder> {
+    Ok(StoreFolder::with_key(&folder(loaded)?, loaded.settings.audit.key.clone()))
+}
+
 /// Opens the records.
 ///
 /// # Errors
 /// They cannot be read.
 pub(super) fn open(loaded: &Loaded) -> anyhow::Result<Reader> {
-    Reader::open(folder(loaded)?).map_err(failed)
+    Reader::open(store_folder(loaded)?).map_err(failed)
 }
 
 /// A glob that is none is wrong usage; everything else is the store's failure.

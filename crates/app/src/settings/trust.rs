@@ -4,18 +4,15 @@
 //! written back, so that processes need no lock.
 
 use std::{
-    fmt,
-    fs::{self, DirBuilder, OpenOptions},
+    fmt, fs,
     io::{self, Write},
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{DirBuilderExt, OpenOptionsExt},
-    },
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
+use switchboard_runtime::private_files;
 use switchboard_toolcall::text::visible;
 
 use super::{Effects, find::FILE_NAME, parse, text_of};
@@ -157,15 +154,8 @@ fn absolute(file: &Path) -> io::Result<PathBuf> {
 fn write(entry: &Path, file: &Path) -> anyhow::Result<()> {
     let tell = || format!("failed to remember that `{}` is trusted", file.display());
     let folder = entry.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(tell)?;
-    let mut options = OpenOptions::new();
-    let mut written = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(entry)
-        .with_context(tell)?;
+    private_files::create_dir(folder).with_context(tell)?;
+    let mut written = private_files::create(entry).with_context(tell)?;
     // For people who look into the folder; only the name counts.
     let path = absolute(file).with_context(tell)?;
     written.write_all(path.as_os_str().as_bytes()).with_context(tell)

@@ -240,6 +240,37 @@ fn an_altered_record_is_found() {
     assert_eq!((report.status, &report.json()["damage"][0]["line"]), (1, &json!(2)), "{report:?}");
 }
 
+// RC-3
+#[test]
+fn signed_records_are_checked_with_the_key() {
+    let place = Place::with_config("[audit]\nkey = \"${AUDIT_KEY}\"\n")
+        .variable("AUDIT_KEY", "the key of these records")
+        .file("other.toml", "[audit]\nkey = \"the key of other records\"\n")
+        .file("none.toml", "")
+        .file("short.toml", "[audit]\nkey = \"short\"\n");
+    place.call(&["echo", "a=1"]);
+    let verify = |config: &str| place.run(&["calls", "verify", "--config", config]);
+    let checked = verify("switchboard.toml");
+    assert_eq!(checked.status, 0, "{checked:?}");
+    assert!(checked.stdout.contains("signatures were checked with the key\nhead "), "{checked:?}");
+    let blind = verify("none.toml");
+    assert_eq!(blind.status, 0, "{blind:?}");
+    assert!(blind.stdout.contains("which was not checked: `[audit] key` is missing"), "{blind:?}");
+    let wrong = verify("other.toml");
+    assert_eq!(wrong.status, 1, "{wrong:?}");
+    assert!(
+        wrong.stdout.contains("damaged: manifest.log: none of its lines was signed with this key"),
+        "{wrong:?}"
+    );
+    let short = verify("short.toml");
+    assert_eq!(short.status, 2, "{short:?}");
+    assert!(short.stderr.contains("at least 16 characters"), "{short:?}");
+    // Who does not have the key writes nothing, and is told why.
+    let refused = place.run(&["call", "echo", "a=2", "--config", "none.toml"]);
+    assert!(refused.stderr.contains("`[audit] key` is missing"), "{refused:?}");
+    assert!(verify("switchboard.toml").stdout.starts_with("all is as it was written: 1 calls"));
+}
+
 #[test]
 fn retention_says_what_would_go_and_what_went() {
     let place = Place::with_config("[audit]\nmax_age = \"30d\"\n");

@@ -23,6 +23,8 @@ mod chat;
 mod cluster;
 mod serve;
 mod calls;
+mod private_files;
+mod redaction;
 mod replay;
 mod policy;
 mod approve;

@@ -18,6 +18,8 @@ pub(crate) struct Place {
     has_state: bool,
     /// Whether the folder's config is named, as nobody trusts one that is only found (PO-3).
     names_config: bool,
+    /// Whether files are created for everybody, unless somebody says otherwise.
+    umask_000: bool,
 }
 
 /// How a run ended and what it wrote.
@@ -31,7 +33,13 @@ pub(crate) struct Ran {
 impl Place {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, variables: Vec::new(), has_state: true, names_config: true }
+        Self {
+            folder,
+            variables: Vec::new(),
+            has_state: true,
+            names_config: true,
+            umask_000: false,
+        }
     }
 
     pub(crate) fn with_config(text: &str) -> Self {
@@ -76,12 +84,22 @@ impl Place {
         variables
     }
 
+    /// The same place, in which the binary runs with a umask of 000.
+    pub(crate) fn with_umask_000(mut self) -> Self {
+        self.umask_000 = true;
+        self
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
+        let program = env!("CARGO_BIN_EXE_switchboard");
+        let mut command = Command::new(if self.umask_000 { "sh" } else { program });
+        if self.umask_000 {
+            command.args(["-c", r#"umask 000; exec "$0" "$@""#, program]);
+        }
         command.args(words).current_dir(self.path()).env_clear();
         command.env("PATH", "/usr/bin:/bin");
         command.envs(self.variables());

@@ -146,17 +146,11 @@ pub(crate) fn ended(
         .stages(&end.stages)
         .with_some("found", found.map(|tool| &**tool))
         .with_some("server", end.server.map(|server| &**server))
-        .with_some("approval", end.approval.map(redacted));
+        .with_some("approval", end.approval.map(Approval::redacted));
     match end.result {
         Some(result) => with_result(body, result, end.redacted, results, keep),
         None => body,
     }
-}
-
-/// What a person wrote may have a secret in it too.
-fn redacted(approval: &Approval) -> Approval {
-    let reason = approval.reason.as_deref().map(|reason| redact::text(reason).into_owned());
-    Approval { reason, ..approval.clone() }
 }
 
 fn with_result(

@@ -9,6 +9,7 @@ use crate::{
     config::Config,
     error::Error,
     index::{Index, place},
+    key::StoreFolder,
     layout::Layout,
     line::microseconds,
     manifest::Manifest,
@@ -19,7 +20,7 @@ use crate::{
 /// # Errors
 /// The store cannot be read.
 pub fn preview(path: &Path, config: &Config) -> Result<Collected, Error> {
-    let layout = Layout::new(path);
+    let layout = Layout::new(StoreFolder::with_key(path, config.key.clone()));
     if !layout.exists() {
         return Ok(Collected::default());
     }

@@ -6,15 +6,11 @@ use std::{
     time::SystemTime,
 };
 
+use switchboard_runtime::private_files;
 use tracing::warn;
 
 use super::{Scan, Segment};
-use crate::{
-    error::Error,
-    layout::{Layout, private},
-    line::Body,
-    manifest::Entry,
-};
+use crate::{error::Error, layout::Layout, line::Body, manifest::Entry};
 
 impl Segment {
     /// Reads the whole segment, and leaves it at rest.
@@ -65,7 +61,7 @@ impl Segment {
         let tail = &text[usize::try_from(length).unwrap_or(text.len())..];
         let name = format!("{:08}-{length}.torn", self.number);
         let path = layout.journal().join(&name);
-        let kept = private().create(true).truncate(true).write(true).open(&path);
+        let kept = private_files::create(&path);
         // A disk that is full must not keep us from going on: the tail was never acknowledged.
         if let Err(cause) = kept.and_then(|mut file| file.write_all(tail)) {
             warn!(%cause, file = %path.display(), "a torn tail could not be kept");

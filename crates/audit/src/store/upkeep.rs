@@ -105,7 +105,7 @@ impl Work {
     fn feed(&mut self) -> Result<(), Error> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
-            none => none.insert(Reader::open(&self.layout.root)?),
+            none => none.insert(Reader::open(self.layout.folder())?),
         };
         reader.fresh().map(|_| ())
     }

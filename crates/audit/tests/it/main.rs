@@ -12,6 +12,7 @@ mod sharing;
 mod index;
 mod claims;
 mod retention;
+mod rewritten;
 mod questions;
 mod clock;
 mod outbox;

@@ -1,7 +1,6 @@
 //! Ships a node's journal to the stream, beside the calls and never in their way.
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +12,7 @@ use async_nats::{
     HeaderMap, connection::State, header::NATS_MESSAGE_ID, jetstream::message::PublishMessage,
 };
 use futures_util::future::try_join_all;
-use switchboard_audit::{Node, Outbox, Told};
+use switchboard_audit::{Node, Outbox, StoreFolder, Told};
 use switchboard_toolcall::BoxError;
 use switchboard_workers::{Cluster, Error};
 use tokio::{
@@ -85,7 +84,8 @@ impl Progress {
 
 impl Shipping {
     /// Begins to ship the store in `folder`; what is older than `max_age` leaves the stream.
-    pub fn start(cluster: Cluster, folder: PathBuf, max_age: Duration) -> Self {
+    pub fn start(cluster: Cluster, folder: impl Into<StoreFolder>, max_age: Duration) -> Self {
+        let folder = folder.into();
         let (progress, stop) = (Progress::default(), CancellationToken::new());
         let shipper = Shipper { cluster, folder, max_age, progress: progress.clone() };
         let task = tokio::spawn(shipper.run(stop.clone()));
@@ -119,10 +119,10 @@ impl Drop for Shipping {
 /// The servers do not take it, or the store cannot be read.
 pub async fn ship_once(
     cluster: Cluster,
-    folder: PathBuf,
+    folder: impl Into<StoreFolder>,
     max_age: Duration,
 ) -> Result<(), BoxError> {
-    let progress = Progress::default();
+    let (folder, progress) = (folder.into(), Progress::default());
     let shipper = Shipper { cluster, folder, max_age, progress };
     let Some(mut outbox) = shipper.open().await? else { return Ok(()) };
     make(&shipper.cluster, max_age).await?;
@@ -137,7 +137,7 @@ pub async fn ship_once(
 
 struct Shipper {
     cluster: Cluster,
-    folder: PathBuf,
+    folder: StoreFolder,
     max_age: Duration,
     progress: Progress,
 }

@@ -1,9 +1,11 @@
 //! Events as those who watch read them.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
-use switchboard_runtime::{Approval, CallEnd, CallHeld, CallStart, Stages, redact};
-use switchboard_toolcall::{ErrorKind, ToolResult};
+use switchboard_runtime::{Approval, CallEnd, CallHeld, CallStart, Stages};
+use switchboard_toolcall::ErrorKind;
 
 use super::timestamp;
 
@@ -60,7 +62,7 @@ pub(super) struct Ended<'a> {
     duration_ms: f64,
     stages: StagesMs,
     #[serde(skip_serializing_if = "Option::is_none")]
-    approval: Option<&'a Approval>,
+    approval: Option<Approval>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
 }
@@ -82,7 +84,7 @@ pub(super) struct Decided<'a> {
     held: Held<'a>,
     decision: &'static str,
     decided_by: Option<&'a str>,
-    decision_reason: Option<&'a str>,
+    decision_reason: Option<String>,
 }
 
 /// How long each stage took, in milliseconds.
@@ -102,16 +104,16 @@ impl<'a> Ended<'a> {
         let Stages { open, lookup, check, wait, run, shape } = end.stages;
         let [open, lookup, check, wait, run, shape] =
             [open, lookup, check, wait, run, shape].map(ms);
-        let shown = |text: &str| redact::text(text).chars().take(SHOWN).collect();
+        let shown = |text: Cow<'_, str>| text.chars().take(SHOWN).collect();
         Self {
             begun: Begun { kind: "call_ended", ..Begun::new(end.start) },
             server: end.server.map(|server| &**server),
             outcome: end.error_kind.map_or("ok", ErrorKind::code),
             error_kind: end.error_kind.map(ErrorKind::code),
             duration_ms: ms(end.duration),
-            approval: end.approval,
+            approval: end.approval.map(Approval::redacted),
             stages: StagesMs { open, lookup, check, wait, run, shape },
-            result: end.result.map(|result| shown(&ToolResult::text(result))),
+            result: end.redacted.text().map(shown),
         }
     }
 }
@@ -141,7 +143,7 @@ impl<'a> Decided<'a> {
             held,
             decision: approval.decision.code(),
             decided_by: approval.by.as_deref(),
-            decision_reason: approval.reason.as_deref(),
+            decision_reason: approval.redacted().reason,
         }
     }
 }

@@ -216,7 +216,7 @@ pub(super) async fn ask<T: Send + 'static>(
     store: Store,
     question: impl FnOnce(&mut Reader) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let asked = spawn_blocking(move || question(&mut Reader::open(store.path())?)).await;
+    let asked = spawn_blocking(move || question(&mut Reader::open(store.folder())?)).await;
     asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)
 }
 

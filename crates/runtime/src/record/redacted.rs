@@ -1,6 +1,6 @@
 //! A call's answer without its secrets.
 
-use std::cell::OnceCell;
+use std::{borrow::Cow, cell::OnceCell};
 
 use switchboard_toolcall::ToolResult;
 
@@ -17,6 +17,17 @@ impl<'a> Redacted<'a> {
     /// The answer of `result`.
     pub fn of(result: Option<&'a ToolResult>) -> Self {
         Self { result, json: OnceCell::new() }
+    }
+
+    /// Returns what the caller got as people read it, without secrets: a text as it is, anything else as JSON. `None` if the
+    /// call gave no result.
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        let result = self.result?;
+        Some(match (&result.outcome, serde_json::from_str::<String>(self.json())) {
+            (Err(_), _) => Cow::Owned(redact::text(&result.text()).into_owned()),
+            (Ok(_), Ok(text)) => Cow::Owned(text),
+            (Ok(_), Err(_)) => Cow::Borrowed(self.json()),
+        })
     }
 
     /// The JSON; empty where the call gave no answer.

@@ -8,6 +8,7 @@ mod hostile;
 mod logs;
 mod names;
 mod policy;
+mod redaction;
 mod renames;
 mod results;
 mod reuse;

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use super::{failed, folder};
+use switchboard_audit::verify::Signed;
+
+use super::{failed, store_folder};
 use crate::{
     cli::Cli,
     settings::Loaded,
@@ -10,8 +12,7 @@ use crate::{
 };
 
 pub(super) fn run(json: bool, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let folder = folder(loaded)?;
-    let report = switchboard_audit::verify(&folder).map_err(failed)?;
+    let report = switchboard_audit::verify(store_folder(loaded)?).map_err(failed)?;
     if json {
         terminal::print(&serde_json::to_string(&report)?)?;
     } else {
@@ -35,6 +36,15 @@ pub(super) fn run(json: bool, loaded: &Loaded, cli: &Cli) -> anyhow::Result<Exit
             "{word}: {} calls in {} lines of {} segments, {} segments dropped before",
             report.calls, report.lines, report.segments, report.dropped
         ));
+        match report.signatures {
+            Signed::No => {}
+            Signed::Unchecked => {
+                lines.push(paint.yellow(
+                    "the lines are signed, which was not checked: `[audit] key` is missing",
+                ))
+            }
+            Signed::Checked => lines.push("signatures were checked with the key".to_owned()),
+        }
         lines.push(format!("head {}", report.head));
         terminal::print(&lines.join("\n"))?;
     }

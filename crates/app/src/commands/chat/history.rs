@@ -1,11 +1,12 @@
 //! What was typed before, one line each.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File},
     io::Write,
-    os::unix::fs::OpenOptionsExt,
     path::PathBuf,
 };
+
+use switchboard_runtime::private_files;
 
 use super::store::make_folder;
 
@@ -32,8 +33,7 @@ impl History {
     pub(super) fn add(&self, line: &str) {
         let Some(file) = &self.0 else { return };
         let written = file.parent().map_or(Ok(()), make_folder).and_then(|()| {
-            let mut options = OpenOptions::new();
-            let mut file = options.append(true).create(true).mode(0o600).open(file)?;
+            let mut file = private_files::open(File::options().append(true).create(true), file)?;
             Ok(file.write_all(format!("{}\n", escaped(line)).as_bytes())?)
         });
         if let Err(error) = written {

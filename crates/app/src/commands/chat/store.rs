@@ -1,14 +1,14 @@
 //! Where chats are kept: one file each, for nobody else to read.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs,
     io::{self, ErrorKind, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use anyhow::{Context, anyhow, bail};
+use switchboard_runtime::private_files;
 
 use super::transcript::Transcript;
 use crate::environment;
@@ -133,8 +133,7 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
     let mut name = file.file_name().ok_or(ErrorKind::InvalidFilename)?.to_owned();
     name.push(".new");
     let new = file.with_file_name(name);
-    let mut options = OpenOptions::new();
-    let mut opened = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    let mut opened = private_files::create(&new)?;
     opened.write_all(text.as_bytes())?;
     opened.write_all(b"\n")?;
     opened.sync_all()?;
@@ -146,7 +145,7 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 /// It cannot be made.
 pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    let made = private_files::create_dir(folder);
     made.with_context(|| format!("failed to make the folder `{}`", folder.display()))
 }
 

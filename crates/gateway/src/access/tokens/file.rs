@@ -1,6 +1,13 @@
 //! The file where tokens are kept, as hashes.
 
-use std::{fs, io, path::Path, time::SystemTime};
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+    time::SystemTime,
+};
+
+use switchboard_runtime::private_files;
 
 use super::{Entry, TokensError};
 
@@ -25,17 +32,13 @@ pub(super) fn write(file: &Path, entries: &[Entry]) -> Result<(), TokensError> {
     let failed = |source| TokensError::File { what: "write", path: file.to_owned(), source };
     let text = serde_json::to_string_pretty(entries).unwrap_or_default();
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
+        private_files::create_dir(folder).map_err(failed)?;
     }
     let beside = file.with_extension("new");
-    private(&beside, text.as_bytes()).map_err(failed)?;
+    let written = private_files::create(&beside).and_then(|mut new| {
+        new.write_all(text.as_bytes())?;
+        new.sync_all()
+    });
+    written.map_err(failed)?;
     fs::rename(&beside, file).map_err(failed)
-}
-
-fn private(file: &Path, text: &[u8]) -> io::Result<()> {
-    use std::{io::Write, os::unix::fs::OpenOptionsExt};
-    let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
-    file.write_all(text)?;
-    file.sync_all()
 }

@@ -1,0 +1,112 @@
+//! What secrets begin with, or stand behind: one automaton finds all of it in one pass.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use super::shapes::SHAPES;
+
+/// What was found in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// A part of a name that may say that its value is secret.
+    Name,
+    /// What a token of a well-known shape begins with: its place in [`SHAPES`].
+    Shape(usize),
+    /// `eyJ`, which every JSON web token begins with.
+    WebToken,
+    /// A colon before the secret half of a bot's token.
+    BotToken,
+    /// `-----BEGIN `.
+    Pem,
+    /// `://`, before which an address has its scheme.
+    Address,
+    /// A scheme of `Authorization`.
+    Scheme,
+    /// `-u` or `--user`, which curl takes a password with.
+    User,
+    /// `identified by`, which SQL takes a password with.
+    Identified,
+}
+
+/// Parts of the names that `names.rs` knows. Each name has one of them.
+const NAMES: &[&str] = &[
+    "pass", "pwd", "pw", "secret", "token", "cred", "cookie", "auth", "jwt", "key", "sess", "sid",
+    "sig", "otp", "cvv", "cvc", "psk", "phrase", "bearer", "code",
+];
+const OTHERS: &[(&str, Sign)] = &[
+    ("eyj", Sign::WebToken),
+    (":aa", Sign::BotToken),
+    ("-----begin ", Sign::Pem),
+    ("---- begin ", Sign::Pem),
+    ("private-lines:", Sign::Pem),
+    ("://", Sign::Address),
+    ("bearer", Sign::Scheme),
+    ("basic", Sign::Scheme),
+    ("digest", Sign::Scheme),
+    ("negotiate", Sign::Scheme),
+    ("ntlm", Sign::Scheme),
+    ("-u", Sign::User),
+    ("--user", Sign::User),
+    ("identified by", Sign::Identified),
+];
+
+/// Finds signs in any case; `None` if it cannot be built, which a test excludes.
+fn automaton<'a>(signs: impl Iterator<Item = &'a str>) -> Option<AhoCorasick> {
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).match_kind(MatchKind::Standard);
+    builder.kind(Some(AhoCorasickKind::DFA)).build(signs).ok()
+}
+
+static IN_NAMES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| automaton(NAMES.iter().copied()));
+static IN_TEXTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let others = OTHERS.iter().map(|(sign, _)| *sign);
+    automaton(NAMES.iter().copied().chain(others).chain(SHAPES.iter().map(|shape| shape.prefix)))
+});
+
+/// Returns whether a name may say that its value is secret.
+pub(super) fn has_name(name: &str) -> bool {
+    IN_NAMES.as_ref().is_none_or(|signs| signs.is_match(name))
+}
+
+/// Returns whether a text has any sign of a secret.
+pub(super) fn has_any(text: &str) -> bool {
+    IN_TEXTS.as_ref().is_none_or(|signs| signs.is_match(text))
+}
+
+/// Returns every sign in the text with where it begins.
+pub(super) fn all(text: &str) -> impl Iterator<Item = (usize, Sign)> {
+    let found = IN_TEXTS.iter().flat_map(move |signs| signs.find_overlapping_iter(text));
+    found.map(|found| (found.start(), sign(found.pattern().as_usize())))
+}
+
+fn sign(pattern: usize) -> Sign {
+    match pattern.checked_sub(NAMES.len()) {
+        None => Sign::Name,
+        Some(other) => match OTHERS.get(other) {
+            Some((_, sign)) => *sign,
+            None => Sign::Shape(other - OTHERS.len()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_automata_can_be_built_and_know_every_sign() {
+        assert!(has_name("DB_PASSWORD") && !has_name("city"));
+        assert!(!has_any("Weather of a big town: 21 degrees, light wind from the west."));
+        for (index, shape) in SHAPES.iter().enumerate() {
+            assert!(
+                all(shape.prefix).any(|found| found == (0, Sign::Shape(index))),
+                "{}",
+                shape.prefix
+            );
+        }
+        for (text, sign) in OTHERS {
+            assert!(all(text).any(|found| found == (0, *sign)), "{text}");
+        }
+    }
+}
