@@ -113,6 +113,7 @@ mod tests {
             tool_name: "camera".into(),
             server: None,
             elapsed: std::time::Duration::ZERO,
+            waited: std::time::Duration::ZERO,
             outcome: Ok(answer),
             truncated: false,
             artifacts: Vec::new(),

@@ -2,12 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
+/// Decides by a tool's name whether the tool exists for a caller.
+type ToolFilter = dyn Fn(&str) -> bool + Send + Sync;
+
 /// Which tools exist for a caller, and whose calls it may know of. Cheap to clone.
 ///
 /// By default everything may be known: embedders, the command line and the owner of the machine are not restricted.
 #[derive(Clone, Default)]
 pub struct Visibility {
-    tools: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    tools: Option<Arc<ToolFilter>>,
     own_calls_only: bool,
 }
 
