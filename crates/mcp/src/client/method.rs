@@ -135,7 +135,7 @@ impl RemoteMethod {
             params: Params::Fields(params),
             headers: || name.iter().map(|name| ("Mcp-Name".to_owned(), name.clone())).collect(),
         };
-        content::output(self.method, &*self.server.send(&self.spec, &request, cx).await?)
+        content::output(self.method, &self.server.send(&self.spec, &request, cx).await?)
     }
 
     async fn subscribe(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {

@@ -96,15 +96,21 @@ impl Catalog {
         self.upstreams.as_ref().map(|servers| servers.all()).unwrap_or_default()
     }
 
-    /// A list of all servers that are there, merged in the order of the config. Waits for none that is not.
+    /// A list of all servers that are there, merged in the order of the config. Waits for none that is not. What the policy
+    /// denies whatever the arguments is not listed (SPEC TL-7).
     pub(crate) async fn list(&self, list: List, caller: &Caller) -> Merged {
         let method = match list {
             List::Prompts => Method::GetPrompt,
             _ => Method::ReadResource,
         };
-        let ready = self.ready(method, caller);
+        let mut ready = self.ready(method, caller);
+        ready.retain(|(server, _)| !self.tools.denies(method, server.name()));
+        self.merge(list, &ready).await
+    }
+
+    async fn merge(&self, list: List, ready: &[Ready]) -> Merged {
         let mut merged = Merged::default();
-        for ((server, _), list_of_server) in ready.iter().zip(self.current(&ready, list).await) {
+        for ((server, _), list_of_server) in ready.iter().zip(self.current(ready, list).await) {
             let listed = &list_of_server.listed;
             merged.ttl = [merged.ttl, listed.ttl].into_iter().flatten().min();
             merged.private |= listed.private;
@@ -175,7 +181,7 @@ impl Catalog {
         name: &str,
         caller: &Caller,
     ) -> Option<(Arc<Server>, String)> {
-        let prompts = self.list(List::Prompts, caller).await;
+        let prompts = self.merge(List::Prompts, &self.ready(Method::GetPrompt, caller)).await;
         let entry = prompts.entries.get(name)?;
         let own = entry.value()["name"].as_str()?.to_owned();
         Some((entry.server.clone(), own))

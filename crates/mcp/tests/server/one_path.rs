@@ -38,7 +38,7 @@ fn requests() -> [(&'static str, Value); 4] {
     ]
 }
 
-// GW-6: what the policy denies does not reach the server, and is written down.
+// GW-6, TL-7: what the policy denies does not reach the server, is written down, and is not listed.
 #[tokio::test]
 async fn the_policy_holds_for_everything_that_reaches_a_server() {
     for deny in ["*", "b__*/*"] {
@@ -55,6 +55,11 @@ async fn the_policy_holds_for_everything_that_reaches_a_server() {
                 json!({"code": -32000, "message": text, "data": {"error_kind": "denied"}});
             assert_eq!(error, expected, "{method}");
             assert_eq!(one.count(method), 0);
+        }
+        // TL-7
+        for (method, key) in [("resources/list", "resources"), ("prompts/list", "prompts")] {
+            let listed = house.ask(&session, method, json!({})).await.last();
+            assert_eq!(listed["result"][key], json!([]), "{deny}");
         }
         let kinds: Vec<_> = recorded(&house).await.into_iter().map(|call| call.2).collect();
         assert_eq!(kinds, [Some(ErrorKind::Denied); 4]);

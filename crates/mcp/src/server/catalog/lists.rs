@@ -22,7 +22,9 @@ pub(super) type Ready = (Arc<Server>, Arc<Session>);
 
 /// The lists that were read last, one per server and kind.
 #[derive(Default)]
-pub(super) struct Lists(Mutex<HashMap<(Arc<str>, List), Arc<ServerList>>>);
+pub(super) struct Lists(Mutex<ByServer>);
+
+type ByServer = HashMap<(Arc<str>, List), Arc<ServerList>>;
 
 /// A list of a server's.
 pub(super) struct ServerList {
@@ -45,7 +47,7 @@ enum Fresh {
 }
 
 impl Lists {
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Arc<str>, List), Arc<ServerList>>> {
+    fn lock(&self) -> MutexGuard<'_, ByServer> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -53,6 +53,11 @@ impl Tools {
         self.manager.get(&method.call_name(server, self.separator()))
     }
 
+    /// Whether the policy denies `method` of a server, whatever the arguments.
+    pub(super) fn denies(&self, method: Method, server: &str) -> bool {
+        self.method(method, server).is_some_and(|tool| self.manager.is_denied(&tool))
+    }
+
     /// All of them, in order.
     pub(super) fn all(&self) -> Arc<Vec<ListedTool>> {
         self.listed().tools
