@@ -114,7 +114,7 @@ impl ShownServer {
             error: setback.as_ref().map(|setback| redact::text(&setback.reason).into_owned()),
             error_at: setback.map(|setback| timestamp(setback.at)),
             tools: of_server.filter(|tool| caller.sees(tool)).count(),
-            set_aside: sees_set_aside.then(|| server.set_aside()).unwrap_or_default(),
+            set_aside: if sees_set_aside { server.set_aside() } else { Vec::new() },
             clients: if sees_errors { server.copies() } else { 0 },
             stderr: sees_stderr.then(|| {
                 let lines = server.stderr().lines();

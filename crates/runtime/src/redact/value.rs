@@ -141,30 +141,11 @@ fn is_secret(value: &Value, secrecy: Secrecy) -> bool {
 /// Returns whether the object is a JSON Schema.
 fn is_schema(object: &Map<String, Value>) -> bool {
     const TYPES: &[&str] = &["string", "number", "integer", "boolean", "array", "object", "null"];
+    #[rustfmt::skip]
     const KEYWORDS: &[&str] = &[
-        "type",
-        "title",
-        "description",
-        "format",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "default",
-        "const",
-        "enum",
-        "example",
-        "examples",
-        "writeOnly",
-        "readOnly",
-        "deprecated",
-        "nullable",
-        "minimum",
-        "maximum",
-        "minItems",
-        "maxItems",
-        "items",
-        "properties",
-        "required",
+        "type", "title", "description", "format", "minLength", "maxLength", "pattern", "default",
+        "const", "enum", "example", "examples", "writeOnly", "readOnly", "deprecated", "nullable",
+        "minimum", "maximum", "minItems", "maxItems", "items", "properties", "required",
         "additionalProperties",
     ];
     let has_type =
