@@ -7,7 +7,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     task::JoinSet,
-    time::Instant,
+    time::{Instant, sleep},
 };
 
 use crate::Failure;
@@ -41,6 +41,18 @@ impl Calls {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await?;
         is_good(std::str::from_utf8(&answer)?)
+    }
+
+    /// Makes one call, again and again until it succeeds, for two minutes at most.
+    pub(crate) async fn in_the_end(&self) -> Result<(), Failure> {
+        let began = Instant::now();
+        while let Err(failure) = self.once().await {
+            if began.elapsed() > Duration::from_secs(120) {
+                return Err(failure);
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
     }
 
     /// Makes calls from so many connections, for so long.

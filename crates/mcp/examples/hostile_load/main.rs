@@ -3,8 +3,10 @@
 //!
 //! ```sh
 //! cargo build --release -p switchboard
-//! cargo run --release -p switchboard-mcp --example hostile_load -- target/release/switchboard [SECONDS [CALLERS]]
+//! cargo run --release -p switchboard-mcp --example hostile_load -- target/release/switchboard [SECONDS [CALLERS [WHAT]]]
 //! ```
+//!
+//! `WHAT` is a list of what the hostile side does, by default all of it: `flood,big,slow`.
 //!
 //! Prints one line of JSON with the durations of the good server's calls in both cases. Fails if the 99th percentile
 //! beside the hostile server is more than twice the other.
@@ -24,9 +26,12 @@ use std::{
 
 use load::{Calls, Durations};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 type Failure = Box<dyn Error + Send + Sync>;
+
+/// Everything that the hostile side can do.
+const ALL: &str = "flood,big,slow";
 
 /// How often both cases take turns.
 const TURNS: u32 = 3;
@@ -37,15 +42,23 @@ fn main() -> Result<ExitCode, Failure> {
     match words[..] {
         ["good-server"] => server::run(server::Kind::Good).map(|()| ExitCode::SUCCESS),
         ["hostile-server"] => server::run(server::Kind::Hostile).map(|()| ExitCode::SUCCESS),
-        [program] => measure(program, 5.0, 64),
-        [program, seconds] => measure(program, seconds.parse()?, 64),
-        [program, seconds, callers] => measure(program, seconds.parse()?, callers.parse()?),
-        _ => Err("usage: hostile_load PATH_TO_SWITCHBOARD [SECONDS [CALLERS]]".into()),
+        [program] => measure(program, 5.0, 64, ALL),
+        [program, seconds] => measure(program, seconds.parse()?, 64, ALL),
+        [program, seconds, callers] => measure(program, seconds.parse()?, callers.parse()?, ALL),
+        [program, seconds, callers, what] => {
+            measure(program, seconds.parse()?, callers.parse()?, what)
+        }
+        _ => Err("usage: hostile_load PATH_TO_SWITCHBOARD [SECONDS [CALLERS [WHAT]]]".into()),
     }
 }
 
 #[tokio::main]
-async fn measure(program: &str, seconds: f64, callers: usize) -> Result<ExitCode, Failure> {
+async fn measure(
+    program: &str,
+    seconds: f64,
+    callers: usize,
+    what: &str,
+) -> Result<ExitCode, Failure> {
     let gateway = Gateway::start(program)?;
     gateway.is_up().await?;
     let turn = Duration::from_secs_f64(seconds);
@@ -54,7 +67,7 @@ async fn measure(program: &str, seconds: f64, callers: usize) -> Result<ExitCode
     good.many(callers, turn / 4).await?; // Everything is compiled, connected and warm.
     for _ in 0..TURNS {
         quiet.add(good.many(callers, turn).await?);
-        let attack = Attack::begin(&gateway.address).await?;
+        let attack = Attack::begin(&gateway.address, what).await?;
         hostile.add(good.many(callers, turn).await?);
         attack.end(&gateway.address).await?;
     }
@@ -73,8 +86,10 @@ async fn measure(program: &str, seconds: f64, callers: usize) -> Result<ExitCode
 struct Attack(Vec<tokio::task::JoinHandle<()>>);
 
 impl Attack {
-    async fn begin(address: &str) -> Result<Self, Failure> {
-        Calls::of(address, "hostile__begin", json!({})).once().await?;
+    async fn begin(address: &str, what: &str) -> Result<Self, Failure> {
+        if what.contains("flood") {
+            Calls::of(address, "hostile__begin", json!({})).in_the_end().await?;
+        }
         let long_list = json!({"list": vec![1; 200]});
         let calls = [
             ("hostile__big", json!({})),
@@ -83,7 +98,9 @@ impl Attack {
             ("hostile__slow", long_list.clone()),
             ("hostile__slow", long_list),
         ];
-        let callers = calls.into_iter().map(|(tool, args)| {
+        let wanted = |tool: &str| tool.split("__").nth(1).is_some_and(|name| what.contains(name));
+        let calls = calls.into_iter().filter(|(tool, _)| wanted(tool));
+        let callers = calls.map(|(tool, args)| {
             let calls = Calls::of(address, tool, args);
             tokio::spawn(async move { while calls.once().await.is_ok() {} })
         });
@@ -92,7 +109,8 @@ impl Attack {
 
     async fn end(self, address: &str) -> Result<(), Failure> {
         self.0.iter().for_each(tokio::task::JoinHandle::abort);
-        Calls::of(address, "hostile__end", json!({})).once().await?;
+        // It has to come through what its server still has to say.
+        Calls::of(address, "hostile__end", json!({})).in_the_end().await?;
         // What was under way comes to its end.
         sleep(Duration::from_secs(2)).await;
         Ok(())
@@ -124,15 +142,8 @@ impl Gateway {
     }
 
     async fn is_up(&self) -> Result<(), Failure> {
-        let began = Instant::now();
         for tool in ["good__echo", "hostile__begin", "hostile__end"] {
-            let calls = Calls::of(&self.address, tool, json!({"text": "x"}));
-            while let Err(failure) = calls.once().await {
-                if began.elapsed() > Duration::from_secs(60) {
-                    return Err(failure);
-                }
-                sleep(Duration::from_millis(100)).await;
-            }
+            Calls::of(&self.address, tool, json!({"text": "x"})).in_the_end().await?;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ const LARGEST: usize = (64 << 20) - 4096;
 /// Serves until nobody writes any more.
 pub(crate) fn run(kind: Kind) -> Result<(), Failure> {
     let (floods, lists) = (Arc::new(AtomicBool::new(false)), AtomicU64::new(0));
+    let mut large = None;
     if kind == Kind::Hostile {
         let floods = floods.clone();
         thread::spawn(move || flood(&floods));
@@ -48,10 +49,14 @@ pub(crate) fn run(kind: Kind) -> Result<(), Failure> {
                     "end" => floods.store(false, Ordering::Relaxed),
                     _ => {}
                 }
-                let text = match name {
-                    "big" => "x".repeat(LARGEST),
-                    _ => request["params"]["arguments"].to_string(),
-                };
+                if name == "big" {
+                    let text = large.get_or_insert_with(|| "x".repeat(LARGEST));
+                    write(&format!(
+                        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+                    ))?;
+                    continue;
+                }
+                let text = request["params"]["arguments"].to_string();
                 json!({"content": [{"type": "text", "text": text}]})
             }
             "ping" => json!({}),
@@ -71,12 +76,15 @@ pub(crate) fn run(kind: Kind) -> Result<(), Failure> {
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
 fn say(message: &Value) -> Result<(), Failure> {
-    let mut line = message.to_string();
-    line.push('\n');
+    write(&message.to_string())
+}
+
+fn write(line: &str) -> Result<(), Failure> {
     ANSWERS.store(true, Ordering::Relaxed);
     let mut stdout = stdout().lock();
     ANSWERS.store(false, Ordering::Relaxed);
     stdout.write_all(line.as_bytes())?;
+    stdout.write_all(b"\n")?;
     Ok(stdout.flush()?)
 }
 

@@ -1,13 +1,20 @@
 //! Checks that may take long, beside the serving threads.
 
-use std::{sync::Arc, thread};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread,
+};
 
 use serde_json::Value;
 use switchboard_toolcall::{ErrorKind, ToolError};
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::sync::{Semaphore, oneshot};
 
 use super::{Effort, Invalid, judge};
 use crate::{dispatch, tools::RegisteredTool};
+
+/// How nice such checks are to the threads that serve: with as much to do on a core as those, they get a tenth of it.
+const PRIORITY: i32 = 10;
 
 /// Bounds how many checks run beside the serving threads at once: of one server, and of all.
 ///
@@ -51,14 +58,28 @@ pub(super) async fn judge_beside(
         None => None,
     };
     let places = (server, all.acquire_owned().await.map_err(closed)?);
-    let name = tool.name().clone();
-    let checked = spawn_blocking(move || {
+    let (name, (told, checked)) = (tool.name().clone(), oneshot::channel());
+    // A thread of its own, as those of the runtime keep a priority that was lowered. It takes less time to start than what
+    // runs on it.
+    let started = thread::Builder::new().name("check".to_owned()).spawn(move || {
         let _places = places;
-        let invalid = judge(&tool, &args, Effort::Large);
-        (args, invalid)
+        give_way();
+        let judged = AssertUnwindSafe(|| judge(&tool, &args, Effort::Large));
+        // Whose caller has gone need not know.
+        _ = told.send(catch_unwind(judged).map(|invalid| (args, invalid)));
     });
-    checked.await.map_err(|error| match error.try_into_panic() {
-        Ok(panic) => dispatch::crashed(&name, panic),
-        Err(_) => ToolError::new(ErrorKind::Cancelled, "the runtime ends"),
-    })
+    let failed = |cause| {
+        ToolError::new(ErrorKind::Internal, "the arguments could not be checked").caused_by(cause)
+    };
+    started.map_err(|error| failed(error.to_string()))?;
+    let checked = checked.await.map_err(|error| failed(error.to_string()))?;
+    checked.map_err(|panic| dispatch::crashed(&name, panic))
+}
+
+/// Lets whatever serves go first.
+fn give_way() {
+    let thread = rustix::thread::gettid();
+    if let Err(error) = rustix::process::setpriority_process(Some(thread), PRIORITY) {
+        tracing::debug!(%error, "arguments are checked with the priority of calls");
+    }
 }
