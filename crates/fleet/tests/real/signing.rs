@@ -231,3 +231,27 @@ async fn tokens_from_before_the_key_hold_once_somebody_signs_them() {
     let unknown = tokens.sign("nobody's").await.unwrap_err();
     assert_eq!(unknown.to_string(), "there is no token 'nobody's'");
 }
+
+// RC-3, GW-2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_outlive_what_a_broker_loses_and_can_be_revoked_then() {
+    let mut ground = Ground::signed();
+    let member = ground.member("one").await;
+    let mut visit = Visit::new(&ground.cluster().await);
+    let tokens = visit.tokens().await.unwrap();
+    for name in ["a", "b", "c"] {
+        tokens.create(admin(name)).await.unwrap();
+    }
+    let secret = tokens.create(admin("root")).await.unwrap();
+    until("it is known", async || knows(&member, &secret)).await;
+    ground.nats.kill();
+    std::fs::remove_dir_all(ground.folder.path().join("nats")).unwrap();
+    ground.nats.restart();
+    // Whoever asks makes the bucket anew; the gateway has what belongs there.
+    let mut visit = Visit::new(&ground.cluster().await);
+    let tokens = visit.tokens().await.unwrap();
+    until("they are put back", async || tokens.all().len() == 4).await;
+    assert!(knows(&member, &secret));
+    tokens.revoke("root").await.unwrap();
+    until("it is gone", async || !knows(&member, &secret)).await;
+}
