@@ -85,7 +85,7 @@ fn check(folder: &Folder, acknowledged: &BTreeMap<String, String>) -> usize {
     }
     let filter = Filter { unknown: true, ..Filter::default() };
     assert_eq!(reader.list(&filter).unwrap().len(), unknown);
-    let report = switchboard_audit::verify(&folder.path()).unwrap();
+    let report = switchboard_audit::verify(folder.path()).unwrap();
     assert!(report.is_clean() && report.torn.is_empty(), "{report:?}");
     assert_eq!(report.calls, records.len() as u64);
     unknown

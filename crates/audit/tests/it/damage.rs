@@ -55,7 +55,7 @@ async fn one_flipped_bit_anywhere_is_found() {
             text[at] ^= 1 << (at % 7);
             text
         });
-        let report = switchboard_audit::verify(&folder.path()).unwrap();
+        let report = switchboard_audit::verify(folder.path()).unwrap();
         // In the last line's newline a flipped bit looks like a death while writing.
         assert!(!report.is_clean() || !report.torn.is_empty(), "byte {at}");
     }
@@ -152,7 +152,7 @@ async fn an_artifact_that_was_changed_is_found() {
     let executor = executor(folder.store());
     let result = call(&executor, "answer", json!({"with": "long ".repeat(20_000)})).await;
     let id = &result.artifacts[0].id;
-    assert_eq!(switchboard_audit::verify(&folder.path()).unwrap().artifacts, 1);
+    assert_eq!(switchboard_audit::verify(folder.path()).unwrap().artifacts, 1);
     let path = folder.path().join("artifacts").join(&id[..2]).join(id);
     folder.rewrite(&path, |text| text.to_ascii_uppercase());
     let what = "its content is not what was kept".to_owned();

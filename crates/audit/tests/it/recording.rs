@@ -240,7 +240,7 @@ fn a_store_that_is_not_there_is_empty() {
     assert!(folder.records().is_empty());
     let mut reader = Reader::open(folder.path()).unwrap();
     assert!(reader.stats(&Filter::default()).unwrap().is_empty());
-    assert!(switchboard_audit::verify(&folder.path()).unwrap().is_clean());
+    assert!(switchboard_audit::verify(folder.path()).unwrap().is_clean());
     assert_eq!(switchboard_audit::gc(&folder.path(), &Config::default()).unwrap().segments, 0);
     assert!(!folder.path().exists());
 }

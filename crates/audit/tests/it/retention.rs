@@ -35,7 +35,7 @@ async fn what_is_too_much_gives_way_from_the_oldest() {
     assert_eq!(segments(), 2);
     let left = folder.records();
     assert!(left.len() < 40 && left[0].id == newest);
-    let report = switchboard_audit::verify(&folder.path()).unwrap();
+    let report = switchboard_audit::verify(folder.path()).unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!((report.dropped, report.segments, report.calls), (2, 2, left.len() as u64));
     // The index forgets with it, and a new one agrees.

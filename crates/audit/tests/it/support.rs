@@ -59,7 +59,7 @@ impl Folder {
 
     /// The damage that `verify` finds: file, line and what.
     pub(crate) fn damage(&self) -> Vec<(String, Option<u64>, String)> {
-        let report = switchboard_audit::verify(&self.path()).unwrap();
+        let report = switchboard_audit::verify(self.path()).unwrap();
         report.damage.into_iter().map(|found| (found.file, found.line, found.what)).collect()
     }
 
