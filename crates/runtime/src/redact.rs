@@ -51,19 +51,27 @@ fn within(text: &str, levels: u8) -> Cow<'_, str> {
     // Only names and the words of a command need to be read as what they are.
     let is_read =
         levels > 0 && text.contains(['{', '[']) && (signs::has_name(text) || text.contains("curl"));
-    let mut spans = spans::Spans::default();
-    if is_read && embedded(text, levels - 1, &mut spans) {
-        return spans.apply(text);
+    if !is_read {
+        return scan::text(text);
     }
-    scan::text(text, spans)
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        let mut writer = value::Writer::new(levels - 1);
+        writer.value(&value);
+        // What has no secrets keeps its layout.
+        return if writer.found { Cow::Owned(writer.out) } else { Cow::Borrowed(text) };
+    }
+    let scanned = scan::text(text);
+    match embedded(&scanned, levels - 1) {
+        Some(read) => Cow::Owned(read),
+        None => scanned,
+    }
 }
 
-/// Finds the JSON in a text and replaces what has secrets; what has none keeps its layout. Returns whether the text is
-/// nothing but JSON.
-fn embedded(text: &str, levels: u8, spans: &mut spans::Spans) -> bool {
+/// Reads the JSON in a text for secrets that only its structure shows; returns `None` if it has none.
+fn embedded(text: &str, levels: u8) -> Option<String> {
     /// How many brackets that begin no JSON are tried: each is read as far as it goes.
     const MOST_TRIES: u8 = 8;
-    let (mut at, mut tries) = (0, 0);
+    let (mut at, mut tries, mut spans) = (0, 0, spans::Spans::default());
     while let Some(open) = text[at..].find(['{', '[']).filter(|_| tries < MOST_TRIES) {
         let from = at + open;
         let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter::<Value>();
@@ -71,17 +79,17 @@ fn embedded(text: &str, levels: u8, spans: &mut spans::Spans) -> bool {
             (at, tries) = (from + 1, tries + 1);
             continue;
         };
-        let to = from + values.byte_offset();
+        at = from + values.byte_offset();
         let mut writer = value::Writer::new(levels);
         writer.value(&value);
-        spans.read(from..to, writer.found.then_some(writer.out));
-        let is_all = text[..from].trim_ascii().is_empty() && text[to..].trim_ascii().is_empty();
-        if is_all {
-            return true;
+        if writer.found {
+            spans.rewrite(from..at, writer.out);
         }
-        at = to;
     }
-    false
+    match spans.apply(text) {
+        Cow::Owned(read) => Some(read),
+        Cow::Borrowed(_) => None,
+    }
 }
 
 #[cfg(test)]

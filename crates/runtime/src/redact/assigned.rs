@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
+
 use super::{
     names::Secrecy,
     scan::{LONGEST_WORD, Scan, line_end, whole_word_at, word_at},
@@ -82,7 +84,7 @@ impl Scan<'_> {
             return self.quoted_value(&quote, found.secrecy, &name);
         }
         match bytes.get(at) {
-            Some(b'{' | b'[') if is_quoted || self.spans.is_read(at) => {
+            Some(b'{' | b'[') if is_quoted || self.is_json(at) => {
                 self.nested(at, found.secrecy);
             }
             // Code, whose own names say what is secret.
@@ -155,6 +157,16 @@ impl Scan<'_> {
         if is_number && matches!(secrecy, Secrecy::Strong | Secrecy::Common) {
             self.spans.hide_bare(at..at + length);
         }
+    }
+
+    /// Returns whether a bracket begins JSON. Tried in vain a few times only: each is read as far as it goes.
+    fn is_json(&mut self, at: usize) -> bool {
+        const MOST_TRIES: u8 = 8;
+        let mut values =
+            serde_json::Deserializer::from_str(&self.text[at..]).into_iter::<IgnoredAny>();
+        let is_json = self.tries < MOST_TRIES && matches!(values.next(), Some(Ok(_)));
+        self.tries += u8::from(!is_json && self.tries < MOST_TRIES);
+        is_json
     }
 
     /// Hides an object or a list of JSON.

@@ -12,12 +12,12 @@ use super::{
     words::{is_basic, is_code, is_one_of, is_placeholder, is_prose, is_random},
 };
 
-/// Returns the text with its secrets replaced, and what was found before.
-pub(super) fn text(text: &str, spans: Spans) -> Cow<'_, str> {
-    let mut scan = Scan { text, spans, named: 0 };
+/// Returns the text with its secrets replaced.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    let mut scan = Scan { text, spans: Spans::default(), named: 0, tries: 0 };
     for (start, sign) in signs::all(text) {
         // What is hidden need not be found again: this keeps the time linear.
-        if start >= scan.spans.end() && !scan.spans.is_read(start) {
+        if start >= scan.spans.end() {
             scan.look(start, sign);
         }
     }
@@ -29,6 +29,8 @@ pub(super) struct Scan<'a> {
     pub(super) spans: Spans,
     /// Where the last name ends that was looked at.
     named: usize,
+    /// How often it was tried in vain whether a bracket begins JSON.
+    pub(super) tries: u8,
 }
 
 /// How long a name is at the most.

@@ -10,8 +10,6 @@ pub(super) struct Spans {
     spans: Vec<(Range<usize>, With)>,
     /// Where the last hidden part ends.
     end: usize,
-    /// Parts that were read as JSON, in order.
-    read: Vec<Range<usize>>,
 }
 
 /// What a part is replaced with.
@@ -42,16 +40,9 @@ impl Spans {
         }
     }
 
-    /// Notes a part that was read as JSON, and replaces it if it had secrets. Parts come in order.
-    pub(super) fn read(&mut self, range: Range<usize>, written: Option<String>) {
-        self.spans.extend(written.map(|written| (range.clone(), With::Written(written))));
-        self.read.push(range);
-    }
-
-    /// Returns whether the place was read as JSON: there is nothing more to be found.
-    pub(super) fn is_read(&self, at: usize) -> bool {
-        let next = self.read.partition_point(|range| range.end <= at);
-        self.read.get(next).is_some_and(|range| range.start <= at)
+    /// Replaces a part that is JSON.
+    pub(super) fn rewrite(&mut self, range: Range<usize>, written: String) {
+        self.spans.push((range, With::Written(written)));
     }
 
     /// Returns where the hidden parts end: what begins before that is hidden already.
