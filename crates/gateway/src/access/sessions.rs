@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 
 /// How long a session lasts.
 const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
-/// How many there may be; the one that ends first gives way.
+/// How many there may be; of who has most, the one that ends first gives way.
 const MOST: usize = 1000;
 /// How many cookies of our name are looked at in one request.
 const COOKIES: usize = 4;
@@ -48,7 +48,22 @@ pub(super) enum Whose {
     Claims(Map<String, Value>),
 }
 
+/// Whose sessions count together.
+#[derive(PartialEq, Eq, Hash)]
+enum Bearer<'a> {
+    Token(&'a [u8; 32]),
+    Named(Option<&'a str>),
+}
+
 impl Whose {
+    fn bearer(&self) -> Bearer<'_> {
+        match self {
+            Self::Token(hash) => Bearer::Token(hash),
+            Self::Jwt(caller) => Bearer::Named(caller.name.as_deref()),
+            Self::Claims(claims) => Bearer::Named(claims.get("sub").and_then(Value::as_str)),
+        }
+    }
+
     /// How long a session may last.
     fn life(&self) -> Duration {
         match self {
@@ -129,8 +144,7 @@ impl Sessions {
         let mut open = self.lock();
         open.retain(|_, session| session.until > now);
         if open.len() >= MOST
-            && let Some(first) =
-                open.iter().min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
+            && let Some(first) = gives_way(&open)
         {
             open.remove(&first);
         }
@@ -214,6 +228,17 @@ impl Sessions {
     }
 }
 
+/// Returns the session that gives way to a new one: nobody's sign-ins push out those of others who have fewer.
+fn gives_way(open: &HashMap<[u8; 32], Session>) -> Option<[u8; 32]> {
+    let mut counts: HashMap<Bearer<'_>, usize> = HashMap::new();
+    for session in open.values() {
+        *counts.entry(session.whose.bearer()).or_default() += 1;
+    }
+    let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let theirs = open.iter().filter(|(_, session)| session.whose.bearer() == most);
+    theirs.min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
+}
+
 /// What a session is kept under: not what the browser has.
 fn key(id: &str) -> String {
     URL_SAFE_NO_PAD.encode(tokens::hash(id))
@@ -264,14 +289,17 @@ mod tests {
 
     // GW-2
     #[tokio::test(start_paused = true)]
-    async fn the_oldest_gives_way_and_a_jwt_outlives_itself_nowhere() {
+    async fn who_has_most_gives_way_and_a_jwt_outlives_itself_nowhere() {
         let sessions = Sessions::new(1, None);
         let first = sent_back(&sessions.open(Whose::Token([1; 32]), false).await.unwrap());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let greedy = sent_back(&sessions.open(Whose::Token([2; 32]), false).await.unwrap());
         tokio::time::advance(Duration::from_secs(1)).await;
         for _ in 0..MOST {
             sessions.open(Whose::Token([2; 32]), false).await.unwrap();
         }
-        assert!(sessions.find(&first).await.is_none());
+        // GW-5
+        assert!(sessions.find(&first).await.is_some() && sessions.find(&greedy).await.is_none());
         assert_eq!(sessions.lock().len(), MOST);
         let over = Caller::with_claims(
             None,
