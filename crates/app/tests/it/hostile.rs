@@ -196,6 +196,7 @@ const CASES: &[(&str, &[&str], Says)] = &[
     ("token list", &[], Something),
     ("token list", &["--json"], Something),
     ("token revoke", &[HOSTILE], Something),
+    ("token sign", &[HOSTILE], Nothing),
     ("approve", &[HOSTILE], Something),
     ("approve", &["--rules"], Nothing),
     ("calls", &[], Something),
