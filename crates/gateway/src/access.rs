@@ -1,5 +1,6 @@
 //! Who may do what: where a request comes from, whose token it bears, which tools that token may see (SPEC GW-2).
 
+mod caller;
 pub mod fleet;
 mod peer;
 pub mod tokens;
@@ -13,11 +14,6 @@ mod warnings;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Uri, header, request};
-use serde_json::Value;
-use switchboard_agent::Globs;
-use switchboard_mcp as mcp;
-use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::{CallContext, Visibility};
 use tokio::net::TcpStream;
 
 use crate::{
@@ -29,6 +25,7 @@ use hosts::Hosts;
 use jwt::Jwt;
 use sessions::{Sessions, Whose};
 
+pub use caller::Caller;
 pub(crate) use credential::Credential;
 pub use fleet::{Counted, Fleet};
 pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};
@@ -52,98 +49,6 @@ pub struct Access {
     tls: Option<Tls>,
     /// Where clients reach us, where that cannot be seen from a request.
     public_url: Option<String>,
-}
-
-/// Who asks. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct Caller {
-    /// The name of the token, where there is one.
-    pub name: Option<Arc<str>>,
-    /// What the issuer of the caller's JWT says of it; a JSON object.
-    pub claims: Option<Arc<Value>>,
-    /// Whether the token may start and stop servers.
-    pub is_admin: bool,
-    /// Whether it may decide about held calls.
-    pub may_approve: bool,
-    /// The same for the MCP server.
-    mcp: mcp::server::Caller,
-}
-
-impl Caller {
-    /// Somebody who may see these tools; all where unset.
-    pub fn new(name: Option<Arc<str>>, tools: Option<Arc<Globs>>) -> Self {
-        Self::with_claims(name, tools, None)
-    }
-
-    /// As [`new`](Self::new), with what the issuer of its JWT says of it.
-    pub fn with_claims(
-        name: Option<Arc<str>>,
-        tools: Option<Arc<Globs>>,
-        claims: Option<Arc<Value>>,
-    ) -> Self {
-        let visibility = match tools {
-            Some(tools) => Visibility::of_tools(move |name| tools.matches(name)),
-            None => Visibility::default(),
-        };
-        // Who has a name knows of its own calls only, unless its token says otherwise.
-        let visibility = visibility.watching(name.is_none());
-        let mcp = mcp::server::Caller { name: name.clone(), visibility, claims: claims.clone() };
-        Self { name, claims, is_admin: false, may_approve: false, mcp }
-    }
-
-    /// Whether the caller may start and stop servers: nobody in particular may, where no token is demanded.
-    pub fn may_administer(&self) -> bool {
-        self.is_admin || self.name.is_none()
-    }
-
-    /// The same caller, who may decide about held calls where `may` says so.
-    #[must_use]
-    pub fn approving(mut self, may: bool) -> Self {
-        self.may_approve = may;
-        self
-    }
-
-    /// The same caller, who knows of everybody's calls if `may` is true.
-    #[must_use]
-    pub fn watching(mut self, may: bool) -> Self {
-        self.mcp.visibility = self.mcp.visibility.watching(may);
-        self
-    }
-
-    /// Returns what the caller may know.
-    pub fn visibility(&self) -> &Visibility {
-        &self.mcp.visibility
-    }
-
-    /// Returns what surrounds a call that the caller makes.
-    pub(crate) fn context(&self) -> CallContext {
-        CallContext {
-            caller: self.name.clone(),
-            claims: self.claims.clone(),
-            visibility: self.visibility().clone(),
-            ..CallContext::default()
-        }
-    }
-
-    /// Returns whether the caller may know of calls of `tool`, asked for under this name, that `caller` made.
-    pub fn knows_call(&self, tool: &str, caller: Option<&str>, tools: &ToolManager) -> bool {
-        tools.knows_call(self.name.as_deref(), self.visibility(), tool, caller)
-    }
-
-    /// The caller as the MCP server knows it.
-    pub(crate) fn mcp(&self) -> &mcp::server::Caller {
-        &self.mcp
-    }
-
-    /// Whether what this name finds exists for the caller, under any name that it has.
-    pub fn may_see(&self, name: &str, tools: &ToolManager) -> bool {
-        tools.is_visible(name, self.visibility())
-    }
-
-    /// Whether the tool exists for the caller.
-    pub fn sees(&self, tool: &RegisteredTool) -> bool {
-        tool.is_visible(self.visibility())
-    }
 }
 
 /// A request that is let in, and what it holds until it has been answered.

@@ -1,12 +1,12 @@
 //! The one ordered collection of tools (SPEC TL).
 
-use std::{
-    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    time::Duration,
-};
+mod error;
+mod registered;
+mod servers;
 
-use serde_json::{Map, Value};
-use switchboard_toolcall::{BoxFuture, Origin, Strictness, Tool, ToolError, ToolSpec, Visibility};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use switchboard_toolcall::{Strictness, Tool};
 use tokio::sync::{Semaphore, watch};
 use tracing::warn;
 
@@ -14,9 +14,13 @@ use crate::{
     config::Config,
     policy::Policy,
     registry::{Registry, Server, Tools},
-    rename,
-    validate::{self, Budget, Check, CheckSlots, Invalid, SchemaError},
+    validate::{Budget, Check, CheckSlots},
 };
+
+pub use error::AddError;
+pub use registered::RegisteredTool;
+use registered::bare_name;
+pub use servers::{KnownServer, Link, ServerSettings};
 
 /// Holds local and server tools alike, in the order of the config.
 pub struct ToolManager {
@@ -35,163 +39,6 @@ pub struct ToolManager {
 
 /// Makes of a tool, known by its full name, what is called instead of it.
 pub type Wrap = Arc<dyn Fn(&str, Arc<dyn Tool>) -> Arc<dyn Tool> + Send + Sync>;
-
-/// A tool with what the executor needs to run it.
-pub struct RegisteredTool {
-    name: Arc<str>,
-    /// `server__tool`, whatever it is shown as.
-    full: Arc<str>,
-    tool: Arc<dyn Tool>,
-    pub(crate) check: Arc<Check>,
-    /// What bounds it, from the narrowest: the tool's own slots, then its server's.
-    pub(crate) slots: Vec<Arc<Semaphore>>,
-    /// The hash of its definition, once somebody wants it.
-    pub(crate) definition: Arc<OnceLock<[u8; 32]>>,
-    /// What bounds how many checks of arguments run beside the serving threads.
-    pub(crate) check_slots: CheckSlots,
-}
-
-impl RegisteredTool {
-    /// The name under which it is shown.
-    pub fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    /// Its full name: `server__tool`, or the name of a local tool.
-    pub fn full_name(&self) -> &Arc<str> {
-        &self.full
-    }
-
-    /// Its shown, full and bare name, which may be the same. No other name finds it.
-    pub fn names(&self) -> [&str; 3] {
-        [&self.name, &self.full, bare_name(self.spec())]
-    }
-
-    /// What is known of it.
-    pub fn spec(&self) -> &ToolSpec {
-        self.tool.spec()
-    }
-
-    /// Returns whether the tool exists for a caller: its shown or its full name is seen. Everything that lists,
-    /// finds or tells of tools asks here, so that a caller sees the same everywhere.
-    pub fn is_visible(&self, visibility: &Visibility) -> bool {
-        visibility.sees_name(&self.name) || visibility.sees_name(&self.spec().name)
-    }
-
-    /// Whether a call with these arguments may pass validation, argument names fixed as a call fixes them. What would
-    /// take long to check is left to the call.
-    pub fn may_accept(&self, args: &Map<String, Value>) -> bool {
-        let args = rename::for_server(self.spec(), args.clone());
-        self.check.may_accept(&Value::Object(args))
-    }
-
-    /// What a call with these arguments would be told before anything runs, argument names fixed as a call fixes them;
-    /// none where they fit.
-    ///
-    /// # Errors
-    /// `timeout` if that takes longer than `limit`.
-    pub async fn judge(
-        self: &Arc<Self>,
-        args: Map<String, Value>,
-        limit: Duration,
-    ) -> Result<Option<Invalid>, ToolError> {
-        let args = rename::for_server(self.spec(), args);
-        validate::judge_within(self, Value::Object(args), limit).await
-    }
-
-    /// What a call must bring, as errors say it; none where nothing is required.
-    pub fn required(&self) -> Option<String> {
-        validate::required(&self.spec().parameters)
-    }
-
-    /// The tool itself.
-    pub(crate) fn tool(&self) -> &Arc<dyn Tool> {
-        &self.tool
-    }
-
-    /// The same tool under another name.
-    pub(crate) fn shown_as(&self, name: Arc<str>) -> Self {
-        Self {
-            name,
-            full: self.full.clone(),
-            tool: self.tool.clone(),
-            check: self.check.clone(),
-            slots: self.slots.clone(),
-            definition: self.definition.clone(),
-            check_slots: self.check_slots.clone(),
-        }
-    }
-}
-
-/// A server's connection, as far as finding its tools needs it.
-pub trait Link: Send + Sync {
-    /// Waits until the server's tools are known.
-    ///
-    /// # Errors
-    /// The server was given up, as the call's error says.
-    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>>;
-
-    /// How the server is, for people and models.
-    fn status(&self) -> Value;
-
-    /// How often the server was started or connected to.
-    fn starts(&self) -> u64 {
-        0
-    }
-}
-
-/// How a server's tools are shown and bounded.
-#[derive(Clone)]
-pub struct ServerSettings {
-    /// What stands before its tools' names; empty shows them bare. By default the server's name.
-    pub prefix: Option<String>,
-    /// How many calls to it may run at once.
-    pub max_concurrent: usize,
-    /// Its connection, where there is one to wait for.
-    pub link: Option<Arc<dyn Link>>,
-    /// Requests to the server that are no tools of its own, such as `resources/read`. They are called by their full
-    /// name like any tool, but never listed, offered or suggested.
-    pub methods: Vec<Arc<dyn Tool>>,
-}
-
-impl Default for ServerSettings {
-    fn default() -> Self {
-        Self { prefix: None, max_concurrent: 64, link: None, methods: Vec::new() }
-    }
-}
-
-/// A server that is known, connected or not.
-pub struct KnownServer {
-    /// Its name.
-    pub name: Arc<str>,
-    /// How many tools it offers now.
-    pub tools: usize,
-    /// Its connection.
-    pub link: Option<Arc<dyn Link>>,
-}
-
-/// Why a tool was not added.
-#[derive(Debug, thiserror::Error)]
-pub enum AddError {
-    /// The name is empty, too long or has white space in it.
-    #[error("tool name {0:?} is not usable: {1}")]
-    Name(String, &'static str),
-    /// A local tool has no description.
-    #[error("tool `{0}` has no description")]
-    Description(String),
-    /// The schema is not one.
-    #[error("tool `{tool}` has an unusable schema: {reason}")]
-    Schema {
-        /// The tool's name.
-        tool: String,
-        /// What is wrong with its schema.
-        #[source]
-        reason: SchemaError,
-    },
-    /// A server's name contains the separator.
-    #[error("server name `{0}` must not be empty or contain `{1}`")]
-    ServerName(String, String),
-}
 
 impl ToolManager {
     /// An empty collection.
@@ -517,14 +364,6 @@ pub struct CheckedTools {
     /// Names that the server lists more than once.
     repeated: Vec<Arc<str>>,
     set_aside: Vec<AddError>,
-}
-
-/// The tool's name at its origin.
-fn bare_name(spec: &ToolSpec) -> &str {
-    match &spec.origin {
-        Origin::Server { tool, .. } => tool,
-        Origin::Local => &spec.name,
-    }
 }
 
 fn name_problem(name: &str) -> Option<&'static str> {
