@@ -122,7 +122,7 @@ fn a_token_and_its_rate_hold_over_both() {
     // The second is made later: where it is known, the first is.
     let few = fleet.run(0, &["token", "new", "--json", "--name", "few", "--rate", "6/d"]);
     let few = few["token"].as_str().unwrap().to_owned();
-    let secret = fleet.token("ada", &[]);
+    let secret = fleet.token("ada", &["--watch"]);
     assert_eq!(ask(&fleet.balancer, "GET", "/api/tools", "", "").status, 401);
     let asked = || bearing(&fleet.balancer, "/api/tools", &few).status;
     let statuses: Vec<_> = (0..12).map(|_| asked()).collect();
@@ -135,7 +135,7 @@ fn a_token_and_its_rate_hold_over_both() {
     // While NATS is away, what is known holds.
     fleet.nats.kill();
     for gateway in &fleet.gateways {
-        let ready = || ask(&gateway.address, "GET", "/readyz", "", "").json();
+        let ready = || bearing(&gateway.address, "/readyz", &secret).json();
         let degraded = wait_for("it to be noticed", || ready()["degraded"].get(0).cloned());
         assert_eq!(
             (&degraded["server"], &degraded["status"]["state"]),
