@@ -12,12 +12,12 @@ fn root() -> PathBuf {
 
 /// Adds every function that the Rust files below `folder` define.
 fn add_functions(folder: &Path, found: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(folder).expect("the folder can be listed") {
+        let path = entry.expect("the folder can be listed").path();
         if path.is_dir() {
             add_functions(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
+            let text = fs::read_to_string(&path).expect("source files are text");
             let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
             found.extend(names.map(str::to_owned));
         }
