@@ -1,8 +1,8 @@
 //! A bucket as it was last seen, in memory: reading it costs no way to NATS, and goes on while NATS is away.
 //!
 //! If the cluster has a key, entries are signed for their bucket and key, and others are passed over. What would be harmful if it
-//! came back, such as a revoked token, is not deleted: a signed entry without a value takes its place, and whoever has seen that
-//! believes nothing older and puts it back.
+//! came back, such as a revoked token, is not deleted: a signed entry without a value takes its place. A gateway that
+//! has seen this entry believes nothing older, and writes it again if it is gone.
 
 mod trust;
 
@@ -224,7 +224,7 @@ impl Mirror {
         })
     }
 
-    /// An entry as it lies there, whoever put it there.
+    /// Returns the entry as it is stored, without checking its signature.
     async fn entry(&self, key: &str) -> Result<Option<Entry>, Error> {
         let entry = self.store().await?.entry(key).await;
         entry.map_err(|error| self.refused("read a value", error.into()))

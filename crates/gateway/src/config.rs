@@ -45,7 +45,7 @@ pub struct Config {
     pub write_timeout: HumanDuration,
     /// How long calls may go on after we are told to stop.
     pub drain: HumanDuration,
-    /// How many threads work; by default half as many as there are cores. The other half is for those that share the
+    /// How many threads serve; by default half as many as there are cores, and at least two. The other half is for those that share the
     /// machine: the servers we start, and clients.
     pub threads: Option<NonZeroUsize>,
     /// Whether each request leaves a line in the log.

@@ -116,8 +116,8 @@ fn line(entry: &Entry) -> String {
     format!("{name}  {tools}{rate}{most}{admin}{approves}{watches}  since {:.0}", entry.created)
 }
 
-/// Signs tokens of the cluster by name; without a name, lists those that are not signed. Whoever can write to NATS may have put one
-/// there, so that none is signed unseen.
+/// Signs tokens of the cluster by name; without a name, lists those that are not signed. Anybody with write
+/// access to NATS may have put an entry there, so no entry is signed unless a person names it.
 async fn sign(tokens: &Everywhere, names: &[String]) -> anyhow::Result<()> {
     let fleet = tokens
         .fleet

@@ -45,7 +45,7 @@ pub(super) fn config_file(flag: Option<&Path>) -> anyhow::Result<Option<ConfigFi
     if !here.exists() {
         return Ok(own.map(|path| ConfigFile { path, is_found: false }));
     }
-    // Whoever stands in the folder of the user's own config finds that one.
+    // If the current folder holds the user's own config, that config needs no trust.
     let is_own = own.is_some_and(|own| is_same(&here, &own));
     Ok(Some(ConfigFile { path: here, is_found: !is_own }))
 }

@@ -20,9 +20,9 @@ use crate::{
 /// What is being done about the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// There is none, and one is looked for.
+    /// Finds or begins the first segment of this process.
     First,
-    /// It is full, and the next one is begun.
+    /// Begins the next segment because the present one is full.
     Next,
 }
 

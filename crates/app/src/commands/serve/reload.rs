@@ -62,7 +62,7 @@ pub(super) async fn follow(
                     tracing::warn!("what has changed in [{section}] applies when we start again");
                 }
             }
-            // Whoever can write to the folder must not be able to start programs here.
+            // Somebody else may be able to write to this folder; their config must not start programs as this user.
             Err(error) => match error.downcast::<Untrusted>() {
                 Ok(changed) => {
                     let advice = changed.advice();
