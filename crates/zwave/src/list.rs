@@ -64,6 +64,9 @@ pub(crate) fn matching(nodes: &[Node], filter: &str, include_inactive: bool) -> 
 pub(crate) fn verified(device: Device<'_>) -> Listed {
     let now = time::now();
     let actions = match device.kind().actions() {
+        [] if device.awaits_interview() => {
+            "Its interview has not finished: what it can do is not known yet.".to_owned()
+        }
         [] => "It takes no actions.".to_owned(),
         actions => format!("It takes: {}.", actions.join(", ")),
     };

@@ -5,4 +5,5 @@
 mod parts;
 mod both_ways;
 mod coming_and_going;
+mod stubborn_devices;
 mod over_tls;
