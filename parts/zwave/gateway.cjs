@@ -38,6 +38,7 @@ exports.start = (mqtt, driver, url, prefix, name) =>
     // As zwave-js-ui when it is stopped: the driver goes, then the connection, and no will is published.
     process.once("SIGTERM", async () => {
       await client.publishAsync(`${prefix}/driver/status`, "false", { qos: 1, retain: true })
+      await driver.destroy()
       await client.endAsync()
       process.exit(0)
     })

@@ -39,7 +39,7 @@ impl Mqtt {
         let connection = Arc::new(Connection::new(address, prefix, gateway));
         let own = connection.clone();
         let task = tokio::spawn(async move {
-            tokio::join!(own.run(), own.settle_doubts());
+            tokio::join!(own.run(), own.probe_when_needed());
         });
         Ok(Self { connection, task })
     }

@@ -117,8 +117,8 @@ impl Connection {
                 tracing::warn!(broker = %self.address, reason, "no connection to the MQTT broker; trying again");
             }
             // The broker will tell anew what it knows of gateways.
-            let greetings = state.greetings;
-            *state = State { broker: Broker::Down(reason), greetings, ..State::default() };
+            let announcements = state.announcements;
+            *state = State { broker: Broker::Down(reason), announcements, ..State::default() };
         });
         self.replies.give_up();
         was_up
@@ -188,7 +188,7 @@ impl Connection {
     /// Notes a sign of life. What is retained is none: its gateway may be long gone.
     fn gateway_lives(&self, gateway: &str, message: &Publish) {
         if !message.retain {
-            self.state.send_if_modified(|state| state.lives(gateway));
+            self.state.send_if_modified(|state| state.mark_alive(gateway));
         }
     }
 

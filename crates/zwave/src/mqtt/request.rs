@@ -41,23 +41,23 @@ pub(super) struct Request {
     /// arrived.
     may_repeat: bool,
     /// Whether the gateway answers by itself, without asking a device: no answer then means that it is not there.
-    is_own: bool,
+    by_gateway_alone: bool,
 }
 
 impl Request {
     /// Asks for what the gateway knows.
     pub(super) fn read(api: &'static str, args: Value) -> Self {
-        Self { api, args, within: ANSWER, may_repeat: true, is_own: true }
+        Self { api, args, within: ANSWER, may_repeat: true, by_gateway_alone: true }
     }
 
     /// Asks for what a device knows.
     pub(super) fn poll(api: &'static str, args: Value) -> Self {
-        Self { is_own: false, ..Self::read(api, args) }
+        Self { by_gateway_alone: false, ..Self::read(api, args) }
     }
 
     /// Has a device do something.
     pub(super) fn write(api: &'static str, args: Value) -> Self {
-        Self { api, args, within: WRITTEN, may_repeat: false, is_own: false }
+        Self { api, args, within: WRITTEN, may_repeat: false, by_gateway_alone: false }
     }
 
     /// Asks for a sign of life.
@@ -74,15 +74,15 @@ impl Connection {
     }
 
     /// Finds out whether the gateway is still there each time that its driver is said to be down, so that no call has to.
-    pub(super) async fn settle_doubts(&self) {
+    pub(super) async fn probe_when_needed(&self) {
         let mut state = self.state.subscribe();
-        let is_open = |state: &State| state.is_doubtful && matches!(state.broker, Broker::Up(..));
+        let is_open = |state: &State| state.needs_probe && matches!(state.broker, Broker::Up(..));
         while state.wait_for(is_open).await.is_ok() {
             if let Ok((client, gateway)) = self.find_gateway().await {
                 // An answer, or none, is noted where it is waited for.
                 let _ = self.send(&client, &gateway, Request::probe()).await;
             }
-            self.state.send_if_modified(|state| std::mem::take(&mut state.is_doubtful));
+            self.state.send_if_modified(|state| std::mem::take(&mut state.needs_probe));
         }
     }
 
@@ -97,16 +97,16 @@ impl Connection {
         let service = format!("the Z-Wave gateway '{gateway}'");
         let lost = |reason: String| Error::Lost { service, reason, check: CHECK_GATEWAY };
         loop {
-            let greetings = state.borrow_and_update().greetings;
+            let announcements = state.borrow_and_update().announcements;
             let id = Ulid::generate().to_string();
             let awaited = self.replies.expect(&id);
             let topic = topics::api(&self.prefix, gateway, request.api);
             let payload = json!({"args": request.args, "id": id}).to_string();
             let sent = client.publish(topic, payload, PublishOptions::new(QoS::AtLeastOnce)).await;
             sent.map_err(|error| self.no_broker(&error.to_string()))?;
-            let is_back = |state: &State| state.greetings != greetings;
+            let is_back = |state: &State| state.announcements != announcements;
             let is_silent = |state: &State| {
-                request.is_own && state.gateways.get(gateway) == Some(&Presence::Silent)
+                request.by_gateway_alone && state.gateways.get(gateway) == Some(&Presence::Silent)
             };
             let news = async {
                 let heard = state.wait_for(|state| is_back(state) || is_silent(state)).await;
@@ -124,8 +124,8 @@ impl Connection {
                 Ok(Some(reply)) => wire::result(request.api, reply),
                 Ok(None) => Err(lost("it went away before it answered".to_owned())),
                 Err(_) => {
-                    if request.is_own {
-                        self.state.send_if_modified(|state| state.is_silent(gateway));
+                    if request.by_gateway_alone {
+                        self.state.send_if_modified(|state| state.mark_silent(gateway));
                     }
                     Err(lost(format!("it did not answer within {}s", request.within.as_secs())))
                 }
@@ -147,7 +147,7 @@ impl Connection {
         }
         self.find_gateway().await?;
         // A gateway that may have been stopped is being asked for a sign of life.
-        let _ = timeout(PROBE * 2, state.wait_for(|state| !state.is_doubtful)).await;
+        let _ = timeout(PROBE * 2, state.wait_for(|state| !state.needs_probe)).await;
         self.find_gateway().await
     }
 
@@ -174,7 +174,7 @@ impl Connection {
             Error::Unreachable { service, reason, check }
         };
         if chosen.is_err() {
-            self.knock(&client);
+            self.probe_silent_gateways(&client);
         }
         Ok((client, chosen.map_err(unreachable)?))
     }
@@ -182,12 +182,12 @@ impl Connection {
     /// Asks silent gateways for a sign of life, without waiting for it.
     ///
     /// QoS 0: no broker keeps it for a gateway that is not there.
-    fn knock(&self, client: &AsyncClient) {
+    fn probe_silent_gateways(&self, client: &AsyncClient) {
         let state = self.state.borrow();
         let silent = state.gateways.iter().filter(|(_, known)| **known == Presence::Silent);
         for (gateway, _) in silent {
             let topic = topics::api(&self.prefix, gateway, PROBE_API);
-            let payload = json!({"args": [], "id": "knock"}).to_string();
+            let payload = json!({"args": [], "id": "sign-of-life"}).to_string();
             // If there is no room for it, others are asking.
             let _ = client.try_publish(topic, payload, PublishOptions::new(QoS::AtMostOnce));
         }

@@ -20,9 +20,9 @@ pub(super) struct State {
     pub(super) driver: Option<bool>,
     /// Whether the driver is said to be down, and it is not known yet whether the gateway has gone with it: one that is
     /// stopped sends no last will, so that its retained status still says that it is online.
-    pub(super) is_doubtful: bool,
+    pub(super) needs_probe: bool,
     /// How often a gateway has announced itself. What was asked before may have reached nobody.
-    pub(super) greetings: u64,
+    pub(super) announcements: u64,
 }
 
 #[derive(Default)]
@@ -68,28 +68,28 @@ impl State {
             return false;
         }
         if is_up && !is_retained {
-            self.greetings += 1;
-            self.is_doubtful = false;
+            self.announcements += 1;
+            self.needs_probe = false;
         }
         self.gateways.insert(gateway.to_owned(), presence) != Some(presence)
     }
 
     /// Notes that a gateway has just sent something. Returns whether that is news.
-    pub(super) fn lives(&mut self, gateway: &str) -> bool {
-        let was_doubtful = std::mem::take(&mut self.is_doubtful);
+    pub(super) fn mark_alive(&mut self, gateway: &str) -> bool {
+        let needed_probe = std::mem::take(&mut self.needs_probe);
         let before = self.gateways.insert(gateway.to_owned(), Presence::Online);
-        was_doubtful || before != Some(Presence::Online)
+        needed_probe || before != Some(Presence::Online)
     }
 
     /// Notes that a gateway has not answered. Returns whether that is news.
-    pub(super) fn is_silent(&mut self, gateway: &str) -> bool {
-        self.is_doubtful = false;
+    pub(super) fn mark_silent(&mut self, gateway: &str) -> bool {
+        self.needs_probe = false;
         self.gateways.insert(gateway.to_owned(), Presence::Silent) != Some(Presence::Silent)
     }
 
     /// Notes what is said of the driver.
     pub(super) fn driver(&mut self, is_up: bool, is_retained: bool) {
-        self.is_doubtful = !is_up;
+        self.needs_probe = !is_up;
         if is_up && !is_retained {
             // A gateway has just said so; which one, its topic does not tell.
             let silent = self.gateways.values_mut().filter(|known| **known == Presence::Silent);
@@ -188,15 +188,15 @@ mod tests {
     fn a_silent_gateway_is_back_with_its_next_message() {
         let signs: [fn(&mut State); 3] = [
             |state| assert!(state.status("a", true, false)),
-            |state| assert!(state.lives("a")),
+            |state| assert!(state.mark_alive("a")),
             |state| state.driver(true, false),
         ];
         for sign in signs {
             let mut state = State::default();
             state.status("a", true, true);
             state.driver(false, true);
-            assert!(state.is_doubtful);
-            assert!(state.is_silent("a") && !state.is_doubtful);
+            assert!(state.needs_probe);
+            assert!(state.mark_silent("a") && !state.needs_probe);
             // What is retained was said before it fell silent; that its driver is down, as it went.
             state.status("a", true, true);
             state.driver(true, true);
@@ -204,7 +204,7 @@ mod tests {
             assert_eq!(state.gateways["a"], Presence::Silent);
             sign(&mut state);
             assert_eq!(state.gateways["a"], Presence::Online);
-            assert!(!state.is_doubtful);
+            assert!(!state.needs_probe);
         }
     }
 }
