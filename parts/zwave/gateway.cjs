@@ -35,6 +35,13 @@ exports.start = (mqtt, driver, url, prefix, name) =>
         resolve()
       })
     })
+    // As zwave-js-ui when it is stopped: the driver goes, then the connection, and no will is published.
+    process.once("SIGTERM", async () => {
+      await client.publishAsync(`${prefix}/driver/status`, "false", { qos: 1, retain: true })
+      await driver.destroy()
+      await client.endAsync()
+      process.exit(0)
+    })
     client.on("message", async (at, payload) => {
       const asked = at.split("/").at(-2)
       const reply = await answer(driver, asked, payload.toString())
@@ -64,13 +71,16 @@ const API = {
     // As zwave-js-ui: a write that fails is a success of the API.
     return node ? await node.setValue(value, written, options) : { status: 2 }
   },
+  getInfo: () => ({ uptime: process.uptime(), appVersion: "11.22.2" }),
   setNodeName: (driver, id, name) => Boolean((driver.controller.nodes.getOrThrow(id).name = name)),
   setNodeLocation: (driver, id, place) => Boolean((driver.controller.nodes.getOrThrow(id).location = place)),
   pollValue: (driver, { nodeId, ...value }) => driver.controller.nodes.getOrThrow(nodeId).pollValue(value),
 }
 
 function described(driver, node) {
-  const values = node.getDefinedValueIDs().map((value) => {
+  // As zwave-js-ui: nothing but the name is known before the interview.
+  const known = node.ready ? node.getDefinedValueIDs() : []
+  const values = known.map((value) => {
     const { commandClass, commandClassName, endpoint = 0, property, propertyName, propertyKey } = value
     const key = [commandClass, endpoint, property, ...(propertyKey === undefined ? [] : [propertyKey])].join("-")
     const { type, readable, writeable, label, unit, min, max } = node.getValueMetadata(value)

@@ -1,6 +1,6 @@
-// A simulated Z-Wave stick with three nodes, on TCP.
+// A simulated Z-Wave stick on TCP, with the nodes of a file beside this one.
 //
-//   node stick.cjs PORT
+//   node stick.cjs PORT NODES.cjs
 //
 // Packages are looked up from the current folder. zwave-js's own mock takes each read for one frame of the serial port;
 // TCP cuts where it likes, so frames are put together here first.
@@ -47,5 +47,6 @@ async function take(controller, frame) {
   else if (SIGNALS.includes(frame[0])) void controller.serialOnData(frame[0])
 }
 
-process.argv.splice(2, Infinity, "-i", "127.0.0.1", "-p", process.argv[2], "-c", join(__dirname, "nodes.cjs"))
+const [port, nodes] = process.argv.slice(2)
+process.argv.splice(2, Infinity, "-i", "127.0.0.1", "-p", port, "-c", join(__dirname, nodes))
 here(join(process.cwd(), "node_modules/zwave-js/bin/mock-server.cjs"))

@@ -1,6 +1,7 @@
 //! JSON-RPC as MCP speaks it: a thin envelope, its payload left as it came.
 
 pub mod eras;
+pub(crate) mod error_kind;
 pub mod message;
 pub mod outgoing;
 pub mod lines;

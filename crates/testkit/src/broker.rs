@@ -125,6 +125,15 @@ impl Listener {
         self.client.publish(topic, payload, options).expect("the client has room");
     }
 
+    /// Sends a text that the broker keeps for those who come later; an empty one deletes what it kept.
+    ///
+    /// # Panics
+    /// The broker is gone.
+    pub fn retain(&self, topic: &str, text: &str) {
+        let options = PublishOptions::new(QoS::AtLeastOnce).retain(true);
+        self.client.publish(topic, text, options).expect("the client has room");
+    }
+
     /// The next message, as it came.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! A household of three simulated Z-Wave devices: zwave-js with its simulated stick, behind mosquitto or zwave-js-server.
+//! A household of simulated Z-Wave devices: zwave-js with its simulated stick, behind mosquitto or zwave-js-server.
 
 use std::{
     fs,
@@ -16,6 +16,9 @@ use crate::{
 /// Where the part is declared: the programs.
 const DECLARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../parts/zwave");
 
+/// The file that lets the device that is held back be interviewed.
+const INTERVIEW: &str = "interview";
+
 /// The two ways to the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -25,11 +28,41 @@ pub enum Way {
     Server,
 }
 
-/// A switch (node 2), a dimmer (3), a sensor (4), and all that leads to them.
+/// Which devices there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Devices {
+    /// A switch (node 2), a dimmer (3) and a sensor (4), which do as they are told.
+    #[default]
+    Obedient,
+    /// Those of `stubborn.cjs`, which ignore commands or take their time.
+    Stubborn,
+    /// The same, served before they are interviewed; node 7 is not until [`Household::interview`].
+    Unknown,
+}
+
+impl Devices {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Obedient => "nodes.cjs",
+            Self::Stubborn | Self::Unknown => "stubborn.cjs",
+        }
+    }
+
+    /// When they are served.
+    fn served(self) -> &'static str {
+        match self {
+            Self::Obedient | Self::Stubborn => "interviewed",
+            Self::Unknown => "driver",
+        }
+    }
+}
+
+/// Devices, and all that leads to them.
 #[derive(Debug)]
 pub struct Household {
     parts: PathBuf,
     way: Way,
+    devices: Devices,
     /// What zwave-js remembers.
     cache: PathBuf,
     stick_port: u16,
@@ -48,21 +81,36 @@ impl Household {
     /// # Panics
     /// The part is not installed, or something does not start.
     pub fn start(parts: &Path, way: Way, cache: &Path) -> Self {
-        Self::around(parts, way, cache, (way == Way::Mqtt).then(Broker::start))
+        let broker = (way == Way::Mqtt).then(Broker::start);
+        Self::around(parts, way, cache, broker, Devices::default())
     }
 
-    /// The same with this broker.
+    /// The same with this broker and these devices.
     ///
     /// # Panics
     /// The part is not installed, or something does not start.
-    pub fn around(parts: &Path, way: Way, cache: &Path, broker: Option<Broker>) -> Self {
+    pub fn around(
+        parts: &Path,
+        way: Way,
+        cache: &Path,
+        broker: Option<Broker>,
+        devices: Devices,
+    ) -> Self {
         let (stick_port, server_port) = (free_port(), free_port());
-        let stick = stick(parts, stick_port);
         fs::create_dir_all(cache).expect("there is a folder for what zwave-js remembers");
+        let stick = stick(parts, stick_port, devices, cache);
         let port = broker.as_ref().map_or(server_port, Broker::port);
-        let network = network(parts, way, stick_port, port, cache);
+        let network = network(parts, (way, devices), stick_port, port, cache);
         let (parts, cache) = (parts.to_owned(), cache.to_owned());
-        Self { parts, way, cache, stick_port, server_port, stick, broker, network }
+        Self { parts, way, devices, cache, stick_port, server_port, stick, broker, network }
+    }
+
+    /// Lets the device that is held back be interviewed.
+    ///
+    /// # Panics
+    /// The folder is gone.
+    pub fn interview(&self) {
+        fs::write(self.cache.join(INTERVIEW), "").expect("the folder is there");
     }
 
     /// The address of the broker or of the server.
@@ -83,12 +131,13 @@ impl Household {
     /// Starts the gateway or the server again.
     pub fn restart_network(&mut self) {
         let port = self.broker.as_ref().map_or(self.server_port, Broker::port);
-        self.network = network(&self.parts, self.way, self.stick_port, port, &self.cache);
+        let what = (self.way, self.devices);
+        self.network = network(&self.parts, what, self.stick_port, port, &self.cache);
     }
 
     /// Starts the stick again.
     pub fn restart_stick(&mut self) {
-        self.stick = stick(&self.parts, self.stick_port);
+        self.stick = stick(&self.parts, self.stick_port, self.devices, &self.cache);
     }
 
     /// Names a device, as people do in zwave-js-ui.
@@ -121,15 +170,24 @@ impl Household {
     }
 }
 
-fn stick(parts: &Path, port: u16) -> Process {
+fn stick(parts: &Path, port: u16, devices: Devices, cache: &Path) -> Process {
     let mut node = node(parts, "stick.cjs");
-    node.arg(port.to_string());
+    node.arg(port.to_string()).arg(devices.file());
+    if devices == Devices::Unknown {
+        node.env("SWITCHBOARD_INTERVIEW", cache.join(INTERVIEW));
+    }
     Process::saying(node, "listening")
 }
 
-fn network(parts: &Path, way: Way, stick_port: u16, port: u16, cache: &Path) -> Process {
+fn network(
+    parts: &Path,
+    (way, devices): (Way, Devices),
+    stick_port: u16,
+    port: u16,
+    cache: &Path,
+) -> Process {
     let mut node = node(parts, "network.cjs");
-    node.arg(stick_port.to_string()).arg(cache);
+    node.arg(stick_port.to_string()).arg(cache).arg(devices.served());
     match way {
         Way::Mqtt => node.args(["mqtt", &format!("mqtt://127.0.0.1:{port}"), "zwave", "our home"]),
         Way::Server => node.args(["server", &port.to_string()]),

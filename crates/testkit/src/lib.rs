@@ -20,7 +20,7 @@ pub mod tools;
 
 pub use broker::{Broker, Listener};
 pub use cassette::{Cassette, Scrub};
-pub use household::{Household, Way};
+pub use household::{Devices, Household, Way};
 pub use logs::Logs;
 pub use nats::Nats;
 pub use parrot::{Asked, Parrot};

@@ -94,6 +94,15 @@ impl Process {
         self.signal("-CONT");
     }
 
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Panics
+    /// It cannot be waited for.
+    pub fn terminate(&mut self) {
+        self.signal("-TERM");
+        self.0.wait().expect("it can be waited for");
+    }
+
     /// Ends it at once.
     pub fn kill(&mut self) {
         // It may have ended already.

@@ -1,21 +1,21 @@
 //! Switches and dims, and makes sure that it happened.
 
+mod write;
+
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream::BoxStream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_toolcall::{ErrorKind, ToolError};
-use tokio::time::{Instant, interval_at, timeout_at};
+use tokio::time::Instant;
 
 use crate::{
     device::{self, Device, Kind},
     list::Listed,
-    network::{Error, Network, ValueId, Written},
+    network::{Error, Network, Status, Written},
 };
+use write::Write;
 
-/// How often a device is asked whether it has done it, where it does not say so by itself.
-const ASK_EVERY: Duration = Duration::from_millis(500);
 /// What a dimmer takes for "as bright as last time", and as full.
 const RESTORE: u64 = 255;
 const FULL: u64 = 99;
@@ -93,6 +93,7 @@ enum Wanted {
 }
 
 impl Wanted {
+    /// Whether a value is as wanted.
     fn is(&self, seen: &Value) -> bool {
         match self {
             Self::Exactly(value) => match (value.as_f64(), seen.as_f64()) {
@@ -122,17 +123,12 @@ pub(crate) async fn run(
     order: Order,
     Habits { within, last_level }: Habits,
 ) -> Result<Listed, Failure> {
+    if device.awaits_interview() {
+        return Err(Failure::NotReady(not_ready(device)));
+    }
     let telling = order.for_device(device).map_err(Failure::Refused)?;
-    let (Some(state), Some(target)) = (device.control(), device.target()) else {
+    let Some(mut write) = Write::new(network, device) else {
         return Err(Failure::Refused(cannot(device, order.action)));
-    };
-    let mut write = Write {
-        network,
-        device,
-        state: &state.id,
-        target: &target,
-        seen: None,
-        reports: network.watch(device.node(), &state.id),
     };
     let end = Instant::now() + within;
     let restores = telling.value == RESTORE;
@@ -152,6 +148,8 @@ pub(crate) async fn run(
 pub(crate) enum Failure {
     /// It was not sent.
     Refused(ToolError),
+    /// It was not sent: what the device can do is not known yet, for this reason.
+    NotReady(String),
     /// The way there is broken.
     Network(Error),
     /// The connection broke after it was sent.
@@ -163,6 +161,10 @@ impl Failure {
     pub(crate) fn of_tool(self, tool: &str) -> ToolError {
         match self {
             Self::Refused(error) => error,
+            Self::NotReady(reason) => ToolError::new(
+                ErrorKind::Unavailable,
+                format!("Tool '{tool}' is unavailable: {reason}"),
+            ),
             Self::Network(error) => error.of_tool(tool),
             Self::Unknown(error) => {
                 let text = format!(
@@ -185,6 +187,16 @@ enum Outcome {
     Unanswered,
 }
 
+/// Says that nobody can tell yet what a device can do, and what to do about it.
+fn not_ready(device: Device<'_>) -> String {
+    let way_out = match device.node().status {
+        Status::Asleep => "It is asleep: wake it up, and try again",
+        Status::Dead => "It is dead: see that it has power and is in reach, and try again",
+        _ => "Try again in a few seconds",
+    };
+    format!("{} is not ready yet, its interview has not finished. {way_out}", device.path())
+}
+
 fn cannot(device: Device<'_>, action: Action) -> ToolError {
     let (path, kind) = (device.path(), device.kind());
     let way_out = match kind.actions() {
@@ -196,67 +208,6 @@ fn cannot(device: Device<'_>, action: Action) -> ToolError {
         kind => format!("a {}", kind.word()),
     };
     ToolError::invalid(format!("'{}' is not for {path}, which is {what}; {way_out}", action.word()))
-}
-
-/// One device that is being written to.
-struct Write<'a> {
-    network: &'a dyn Network,
-    device: Device<'a>,
-    state: &'a ValueId,
-    target: &'a ValueId,
-    /// What the device was last seen to be since.
-    seen: Option<Value>,
-    reports: BoxStream<'static, Value>,
-}
-
-impl Write<'_> {
-    async fn carry_out(&mut self, telling: &Telling, end: Instant) -> Result<Outcome, Failure> {
-        let write = self.network.write(self.device.node(), self.target, telling.value.clone());
-        let written = match timeout_at(end, write).await {
-            Err(_) => return Ok(Outcome::Unanswered),
-            Ok(Err(error @ Error::Lost { .. })) => return Err(Failure::Unknown(error)),
-            Ok(Err(error)) => return Err(Failure::Network(error)),
-            Ok(Ok(written)) => written,
-        };
-        if !written.is_ok() {
-            return Err(Failure::Refused(self.failed(&written)));
-        }
-        match timeout_at(end, self.comes_back(&telling.wanted)).await {
-            Ok(()) => Ok(Outcome::Confirmed(written)),
-            Err(_) => Ok(Outcome::Unseen(written)),
-        }
-    }
-
-    /// Waits until the device is seen to be as wanted: it says so, or is asked.
-    async fn comes_back(&mut self, wanted: &Wanted) {
-        let mut ask = interval_at(Instant::now() + ASK_EVERY, ASK_EVERY);
-        let mut reports_end = false;
-        loop {
-            let seen = tokio::select! {
-                seen = self.reports.next(), if !reports_end => {
-                    reports_end = seen.is_none();
-                    seen
-                }
-                _ = ask.tick() => self.network.poll(self.device.node(), self.state).await.ok(),
-            };
-            let Some(seen) = seen else { continue };
-            let is_it = wanted.is(&seen);
-            self.seen = Some(seen);
-            if is_it {
-                return;
-            }
-        }
-    }
-
-    fn failed(&self, written: &Written) -> ToolError {
-        let path = self.device.path();
-        let message = written.message.as_ref().map(|message| format!(": {message}"));
-        let (word, status) = (written.word(), written.status);
-        ToolError::failed(format!(
-            "{path} did not do it: the gateway says {word} (status {status}){}",
-            message.unwrap_or_default()
-        ))
-    }
 }
 
 fn told(

@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Thermostat,
     Sensor,
     Other,
+    /// Nothing tells yet: it has not been asked for all that it can do.
+    Unknown,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
             Self::Thermostat => "thermostat",
             Self::Sensor => "sensor",
             Self::Other => "other",
+            Self::Unknown => "unknown",
         }
     }
 
@@ -86,11 +89,22 @@ impl<'a> Device<'a> {
         match self.control().map(|control| control.id.command_class) {
             Some(DIMMER) => Kind::Dimmer,
             Some(_) => Kind::Switch,
-            None => TELLING
-                .iter()
-                .find(|(_, classes)| has(classes))
-                .map_or(Kind::Other, |(kind, _)| *kind),
+            None => {
+                let unclear = if self.0.ready { Kind::Other } else { Kind::Unknown };
+                TELLING.iter().find(|(_, classes)| has(classes)).map_or(unclear, |(kind, _)| *kind)
+            }
         }
+    }
+
+    /// Whether a switch or a dimmer may be among what is not known of it yet.
+    pub(crate) fn awaits_interview(&self) -> bool {
+        !self.0.ready && self.control().is_none()
+    }
+
+    /// Whether it may become known within seconds what it can do: right after its gateway was started.
+    pub(crate) fn is_being_interviewed(&self) -> bool {
+        let can_answer = !self.is_inactive() && self.0.status != Status::Asleep;
+        self.awaits_interview() && can_answer
     }
 
     /// Dead or failed.
@@ -101,7 +115,11 @@ impl<'a> Device<'a> {
     /// What it is and how it is doing, in words.
     pub(crate) fn line(&self, now: u64) -> String {
         let node = self.0;
-        let mut line = format!("{} (id {}): {}", self.path(), node.id, self.kind().word());
+        let kind = match self.kind() {
+            Kind::Unknown => "not known yet what it is",
+            kind => kind.word(),
+        };
+        let mut line = format!("{} (id {}): {kind}", self.path(), node.id);
         if let Some(state) = self.shown_state() {
             line += &format!(", {state}");
         }
@@ -132,9 +150,17 @@ impl<'a> Device<'a> {
         device
     }
 
-    /// The value that shows whether a switch or a dimmer is on.
+    /// Returns the value that shows whether a switch or a dimmer is on.
+    ///
+    /// Of a device with several parts it is that of the first one: the lowest endpoint, on which a dimmer comes before a
+    /// switch, since it can do more.
     pub(crate) fn control(&self) -> Option<&'a Reading> {
-        self.state(DIMMER).or_else(|| self.state(SWITCH))
+        let is_state = |reading: &&Reading| {
+            matches!(reading.id.command_class, SWITCH | DIMMER)
+                && reading.id.property == "currentValue"
+        };
+        let order = |reading: &&Reading| (reading.id.endpoint, reading.id.command_class != DIMMER);
+        self.0.values.iter().filter(is_state).min_by_key(order)
     }
 
     /// The value that is written to switch it.
@@ -152,14 +178,6 @@ impl<'a> Device<'a> {
 
     fn shown_state(&self) -> Option<String> {
         self.control()?.value.as_ref().map(shown)
-    }
-
-    /// The current value of a command class; of several parts of a device, the first one's.
-    fn state(&self, command_class: u64) -> Option<&'a Reading> {
-        let is_it = |reading: &&Reading| {
-            reading.id.command_class == command_class && reading.id.property == "currentValue"
-        };
-        self.0.values.iter().filter(is_it).min_by_key(|reading| reading.id.endpoint)
     }
 }
 

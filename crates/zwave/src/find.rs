@@ -2,7 +2,7 @@
 
 use switchboard_toolcall::ToolError;
 
-use crate::{device::Device, network::Node};
+use crate::{device::Device, network::Node, unicode};
 
 /// How alike a name must be to be suggested.
 const CLOSE: f64 = 0.8;
@@ -14,10 +14,10 @@ const CLOSE: f64 = 0.8;
 pub(crate) fn device<'a>(nodes: &'a [Node], words: &str) -> Result<Device<'a>, ToolError> {
     let devices = || nodes.iter().filter_map(Device::of);
     let words = words.trim();
-    let plain_words = plain(words);
+    let (exact_words, plain_words) = (unicode::composed(words), plain(words));
     let ways: [&dyn Fn(&Device<'_>) -> bool; 4] = [
-        &|device| device.path() == words,
-        &|device| device.node().name == words,
+        &|device| unicode::composed(&device.path()) == exact_words,
+        &|device| unicode::composed(&device.node().name) == exact_words,
         &|device| plain(&device.path()) == plain_words || plain(&device.name()) == plain_words,
         &|device| is_id(device.node().id, &plain_words),
     ];
@@ -36,10 +36,9 @@ pub(crate) fn device<'a>(nodes: &'a [Node], words: &str) -> Result<Device<'a>, T
     Err(unknown(words, &plain_words, devices().collect()))
 }
 
-/// Case and spacing aside; topics write spaces as `_`.
+/// Returns the text without case and spacing; topics write spaces as `_`.
 fn plain(text: &str) -> String {
-    let letters = text.chars().filter(|c| !c.is_whitespace() && *c != '_');
-    letters.flat_map(char::to_lowercase).collect()
+    unicode::folded(text).chars().filter(|c| !c.is_whitespace() && *c != '_').collect()
 }
 
 fn is_id(id: u64, words: &str) -> bool {
@@ -49,7 +48,8 @@ fn is_id(id: u64, words: &str) -> bool {
 
 fn ambiguous<'a>(words: &str, meant: impl Iterator<Item = Device<'a>>) -> ToolError {
     let meant: Vec<_> = meant.collect();
-    let paths: Vec<_> = meant.iter().map(Device::path).collect();
+    // Two names that look alike need their ids, however they are encoded.
+    let paths: Vec<_> = meant.iter().map(|device| unicode::composed(&device.path())).collect();
     let names = meant.iter().zip(&paths).map(|(device, path)| {
         let is_alone = paths.iter().filter(|other| *other == path).count() == 1;
         if is_alone { path.clone() } else { format!("{path} (id {})", device.node().id) }

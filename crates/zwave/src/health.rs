@@ -8,7 +8,7 @@ use tokio::{sync::Mutex, time::Instant};
 use crate::{
     device::Device,
     list::Listed,
-    network::{Error, Hop, Network, Node, Status},
+    network::{Error, Hop, Network, Node, State, Status},
 };
 
 /// How long a report is good for.
@@ -66,7 +66,9 @@ impl Report {
             way.insert((*name).to_owned(), json!({"state": state.word(), "detail": detail}));
         }
         let status = self.status();
-        let mut structured = json!({"status": status, "healthy": status == "healthy"});
+        let mut structured = json!({
+            "status": status, "healthy": status == "healthy", "available": self.outcome.is_ok(),
+        });
         for (name, hop) in way {
             structured[name] = hop;
         }
@@ -96,9 +98,10 @@ impl Report {
     }
 
     fn status(&self) -> &'static str {
+        let is_whole = self.hops.iter().all(|hop| hop.state != State::Down);
         match &self.outcome {
             Err(_) => "unavailable",
-            Ok(counts) if counts.contains(&(Status::Dead, 0)) => "healthy",
+            Ok(counts) if is_whole && counts.contains(&(Status::Dead, 0)) => "healthy",
             Ok(_) => "degraded",
         }
     }

@@ -9,6 +9,7 @@ pub mod mqtt;
 pub mod server;
 mod replies;
 mod reports;
+mod unicode;
 mod find;
 mod device;
 mod time;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{device::Device, network::Node, time};
+use crate::{device::Device, network::Node, time, unicode};
 
 /// A list for people and for programs.
 pub(crate) struct Listed {
@@ -37,8 +37,8 @@ pub(crate) fn page(nodes: &[Node], limit: usize, offset: usize) -> Listed {
 /// The devices whose name or location has `filter` in it; dead and failed ones only where they are wanted.
 pub(crate) fn matching(nodes: &[Node], filter: &str, include_inactive: bool) -> Listed {
     let now = time::now();
-    let filter = filter.trim().to_lowercase();
-    let is_meant = |device: &Device<'_>| device.path().to_lowercase().contains(&filter);
+    let filter = unicode::folded(filter.trim());
+    let is_meant = |device: &Device<'_>| unicode::folded(&device.path()).contains(&filter);
     let is_shown = |device: &Device<'_>| include_inactive || !device.is_inactive();
     let meant = nodes.iter().filter_map(Device::of).filter(is_meant);
     let (devices, hidden): (Vec<_>, Vec<_>) = meant.partition(is_shown);
@@ -64,6 +64,9 @@ pub(crate) fn matching(nodes: &[Node], filter: &str, include_inactive: bool) -> 
 pub(crate) fn verified(device: Device<'_>) -> Listed {
     let now = time::now();
     let actions = match device.kind().actions() {
+        [] if device.awaits_interview() => {
+            "Its interview has not finished: what it can do is not known yet.".to_owned()
+        }
         [] => "It takes no actions.".to_owned(),
         actions => format!("It takes: {}.", actions.join(", ")),
     };

@@ -18,7 +18,7 @@ pub trait Network: Send + Sync {
         value: Value,
     ) -> BoxFuture<'a, Result<Written, Error>>;
 
-    /// Asks the device itself for a value.
+    /// Asks the device itself for a value; null if it does not answer.
     fn poll<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Result<Value, Error>>;
 
     /// When a value was last reported, in milliseconds of Unix time, where [`nodes`](Self::nodes) does not say.
@@ -157,6 +157,12 @@ impl Written {
     /// Whether the device took it, as far as the gateway knows.
     pub fn is_ok(&self) -> bool {
         matches!(self.status, 255 | 254 | 1)
+    }
+
+    /// Whether the device itself has said that it did it (supervision). All else that is reported right after a write may
+    /// be the gateway's guess: zwave-js takes a value for the device's as soon as the radio frame is acknowledged.
+    pub fn is_supervised(&self) -> bool {
+        self.status == 255
     }
 
     /// The word for the status.

@@ -76,14 +76,15 @@ pub(crate) fn health() -> Value {
         json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}});
     let properties = json!({
         "status": {"enum": ["healthy", "degraded", "unavailable"]},
-        "healthy": {"type": "boolean"},
+        "healthy": {"type": "boolean", "description": "Whether all is well: the way is up, and no device is dead"},
+        "available": {"type": "boolean", "description": "Whether the devices can be reached"},
         "broker": hop, "gateway": hop, "server": hop, "driver": hop,
         "nodes": counts,
         "latencyMs": {"type": "number"},
         "error": {"type": "string"},
         "ageSeconds": count(),
     });
-    object(properties, &["status", "healthy", "ageSeconds"])
+    object(properties, &["status", "healthy", "available", "ageSeconds"])
 }
 
 fn devices() -> Value {
@@ -95,10 +96,10 @@ fn device() -> Value {
         "id": count(),
         "name": {"type": "string"},
         "location": {"type": "string"},
-        "type": {"enum": ["switch", "dimmer", "lock", "thermostat", "sensor", "other"]},
+        "type": {"enum": ["switch", "dimmer", "lock", "thermostat", "sensor", "other", "unknown"]},
         "status": status(),
         "active": {"type": "boolean", "description": "Neither dead nor failed"},
-        "ready": {"type": "boolean"},
+        "ready": {"type": "boolean", "description": "Whether its interview has finished, so that it is known what it can do"},
         "actions": {"type": "array", "items": {"enum": ["on", "off", "dim"]}},
         "lastActiveSecondsAgo": count(),
         "product": {"type": "string"},

@@ -35,6 +35,9 @@ pub(crate) fn remembered(device: Device<'_>, reason: &str) -> Listed {
 
 fn told(device: Device<'_>, readings: &[Reading], stale: Option<String>, now: u64) -> Listed {
     let mut text = match readings {
+        [] if !device.node().ready => {
+            format!("{} has reported no values yet: its interview has not finished.", device.path())
+        }
         [] => format!("{} reports no values.", device.path()),
         _ => format!("{}:", device.path()),
     };

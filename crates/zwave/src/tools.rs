@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::{
     Annotations, BoxFuture, CallContext, Content, Part, Tool, ToolError, ToolOutput, ToolSpec,
 };
+use tokio::time::{Instant, sleep};
 
 use crate::{
     config::Config,
@@ -22,6 +23,9 @@ use crate::{
     network::{Error, Network, Node},
     schemas, sensors,
 };
+
+/// How often is looked whether a device has been interviewed.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The tools over a network, in the order of the contract.
 pub fn tools(network: Arc<dyn Network>, config: &Config) -> Vec<Arc<dyn Tool>> {
@@ -233,7 +237,8 @@ impl Home {
             What::Verify => Ok(list::verified(find::device(&nodes().await?, &args.device_name)?)),
             What::Control => {
                 let order = Order::of(args.action, args.level)?;
-                let nodes = nodes().await?;
+                let nodes = self.interviewed(&args.device_name).await;
+                let nodes = nodes.map_err(|error| error.of_tool(tool))?;
                 let device = find::device(&nodes, &args.device_name)?;
                 let last_level = self.level_of(device.node().id);
                 let habits = Habits { within: self.confirm_within, last_level };
@@ -260,6 +265,20 @@ impl Home {
         }
         drop(levels);
         Ok(nodes)
+    }
+
+    /// Returns the nodes as soon as it is known what the device of this name can do, at the latest when the time for a
+    /// write is over: right after its start, a gateway knows nothing of devices but their names.
+    async fn interviewed(&self, device_name: &str) -> Result<Vec<Node>, Error> {
+        let end = Instant::now() + self.confirm_within;
+        loop {
+            let nodes = self.nodes().await?;
+            let device = find::device(&nodes, device_name);
+            if !device.is_ok_and(|device| device.is_being_interviewed()) || Instant::now() >= end {
+                return Ok(nodes);
+            }
+            sleep(LOOK_EVERY).await;
+        }
     }
 
     fn level_of(&self, node: u64) -> Option<u64> {

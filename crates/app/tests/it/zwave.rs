@@ -16,7 +16,7 @@ use std::{
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-use crate::place::Place;
+use crate::{fixture::wait_until, place::Place, serve::Serving};
 
 /// A server with one switch.
 #[derive(Clone, Default)]
@@ -133,6 +133,53 @@ fn the_server_reads_the_config_that_names_it() {
     let place = place.variable("SWITCHBOARD_CONFIG", "etc/home.toml");
     let by_variable = place.run(&call).json();
     assert_eq!(by_variable["success"], true, "{by_variable}");
+}
+
+// HM-1, RS-2, GW-1: an outage is one for programs, too, however many Switchboards are in between.
+#[test]
+fn outages_are_unavailable_through_call_and_serve() {
+    let binary = env!("CARGO_BIN_EXE_switchboard");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let nobody = format!("mqtt://127.0.0.1:{free}");
+    let zwave = format!(
+        "[servers.zwave]\ncommand = \"{binary}\"\nargs = [\"zwave\"]\n[zwave]\nmqtt = \"{nobody}\"\n"
+    );
+    let place = Place::with_config(&zwave).file("inner.toml", &zwave);
+    let inner = place.path().join("inner.toml");
+    let outer = format!(
+        "[servers.home]\ncommand = \"{binary}\"\nargs = [\"serve\", \"--stdio\", \"--config\", \"{}\"]\n",
+        inner.display()
+    );
+    let place = place.file("outer.toml", &outer);
+    let check = |envelope: &Value| {
+        let text = envelope["error"].as_str().unwrap_or_else(|| panic!("{envelope}"));
+        assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
+        let begins = format!(
+            "Tool 'list_devices' is unavailable: the MQTT broker {nobody} could not be reached"
+        );
+        assert!(text.starts_with(&begins), "{text}");
+    };
+    check(&place.run(&["call", "zwave__list_devices", "--json"]).json());
+    let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let (status, envelope) = serving.ask("POST", "/api/tools/zwave__list_devices/call", "", "{}");
+    assert_eq!(status, 503, "{envelope}");
+    check(&envelope);
+    let chained = Serving::start(&place, &["--listen", "127.0.0.1:0", "--config", "outer.toml"]);
+    let path = "/api/tools/home__zwave__list_devices/call";
+    let ask = || chained.ask("POST", path, "", "{}");
+    wait_until("both servers have listed their tools", || ask().0 != 404);
+    let (status, envelope) = ask();
+    assert_eq!(status, 503, "{envelope}");
+    check(&envelope);
+    // A mistake in the arguments is one, too.
+    let wrong = r#"{"deviceName":"x","action":"dim"}"#;
+    let path = "/api/tools/zwave__control_zwave_device/call";
+    let (status, envelope) = serving.ask("POST", path, "", wrong);
+    assert_eq!(
+        (status, &envelope["error_kind"]),
+        (422, &json!("invalid_parameters")),
+        "{envelope}"
+    );
 }
 
 /// `switchboard zwave` as an MCP client sees it; every byte of its stdout is looked at.

@@ -7,9 +7,10 @@ use serde::{
     de::{Error, MapAccess, Visitor},
 };
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_toolcall::{Content, Part, ToolError, ToolOutput};
+use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
 
 use super::session::META;
+use crate::wire::error_kind;
 
 /// What a tool answered, with everything in it that is not the protocol's own book-keeping.
 ///
@@ -19,12 +20,20 @@ pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
     let answered: Answered = serde_json::from_str(result.get())
         .map_err(|_| ToolError::failed("the server's answer is no tool result"))?;
     let Answered { parts, mut fields, failed } = answered;
+    let kind = take_error_kind(&mut fields);
     without_server_info(&mut fields);
     let output = ToolOutput::Content(Content { parts, fields });
-    match failed {
-        true => Err(ToolError::answered(output)),
-        false => Ok(output),
+    if !failed {
+        return Ok(output);
     }
+    let mut error = ToolError::answered(output);
+    error.kind = kind.unwrap_or(error.kind);
+    Err(error)
+}
+
+/// Takes away the kind of a failure, which a server that is a Switchboard, too, tells beside its text.
+fn take_error_kind(fields: &mut Map<String, Value>) -> Option<ErrorKind> {
+    error_kind::take(fields.get_mut("_meta")?.as_object_mut()?)
 }
 
 /// Takes away what the server says of itself with each result: that is for this hop.
@@ -131,6 +140,34 @@ mod tests {
             // Numbers keep their digits, so they are compared as text.
             assert_eq!(found.to_string().replace("1.50", "1.5"), expected.to_string(), "{result}");
         }
+    }
+
+    // RS-2, RS-4: a server may say of which kind its failure is, and of no kind that would do harm.
+    #[test]
+    fn some_kinds_of_failure_are_believed() {
+        let cases = [
+            (r#""unavailable""#, ErrorKind::Unavailable),
+            (r#""timeout""#, ErrorKind::Timeout),
+            (r#""invalid_parameters""#, ErrorKind::InvalidParameters),
+            (r#""overloaded""#, ErrorKind::ToolError),
+            (r#""denied""#, ErrorKind::ToolError),
+            (r#""internal""#, ErrorKind::ToolError),
+            (r#""nonsense""#, ErrorKind::ToolError),
+            ("7", ErrorKind::ToolError),
+        ];
+        for (said, kind) in cases {
+            let result = format!(
+                r#"{{"content":[{{"type":"text","text":"no"}}],"isError":true,"_meta":{{"switchboard/errorKind":{said}}}}}"#
+            );
+            let error = output(&RawValue::from_string(result).unwrap()).unwrap_err();
+            assert_eq!((error.kind, error.for_model.as_str()), (kind, "no"), "{said}");
+            // It is for this hop: the next one is told anew.
+            let passed = format!("{:?}", error.output);
+            assert!(!passed.contains("errorKind"), "{passed}");
+        }
+        // Who did not fail has no kind.
+        let done = check(r#"{"content":[],"_meta":{"switchboard/errorKind":"unavailable","a":1}}"#);
+        assert_eq!(done.unwrap(), json!({"content": [], "_meta": {"a": 1}}));
     }
 
     // MC-4

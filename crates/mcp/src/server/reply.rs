@@ -2,12 +2,15 @@
 
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{
-    Content, Part, ToolOutput, ToolResult,
+    Content, ErrorKind, Part, ToolOutput, ToolResult,
     json::{Object, write_list, write_object, write_string, write_value},
 };
 
 use super::{Inner, exchange::Exchange};
-use crate::wire::Written;
+use crate::wire::{
+    Written,
+    error_kind::{self, is_passed_on},
+};
 
 /// A result that is not on the wire yet.
 pub(crate) enum Reply {
@@ -58,16 +61,23 @@ impl Inner {
     /// The result as the client's era wants it.
     pub(crate) fn dress(&self, reply: &Reply, exchange: &Exchange) -> Written {
         let info = exchange.is_modern().then_some(&self.info);
+        let kind = match reply {
+            Reply::Tool(result) => result.error_kind().filter(|kind| is_passed_on(*kind)),
+            _ => None,
+        };
         let mut json = String::with_capacity(512);
-        Dressed { reply, info }.write(&mut json);
+        Dressed { reply, info, kind }.write(&mut json);
         Written(json)
     }
 }
 
-/// A reply, with what a modern result has beside it.
+/// A reply, with what goes into its `_meta`.
 struct Dressed<'a> {
     reply: &'a Reply,
+    /// Who we are, which modern results say.
     info: Option<&'a Value>,
+    /// Of which kind a failure is.
+    kind: Option<ErrorKind>,
 }
 
 impl<'a> Dressed<'a> {
@@ -81,10 +91,29 @@ impl<'a> Dressed<'a> {
             }
             Reply::Tool(result) => self.tool(result, &mut object),
         };
-        if let Some(info) = self.info {
+        if self.info.is_some() {
             let is_task = matches!(self.reply, Reply::Task(_));
             write_string(object.field("resultType"), if is_task { "task" } else { "complete" });
-            write_meta(object.field("_meta"), meta, info);
+        }
+        if self.adds_to_meta() {
+            self.meta(object.field("_meta"), meta);
+        }
+        object.end();
+    }
+
+    fn adds_to_meta(&self) -> bool {
+        self.info.is_some() || self.kind.is_some()
+    }
+
+    /// Writes a `_meta` with what is ours beside what is the tool's.
+    fn meta(&self, out: &mut String, theirs: Option<&Value>) {
+        let mut object = Object::begin(out);
+        theirs.and_then(Value::as_object).into_iter().for_each(|theirs| object.fields(theirs));
+        if let Some(info) = self.info {
+            write_value(object.field("io.modelcontextprotocol/serverInfo"), info);
+        }
+        if let Some(kind) = self.kind {
+            write_string(object.field(error_kind::KEY), kind.code());
         }
         object.end();
     }
@@ -93,7 +122,7 @@ impl<'a> Dressed<'a> {
     fn fields(&self, fields: &'a Map<String, Value>, object: &mut Object<'_>) -> Option<&'a Value> {
         let mut meta = None;
         for (key, value) in fields {
-            match key == "_meta" && self.info.is_some() {
+            match key == "_meta" && self.adds_to_meta() {
                 true => meta = Some(value),
                 false => write_value(object.field(key), value),
             }
@@ -150,12 +179,4 @@ impl<'a> Dressed<'a> {
 fn write_text(object: &mut Object<'_>, result: &ToolResult) {
     let part = Part::text(result.text());
     write_list(object.field("content"), &[part], |out, part| write_object(out, &part.0));
-}
-
-/// Writes a `_meta` that also says who we are.
-fn write_meta(out: &mut String, theirs: Option<&Value>, info: &Value) {
-    let mut object = Object::begin(out);
-    theirs.and_then(Value::as_object).into_iter().for_each(|theirs| object.fields(theirs));
-    write_value(object.field("io.modelcontextprotocol/serverInfo"), info);
-    object.end();
 }

@@ -11,7 +11,8 @@ use switchboard_mcp::{
     },
     server::{Caller, Config, Server},
 };
-use switchboard_runtime::toolcall::{CallContext, Progress, ToolCall};
+use switchboard_runtime::toolcall::{CallContext, ErrorKind, Progress, ToolCall, ToolError};
+use switchboard_testkit::tools::Fake;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -57,10 +58,42 @@ async fn over_http_in_both_eras() {
         tokio::join!(executor.execute(call, &cx), cancel);
         until(|| inner.witness.seen().contains(&"dropped and told")).await;
         // A tool that is new within is soon known without.
-        let new = switchboard_testkit::tools::Fake::answers("new", json!("new"));
+        let new = Fake::answers("new", json!("new"));
         inner.executor.tools().add(new).unwrap();
         until(|| executor.tools().lookup("in__new").is_ok()).await;
         servers.close().await;
+    }
+}
+
+// RS-2, RS-4: through a gateway before a gateway, an outage stays one, and its text what it was.
+#[tokio::test]
+async fn kinds_of_failures_pass_in_both_eras() {
+    let cases = [
+        (ErrorKind::Unavailable, ErrorKind::Unavailable),
+        (ErrorKind::Timeout, ErrorKind::Timeout),
+        (ErrorKind::InvalidParameters, ErrorKind::InvalidParameters),
+        (ErrorKind::Overloaded, ErrorKind::ToolError),
+        (ErrorKind::ToolError, ErrorKind::ToolError),
+    ];
+    for protocol in [Protocol::Legacy, Protocol::Modern] {
+        for (kind, expected) in cases {
+            let inner = House::new();
+            let fails = move |_, _| async move { Err(ToolError::new(kind, "the stick is gone")) };
+            inner.executor.tools().add(Fake::new("fails", fails)).unwrap();
+            let (inner_url, _inner) = mounted(inner.server.clone()).await;
+            let middle = [("in", at(&inner_url, protocol))];
+            let (middle, middle_servers) = configured(middle, Config::default()).await;
+            let (middle_url, _middle) = mounted(middle.server.clone()).await;
+            let outer = [("mid", at(&middle_url, protocol))];
+            let (outer, outer_servers) = configured(outer, Config::default()).await;
+            for (house, name) in [(&middle, "in__fails"), (&outer, "mid__in__fails")] {
+                let result = house.executor.call(name, json!({})).await;
+                let seen = (result.error_kind(), result.text());
+                assert_eq!(seen, (Some(expected), "the stick is gone".to_owned()), "{kind} {name}");
+            }
+            outer_servers.close().await;
+            middle_servers.close().await;
+        }
     }
 }
 

@@ -1,16 +1,19 @@
 //! The connection to the broker, and what is heard over it.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use rumqttc::{AsyncClient, Event, Packet, Publish, QoS, SubscribeReasonCode};
 use serde_json::Value;
 use switchboard_mqtt::Address;
 use tokio::{
     sync::{Notify, broadcast, watch},
-    time::sleep,
+    time::{Instant, sleep},
 };
 
-use super::topics;
+use super::{
+    state::{Broker, State, is_gateway},
+    wire,
+};
 use crate::replies::Replies;
 
 /// The first and the longest time between two attempts.
@@ -32,24 +35,6 @@ pub(super) struct Connection {
     pub(super) replies: Replies,
     /// What is reported on value topics.
     pub(super) values: broadcast::Sender<Arc<Message>>,
-}
-
-/// What is known of the way to the devices.
-#[derive(Default)]
-pub(super) struct State {
-    pub(super) broker: Broker,
-    /// Whether each gateway that was heard of is online.
-    pub(super) gateways: BTreeMap<String, bool>,
-    /// Whether the stick works, where the gateway has said so.
-    pub(super) driver: Option<bool>,
-}
-
-#[derive(Default)]
-pub(super) enum Broker {
-    #[default]
-    Connecting,
-    Up(AsyncClient),
-    Down(String),
 }
 
 /// What was reported on a topic below the prefix.
@@ -75,7 +60,7 @@ impl Connection {
     ///
     /// Each connection has a client of its own: what an old one has not sent is dropped, so that no light is switched on
     /// minutes after somebody asked for it.
-    pub(super) async fn run(self: Arc<Self>) {
+    pub(super) async fn run(&self) {
         let mut pause = PAUSES.0;
         loop {
             let reason = self.session().await;
@@ -112,7 +97,8 @@ impl Connection {
                         return format!("it does not let us read `{}/#`", self.prefix);
                     }
                     tracing::info!(broker = %self.address, "connected to the MQTT broker");
-                    self.state.send_modify(|state| state.broker = Broker::Up(client.clone()));
+                    let up = Broker::Up(client.clone(), Instant::now());
+                    self.state.send_modify(|state| state.broker = up);
                 }
                 Ok(Event::Incoming(Packet::Publish(message))) => self.heard(&message),
                 Ok(_) => {}
@@ -125,13 +111,14 @@ impl Connection {
     fn lost(&self, reason: String) -> bool {
         let mut was_up = false;
         self.state.send_modify(|state| {
-            was_up = matches!(state.broker, Broker::Up(_));
+            was_up = matches!(state.broker, Broker::Up(..));
             let is_news = !matches!(&state.broker, Broker::Down(known) if *known == reason);
             if is_news {
                 tracing::warn!(broker = %self.address, reason, "no connection to the MQTT broker; trying again");
             }
             // The broker will tell anew what it knows of gateways.
-            *state = State { broker: Broker::Down(reason), ..State::default() };
+            let announcements = state.announcements;
+            *state = State { broker: Broker::Down(reason), announcements, ..State::default() };
         });
         self.replies.give_up();
         was_up
@@ -145,15 +132,20 @@ impl Connection {
         };
         let parts: Vec<_> = topic.split('/').collect();
         match &parts[..] {
-            ["_CLIENTS", gateway, "status"] => self.gateway_is(gateway, &message.payload),
-            ["_CLIENTS", gateway, "api", _] => {
-                self.gateway_lives(gateway);
+            ["_CLIENTS", gateway, "status"] if is_gateway(gateway) => {
+                self.gateway_is(gateway, message);
+            }
+            ["_CLIENTS", gateway, "api", _] if is_gateway(gateway) => {
+                self.gateway_lives(gateway, message);
                 self.answered(&message.payload);
             }
-            ["_CLIENTS", gateway, "version"] => self.gateway_lives(gateway),
+            ["_CLIENTS", gateway, "version"] if is_gateway(gateway) => {
+                self.gateway_lives(gateway, message);
+            }
             ["driver", "status"] => {
-                let driver = json(&message.payload).and_then(|status| status.as_bool());
-                self.state.send_if_modified(|state| replace(&mut state.driver, driver));
+                if let Some(is_up) = json(&message.payload).and_then(|status| status.as_bool()) {
+                    self.state.send_modify(|state| state.driver(is_up, message.retain));
+                }
             }
             // Somebody's request, ours included.
             [.., "set"] => {}
@@ -168,13 +160,19 @@ impl Connection {
         }
     }
 
-    fn gateway_is(&self, gateway: &str, payload: &[u8]) {
-        let status = json(payload).and_then(|status| status["value"].as_bool());
-        let (Some(is_up), true) = (status, gateway.starts_with(topics::GATEWAY)) else { return };
-        let changed = self.state.send_if_modified(|state| {
-            state.gateways.insert(gateway.to_owned(), is_up) != Some(is_up)
+    fn gateway_is(&self, gateway: &str, message: &Publish) {
+        if message.payload.is_empty() {
+            // That is how a retained message is deleted: people do so when they rename a gateway.
+            self.state.send_if_modified(|state| state.gateways.remove(gateway).is_some());
+            return;
+        }
+        let status = json(&message.payload).and_then(|status| status["value"].as_bool());
+        let Some(is_up) = status else { return };
+        let mut has_changed = false;
+        self.state.send_modify(|state| {
+            has_changed = state.status(gateway, is_up, message.retain);
         });
-        if changed {
+        if has_changed {
             let word = if is_up { "online" } else { "offline" };
             tracing::info!(gateway, "the Z-Wave gateway is {word}");
         }
@@ -187,14 +185,10 @@ impl Connection {
         }
     }
 
-    /// A sign of life, where statuses are not retained.
-    fn gateway_lives(&self, gateway: &str) {
-        if gateway.starts_with(topics::GATEWAY) {
-            self.state.send_if_modified(|state| {
-                let is_new = !state.gateways.contains_key(gateway);
-                state.gateways.entry(gateway.to_owned()).or_insert(true);
-                is_new
-            });
+    /// Notes a sign of life. What is retained is none: its gateway may be long gone.
+    fn gateway_lives(&self, gateway: &str, message: &Publish) {
+        if !message.retain {
+            self.state.send_if_modified(|state| state.mark_alive(gateway));
         }
     }
 
@@ -203,6 +197,10 @@ impl Connection {
             tracing::debug!("an answer of the gateway is not JSON");
             return;
         };
+        // The API does nothing without its driver, whatever was once said of it and retained.
+        if let Some(is_up) = wire::is_driver_up(&reply) {
+            self.state.send_if_modified(|state| replace(&mut state.driver, Some(is_up)));
+        }
         // Answers to others carry other ids, or none.
         if let Some(id) = reply["origin"]["id"].as_str().map(str::to_owned) {
             self.replies.answer(&id, reply);
@@ -221,7 +219,9 @@ fn replace<T: PartialEq>(place: &mut T, value: T) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
+    use super::{super::state::Presence, *};
     use serde_json::json;
 
     fn connection() -> Connection {
@@ -240,18 +240,40 @@ mod tests {
         let connection = connection();
         let gateway = "home/zwave/_CLIENTS/ZWAVE_GATEWAY-a";
         let known = || connection.state.borrow().gateways.clone();
+        let only = |presence| BTreeMap::from([("ZWAVE_GATEWAY-a".to_owned(), presence)]);
         hear(&connection, "home/zwave/_CLIENTS/other/status", r#"{"value":true}"#, true);
         hear(&connection, "zwave/_CLIENTS/ZWAVE_GATEWAY-b/status", r#"{"value":true}"#, true);
         hear(&connection, &format!("{gateway}/status"), "nonsense", true);
-        assert_eq!(known(), BTreeMap::new());
+        // A gateway whose status was deleted leaves its version behind.
         hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, true);
-        assert_eq!(known(), BTreeMap::from([("ZWAVE_GATEWAY-a".to_owned(), true)]));
+        assert_eq!(known(), BTreeMap::new());
+        hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, false);
+        assert_eq!(known(), only(Presence::Online));
         hear(&connection, &format!("{gateway}/status"), r#"{"value":false}"#, false);
         // What it said before it went does not bring it back.
         hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, true);
-        assert_eq!(known(), BTreeMap::from([("ZWAVE_GATEWAY-a".to_owned(), false)]));
+        assert_eq!(known(), only(Presence::Offline));
         hear(&connection, "home/zwave/driver/status", "true", true);
         assert_eq!(connection.state.borrow().driver, Some(true));
+        hear(&connection, &format!("{gateway}/status"), "", false);
+        assert_eq!(known(), BTreeMap::new());
+    }
+
+    // HM-1: what is retained of a driver may be years old; what its gateway answers is not.
+    #[tokio::test]
+    async fn an_answer_tells_more_of_the_driver_than_what_is_retained() {
+        let connection = connection();
+        let api = "home/zwave/_CLIENTS/ZWAVE_GATEWAY-a/api/getNodes";
+        let driver = || connection.state.borrow().driver;
+        hear(&connection, "home/zwave/driver/status", "false", true);
+        assert_eq!(driver(), Some(false));
+        hear(&connection, api, r#"{"success":true,"result":[]}"#, false);
+        assert_eq!(driver(), Some(true));
+        hear(&connection, api, r#"{"success":false,"message":"Unknown API"}"#, false);
+        assert_eq!(driver(), Some(true));
+        let refused = r#"{"success":false,"message":"Z-Wave client not connected"}"#;
+        hear(&connection, api, refused, false);
+        assert_eq!(driver(), Some(false));
     }
 
     // HM-1

@@ -2,8 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::CHECK_DRIVER;
 use crate::network::{Error, Node, Reading, Status, ValueId, Written};
+
+/// What the API answers with if it has no driver.
+const NO_DRIVER: &str = "client not connected";
+const CHECK_DRIVER: &str =
+    "is the Z-Wave stick plugged in, and does zwave-js-ui show it as connected?";
 
 /// What the API answered.
 pub(super) fn result(api: &str, mut reply: Value) -> Result<Value, Error> {
@@ -11,11 +15,20 @@ pub(super) fn result(api: &str, mut reply: Value) -> Result<Value, Error> {
         return Ok(reply["result"].take());
     }
     let reason = reply["message"].as_str().unwrap_or("it does not say why").to_owned();
-    if reason.contains("client not connected") {
+    if reason.contains(NO_DRIVER) {
         let service = "the Z-Wave stick".to_owned();
         return Err(Error::Unreachable { service, reason, check: CHECK_DRIVER });
     }
     Err(Error::Refused { asked: api.to_owned(), reason })
+}
+
+/// Returns whether the driver works, if an answer of the API tells it.
+pub(super) fn is_driver_up(reply: &Value) -> Option<bool> {
+    match (reply["success"].as_bool(), reply["message"].as_str()) {
+        (Some(true), _) => Some(true),
+        (_, Some(reason)) if reason.contains(NO_DRIVER) => Some(false),
+        _ => None,
+    }
 }
 
 /// A node of `getNodes`.

@@ -34,6 +34,21 @@ pub(crate) enum Behaviour {
     Break,
     /// As dimmers that remember no level: 255 is dark.
     Forget,
+    /// As zwave-js without supervision: the value is reported at once, whatever the device does.
+    Guess(Device),
+}
+
+/// What a device does without supervision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    /// It does it.
+    Obeys,
+    /// It acknowledges the frame, and ignores the command.
+    Ignores,
+    /// The same, and it does not answer when it is asked.
+    IgnoresMutely,
+    /// Each time that it is asked it is 30 further.
+    Ramps,
 }
 
 /// The network, and what was done to it.
@@ -42,8 +57,10 @@ pub(crate) struct Fake {
     pub(crate) nodes: Mutex<Vec<Node>>,
     pub(crate) behaviour: Mutex<Behaviour>,
     pub(crate) is_down: Mutex<bool>,
-    /// Node, value and what was written.
+    /// The node, and what was written.
     pub(crate) writes: Mutex<Vec<(u64, Value)>>,
+    /// What of it was written to.
+    pub(crate) written: Mutex<Vec<ValueId>>,
     /// How often the nodes were asked for.
     pub(crate) asked: Mutex<usize>,
     /// Where reported values go.
@@ -102,6 +119,19 @@ impl Fake {
         }
     }
 
+    /// Moves a dimmer by a step towards what was last written, or was last on.
+    fn ramp(&self, node: u64) {
+        let written = self.writes.lock().unwrap().last().and_then(|(_, value)| value.as_u64());
+        let target = written.map(|level| if level == 255 { 80 } else { level }).unwrap();
+        let nodes = self.nodes.lock().unwrap();
+        let at = nodes.iter().find(|own| own.id == node).unwrap().values[0].value.clone();
+        drop(nodes);
+        let at = at.unwrap().as_u64().unwrap();
+        let next =
+            if at < target { (at + 30).min(target) } else { at.saturating_sub(30).max(target) };
+        self.set(node, &json!(next));
+    }
+
     fn report(&self, value: &Value) {
         for listener in self.reports.lock().unwrap().iter() {
             // Who watched once may be gone.
@@ -126,14 +156,25 @@ impl Network for Fake {
             assert_eq!(id.property, "targetValue");
             self.reach()?;
             self.writes.lock().unwrap().push((node.id, value.clone()));
+            self.written.lock().unwrap().push(id.clone());
             let behaviour = self.behaviour.lock().unwrap().clone();
             let level = match value.as_u64() {
                 Some(255) if behaviour == Behaviour::Forget => json!(0),
                 Some(255) => json!(40),
-                _ => value,
+                _ => value.clone(),
             };
             let mut status = 255;
             match behaviour {
+                Behaviour::Guess(device) => {
+                    status = 254;
+                    // It guesses levels, and nothing where it does not know which one is restored.
+                    if value != 255 {
+                        self.report(&level);
+                    }
+                    if device == Device::Obeys {
+                        self.set(node.id, &level);
+                    }
+                }
                 Behaviour::Obey | Behaviour::Forget => {
                     self.set(node.id, &level);
                     self.report(&level);
@@ -157,6 +198,11 @@ impl Network for Fake {
     fn poll<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Result<Value, Error>> {
         Box::pin(async move {
             self.reach()?;
+            match *self.behaviour.lock().unwrap() {
+                Behaviour::Guess(Device::IgnoresMutely) => return Ok(Value::Null),
+                Behaviour::Guess(Device::Ramps) => self.ramp(node.id),
+                _ => {}
+            }
             let nodes = self.nodes.lock().unwrap();
             let values = nodes.iter().filter(|own| own.id == node.id).flat_map(|own| &own.values);
             let value =

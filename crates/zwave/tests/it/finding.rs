@@ -47,6 +47,29 @@ async fn devices_are_found_by_name_path_and_id() {
     }
 }
 
+// HM-1: `ü` is one letter, whether it is written as one character or as `u` and a mark.
+#[tokio::test]
+async fn names_are_the_same_in_every_unicode_form() {
+    let (composed, decomposed) = ("K\u{fc}che", "Ku\u{308}che");
+    for (name, words) in [(composed, decomposed), (decomposed, composed)] {
+        let home = Fake::with(vec![switch(2, "", name), switch(3, "", "Hall")]);
+        assert_eq!(meant(&home, words).await, Ok(2));
+        assert_eq!(meant(&home, &words.to_uppercase()).await, Ok(2));
+        for filter in [words.to_owned(), words.to_uppercase()] {
+            let result = home.call("list_zwave_devices", json!({"filter": filter})).await;
+            let result = serde_json::to_value(&result).unwrap();
+            assert_eq!(result["result"]["structuredContent"]["count"], 1, "{filter}: {result}");
+        }
+        // What is written exactly is still preferred.
+        let home = Fake::with(vec![switch(2, "", name), switch(3, "", &name.to_lowercase())]);
+        assert_eq!(meant(&home, words).await, Ok(2));
+    }
+    // Names that look the same are told apart by their ids.
+    let home = Fake::with(vec![switch(2, "", composed), switch(3, "", decomposed)]);
+    let error = meant(&home, composed).await.unwrap_err();
+    assert!(error.contains("could be any of: Küche (id 2), Küche (id 3)"), "{error}");
+}
+
 // HM-1
 #[tokio::test]
 async fn near_misses_are_suggested_and_nobody_is_guessed() {

@@ -41,6 +41,8 @@ async fn a_report_is_kept_for_a_minute_unless_the_way_changes() {
     let (text, report) = check(&executor).await;
     assert!(text.starts_with("Z-Wave is unavailable: the fake could not be reached"), "{text}");
     assert_eq!((&report["status"], &report["healthy"]), (&json!("unavailable"), &json!(false)));
+    assert_eq!(report["available"], false);
     *home.is_down.lock().unwrap() = false;
-    assert_eq!(check(&executor).await.1["status"], "degraded");
+    let (_, report) = check(&executor).await;
+    assert_eq!((&report["status"], &report["available"]), (&json!("degraded"), &json!(true)));
 }

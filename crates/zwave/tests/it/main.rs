@@ -7,5 +7,7 @@ mod settings;
 mod specs;
 mod finding;
 mod controlling;
+mod confirming;
+mod interviewing;
 mod reading;
 mod health;

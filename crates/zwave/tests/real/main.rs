@@ -5,4 +5,6 @@
 mod parts;
 mod both_ways;
 mod coming_and_going;
+mod stubborn_devices;
+mod gateways;
 mod over_tls;

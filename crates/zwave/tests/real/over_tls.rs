@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::parts::{House, Way, call, executor, order};
+use crate::parts::{Devices, House, Way, call, executor, order};
 
 /// A home-made authority, and what it has signed for `localhost`.
 struct Certificates(TempDir);
@@ -104,7 +104,7 @@ async fn only_for_believers(mut config: Config, certificates: &Certificates) {
 async fn mqtts() {
     let certificates = Certificates::make();
     let (broker, port) = certificates.broker();
-    let house = House::around(Way::Mqtt, Some(broker));
+    let house = House::around(Way::Mqtt, Some(broker), Devices::default());
     let mqtt = Some(format!("mqtts://localhost:{port}"));
     only_for_believers(Config { mqtt, ..Config::default() }, &certificates).await;
     assert!(house.is_switch_on());

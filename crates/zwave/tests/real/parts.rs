@@ -8,12 +8,12 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_runtime::ToolExecutor;
-pub(crate) use switchboard_testkit::Way;
 use switchboard_testkit::{Broker, Household};
+pub(crate) use switchboard_testkit::{Devices, Way};
 use switchboard_zwave::{Config, connect, tools};
 use tempfile::TempDir;
 
-/// A household of three simulated devices.
+/// A household of simulated devices.
 pub(crate) struct House {
     household: Household,
     way: Way,
@@ -22,17 +22,22 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) fn start(way: Way) -> Self {
-        Self::around(way, (way == Way::Mqtt).then(Broker::start))
+        Self::with(way, Devices::default())
     }
 
-    pub(crate) fn around(way: Way, broker: Option<Broker>) -> Self {
+    pub(crate) fn with(way: Way, devices: Devices) -> Self {
+        Self::around(way, (way == Way::Mqtt).then(Broker::start), devices)
+    }
+
+    pub(crate) fn around(way: Way, broker: Option<Broker>, devices: Devices) -> Self {
         #[expect(
             clippy::disallowed_methods,
             reason = "`cargo xtask test` says where the parts are"
         )]
         let parts = std::env::var("SWITCHBOARD_PARTS").expect("`cargo xtask test` sets it");
         let folder = tempfile::tempdir().unwrap();
-        let household = Household::around(&PathBuf::from(parts), way, folder.path(), broker);
+        let parts = PathBuf::from(parts);
+        let household = Household::around(&parts, way, folder.path(), broker, devices);
         Self { household, way, _folder: folder }
     }
 

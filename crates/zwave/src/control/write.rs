@@ -1,0 +1,117 @@
+//! One write to a device, and how it becomes known whether the device did it.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream::BoxStream};
+use serde_json::Value;
+use switchboard_toolcall::ToolError;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
+
+use super::{Failure, Outcome, Telling, Wanted};
+use crate::{
+    device::Device,
+    network::{Error, Network, ValueId, Written},
+};
+
+/// How often a device is asked whether it has done it.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+/// How soon it is asked first, if what is reported proves nothing.
+const ASK_FIRST: Duration = Duration::from_millis(100);
+
+/// One device that is written to.
+pub(super) struct Write<'a> {
+    network: &'a dyn Network,
+    device: Device<'a>,
+    state: &'a ValueId,
+    target: ValueId,
+    /// What the device was last seen to be since.
+    pub(super) seen: Option<Value>,
+    reports: BoxStream<'static, Value>,
+}
+
+impl<'a> Write<'a> {
+    /// Returns `None` if the device has nothing that can be switched.
+    pub(super) fn new(network: &'a dyn Network, device: Device<'a>) -> Option<Self> {
+        let state = &device.control()?.id;
+        let (target, reports) = (device.target()?, network.watch(device.node(), state));
+        Some(Self { network, device, state, target, seen: None, reports })
+    }
+
+    /// Writes, and waits until the device is known to have done it.
+    ///
+    /// # Errors
+    /// The device refuses, or cannot be reached.
+    pub(super) async fn carry_out(
+        &mut self,
+        telling: &Telling,
+        end: Instant,
+    ) -> Result<Outcome, Failure> {
+        let write = self.network.write(self.device.node(), &self.target, telling.value.clone());
+        let written = match timeout_at(end, write).await {
+            Err(_) => return Ok(Outcome::Unanswered),
+            Ok(Err(error @ Error::Lost { .. })) => return Err(Failure::Unknown(error)),
+            Ok(Err(error)) => return Err(Failure::Network(error)),
+            Ok(Ok(written)) => written,
+        };
+        if !written.is_ok() {
+            return Err(Failure::Refused(self.failed(&written)));
+        }
+        let confirmed = self.is_confirmed(&telling.wanted, written.is_supervised());
+        let in_time = timeout_at(end, confirmed).await.is_ok();
+        // A lamp that was still getting brighter is on all the same.
+        let is_as_wanted = self.seen.as_ref().is_some_and(|seen| telling.wanted.is(seen));
+        match in_time || is_as_wanted {
+            true => Ok(Outcome::Confirmed(written)),
+            false => Ok(Outcome::Unseen(written)),
+        }
+    }
+
+    /// Waits until the device is known to be as wanted.
+    ///
+    /// Unless the device itself said that it did it, a report of the wanted value may be the gateway's guess
+    /// ([`Written::is_supervised`]): then only what the device answers when it is asked counts. A report of another value
+    /// is never a guess.
+    async fn is_confirmed(&mut self, wanted: &Wanted, is_supervised: bool) {
+        let first = if is_supervised { ASK_EVERY } else { ASK_FIRST };
+        let mut ask = interval_at(Instant::now() + first, ASK_EVERY);
+        ask.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut reports_end = false;
+        loop {
+            let (seen, is_guess) = tokio::select! {
+                seen = self.reports.next(), if !reports_end => {
+                    reports_end = seen.is_none();
+                    (seen, !is_supervised)
+                }
+                _ = ask.tick() => {
+                    let polled = self.network.poll(self.device.node(), self.state).await;
+                    // It did not answer, or not in time.
+                    (polled.ok().filter(|value| !value.is_null()), false)
+                }
+            };
+            let Some(seen) = seen else { continue };
+            let is_it = wanted.is(&seen);
+            if is_it && is_guess {
+                continue;
+            }
+            let is_settled = match wanted {
+                Wanted::Exactly(_) => true,
+                // On its way to a level that nobody knows, a lamp shows others.
+                Wanted::On => self.seen.as_ref() == Some(&seen),
+            };
+            self.seen = Some(seen);
+            if is_it && is_settled {
+                return;
+            }
+        }
+    }
+
+    fn failed(&self, written: &Written) -> ToolError {
+        let path = self.device.path();
+        let message = written.message.as_ref().map(|message| format!(": {message}"));
+        let (word, status) = (written.word(), written.status);
+        ToolError::failed(format!(
+            "{path} did not do it: the gateway says {word} (status {status}){}",
+            message.unwrap_or_default()
+        ))
+    }
+}
