@@ -120,7 +120,6 @@ impl How {
         let reasoning = draft.reasoning.clone();
         let turn = turn::complete(draft, self.provider, request, lowered, self.recover_calls);
         sink.finish(&Whole {
-            content: &turn.message.content,
             reasoning: &reasoning,
             calls: turn.message.tool_calls.iter().map(|call| &*call.name).collect(),
             recovered: turn.message.tool_calls.iter().any(|call| call.recovered),
