@@ -25,6 +25,7 @@ pub mod ollama;
 pub mod anthropic;
 pub mod replay;
 
+pub use anthropic::AnthropicClient;
 pub use arguments::{Arguments, Unparsable};
 pub use client::client;
 pub use config::{ModelConfig, Provider, Secret, Think};
@@ -32,6 +33,8 @@ pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
 pub use message::{AiMessage, Message, ModelCall, Native, UserMessage};
 pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
+pub use ollama::OllamaClient;
+pub use openai::OpenAiClient;
 pub use reply::{Audio, Image, ToolReply};
 
 use std::sync::Arc;
@@ -42,9 +45,9 @@ use std::sync::Arc;
 /// The settings cannot work: an address that is none, a key that cannot be sent.
 pub fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ModelError> {
     Ok(match config.provider {
-        Provider::Anthropic => Arc::new(anthropic::Client::new(config)?),
-        Provider::OpenAi => Arc::new(openai::Client::new(config)?),
-        Provider::Ollama => Arc::new(ollama::Client::new(config)?),
+        Provider::Anthropic => Arc::new(AnthropicClient::new(config)?),
+        Provider::OpenAi => Arc::new(OpenAiClient::new(config)?),
+        Provider::Ollama => Arc::new(OllamaClient::new(config)?),
     })
 }
 

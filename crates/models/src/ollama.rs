@@ -5,7 +5,7 @@ mod convert;
 mod wire;
 mod installed;
 
-pub use client::Client;
+pub use client::OllamaClient;
 pub use convert::convert_tools;
 pub use installed::{Installed, installed};
 

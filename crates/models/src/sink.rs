@@ -164,7 +164,10 @@ mod tests {
     #[test]
     fn pieces_do_not_matter() {
         for (text, shown) in [
-            ("See <toad> and <tool_call>{\"a\": \"<\"}", "See <toad> and <tool_call>{\"a\": \"<\"}"),
+            (
+                "See <toad> and <tool_call>{\"a\": \"<\"}",
+                "See <toad> and <tool_call>{\"a\": \"<\"}",
+            ),
             ("\n<tool_call>{\"a\": \"<\"}", ""),
             ("<toad>", "<toad>"),
             ("<function=f>", ""),

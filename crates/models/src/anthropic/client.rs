@@ -12,12 +12,12 @@ use crate::{
 const VERSION: &str = "2023-06-01";
 
 /// A model behind the Messages API.
-pub struct Client {
+pub struct AnthropicClient {
     config: ModelConfig,
     exchange: Exchange,
 }
 
-impl Client {
+impl AnthropicClient {
     /// A client by these settings; opens no connection yet.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Client {
     }
 }
 
-impl Model for Client {
+impl Model for AnthropicClient {
     fn provider(&self) -> Provider {
         Provider::Anthropic
     }

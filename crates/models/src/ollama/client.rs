@@ -9,12 +9,12 @@ use crate::{
 };
 
 /// A model that Ollama runs.
-pub struct Client {
+pub struct OllamaClient {
     config: ModelConfig,
     exchange: Exchange,
 }
 
-impl Client {
+impl OllamaClient {
     /// A client by these settings; opens no connection yet.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Client {
     }
 }
 
-impl Model for Client {
+impl Model for OllamaClient {
     fn provider(&self) -> Provider {
         Provider::Ollama
     }

@@ -9,12 +9,12 @@ use crate::{
 };
 
 /// A model behind chat completions.
-pub struct Client {
+pub struct OpenAiClient {
     config: ModelConfig,
     exchange: Exchange,
 }
 
-impl Client {
+impl OpenAiClient {
     /// A client by these settings; opens no connection yet.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Client {
     }
 }
 
-impl Model for Client {
+impl Model for OpenAiClient {
     fn provider(&self) -> Provider {
         Provider::OpenAi
     }

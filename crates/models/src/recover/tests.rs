@@ -42,10 +42,7 @@ fn calls_in_json_are_found() {
     assert_eq!(check(call), one(hall));
     assert_eq!(check(&format!("<think>hm</think>\n\n{call}")), one(hall));
     assert_eq!(check(&format!("<think>I should <tool_call>{call}</tool_call>")), one(hall));
-    assert_eq!(
-        check_with("", &format!("I should\n<tool_call>\n{call}\n</tool_call>")),
-        one(hall)
-    );
+    assert_eq!(check_with("", &format!("I should\n<tool_call>\n{call}\n</tool_call>")), one(hall));
     assert_eq!(check(r#"{"name": "home_light", "parameters": {"room": "hall"}}"#), one(hall));
     let twice = r#"{"name": "home_light", "arguments": "{\"room\": \"hall\"}"}"#;
     assert_eq!(check(&format!("<tool_call>{twice}</tool_call>")), one(hall));
