@@ -1,8 +1,8 @@
 //! Clients for the models that call tools: Anthropic Messages, Ollama `/api/chat` and OpenAI-compatible chat completions.
 //!
-//! All stand behind one trait, [`Model`]. Messages and tools stay canonical; each client converts at the last moment
-//! (`convert.rs`), reads what comes back with much patience (`wire.rs`), and answers with one [`Turn`]. Running the
-//! calls, and asking again with their results, is the agent's.
+//! [`AnthropicClient`], [`OllamaClient`] and [`OpenAiClient`] stand behind one trait, [`Model`]. Messages and tools stay
+//! canonical; each client converts at the last moment (`convert.rs`), reads what comes back with much patience (`wire.rs`),
+//! and answers with one [`Turn`]. Running the calls, and asking again with their results, is the agent's.
 
 pub mod message;
 pub mod reply;
@@ -12,6 +12,7 @@ pub mod config;
 pub mod error;
 pub mod lower;
 mod exchange;
+mod images;
 mod retry;
 mod client;
 mod http;

@@ -46,8 +46,8 @@ impl Model for AnthropicClient {
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move {
             let lowered = lower::tools(Provider::Anthropic, &request.tools);
-            let body = convert::request(&self.config, request, &lowered);
-            self.exchange.ask::<Answer>(&body, request, &lowered, events).await
+            let body = |request: &Request<'_>| convert::request(&self.config, request, &lowered);
+            self.exchange.ask::<Answer>(request, &lowered, events, body).await
         })
     }
 }
