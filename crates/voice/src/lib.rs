@@ -42,3 +42,8 @@ pub use speakable::speakable;
 pub use speech::{Recogniser, Spoken, Synthesiser};
 pub use telling::Watcher;
 pub use wake::{Blocks, WakeWord};
+
+/// The page for embedders: its blocks of Rust compile and, unless they say otherwise, run (ML-11).
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+mod embedding {}
