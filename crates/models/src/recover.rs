@@ -61,15 +61,23 @@ fn tool<'a>(lowered: &'a Lowered, name: &str) -> Option<&'a LoweredTool> {
     lowered.tools.iter().find(|tool| tool.name == name)
 }
 
-/// The answer after the thoughts, and thoughts that were not closed.
+/// The answer after the thoughts, and thoughts that were not closed. Templates that open the thoughts themselves leave only
+/// their end, on a line of its own; elsewhere in a line it is quoted.
 fn answer_of(content: &str) -> (&str, &str) {
-    match (content.rfind("</think>"), content.find("<think>")) {
-        (Some(end), _) => (&content[end + "</think>".len()..], ""),
-        (None, Some(start)) if content[..start].trim().is_empty() => {
-            ("", &content[start + "<think>".len()..])
+    let opened = content.trim_start().strip_prefix("<think>");
+    match (content.find("</think>"), opened) {
+        (Some(end), opened) if opened.is_some() || begins_a_line(&content[..end]) => {
+            (&content[end + "</think>".len()..], "")
         }
+        (None, Some(thoughts)) => ("", thoughts),
         _ => (content, ""),
     }
+}
+
+/// Whether what follows this text begins a line.
+fn begins_a_line(before: &str) -> bool {
+    let before = before.trim_end_matches([' ', '\t']);
+    before.is_empty() || before.ends_with('\n')
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ fn calls_in_json_are_found() {
     assert_eq!(check(&format!("{call}\n</tool_call>")), one(hall));
     assert_eq!(check(call), one(hall));
     assert_eq!(check(&format!("<think>hm</think>\n\n{call}")), one(hall));
+    assert_eq!(check(&format!("Hm, I should.\n</think>\n\n{call}")), one(hall));
     assert_eq!(check(&format!("<think>I should <tool_call>{call}</tool_call>")), one(hall));
     assert_eq!(check_with("", &format!("I should\n<tool_call>\n{call}\n</tool_call>")), one(hall));
     assert_eq!(check(r#"{"name": "home_light", "parameters": {"room": "hall"}}"#), one(hall));
@@ -70,6 +71,8 @@ fn quoted_calls_are_prose() {
         format!("I will.\n{call}\n</tool_call>"),
         format!("<tool_call>like this: {call}</tool_call>"),
         format!("<think>hm</think>Say {tagged}"),
+        format!("After </think>\n{tagged}"),
+        format!("<think>hm</think>After\n</think>\n{tagged}"),
         format!("On it. {xml}"),
         format!("{xml} does it."),
         format!("<tool_call>Write {xml}</tool_call>"),
