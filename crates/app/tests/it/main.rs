@@ -37,6 +37,7 @@ mod voice;
 mod doctor;
 mod streams;
 mod usage;
+mod names;
 #[cfg(feature = "real-parts")]
 mod on_a_terminal;
 #[cfg(feature = "real-parts")]
