@@ -89,10 +89,12 @@ fn asked(captured: &[Captured]) -> Vec<bool> {
 }
 
 fn warnings(events: &[Event]) -> Vec<&String> {
-    let warning = |event| match event {
-        &Event::Warning(ref text) => Some(text),
-        _ => None,
-    };
+    fn warning(event: &Event) -> Option<&String> {
+        match event {
+            Event::Warning(text) => Some(text),
+            _ => None,
+        }
+    }
     events.iter().filter_map(warning).collect()
 }
 
