@@ -1,5 +1,5 @@
-//! Installs what the tests need, then runs all of them: the feature `real-parts` turns on those with real parts too. The one
-//! that needs an Ollama, which no registry has, is asked for by its address.
+//! Installs what the tests need, then runs all of them: the feature `real-parts` turns on those with real parts too. Those
+//! that need an Ollama, which no registry has, are asked for by its address.
 //!
 //! Benchmarks only run on demand. No target flags are given, so that examples are built as what they are: with
 //! `--examples` the runner would build them as test binaries.
@@ -26,17 +26,22 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     outcome
 }
 
-/// Runs the test that asks an Ollama.
+/// Runs the tests that ask an Ollama: the loop of the library, then the program with `ask`, `chat` and `/v1`.
 pub(crate) fn ollama(url: &str, model: &str) -> Result<()> {
-    let mut run = asking(url, model);
-    eprintln!("{}", shell::bold(&format!("$ {run}")));
-    run.stream()
+    let mut outcome = Ok(());
+    for mut run in asking(url, model) {
+        eprintln!("{}", shell::bold(&format!("$ {run}")));
+        outcome = outcome.and(run.stream());
+    }
+    outcome
 }
 
-fn asking(url: &str, model: &str) -> Run {
-    let test = ["test", "-p", "switchboard-agent", "--features", "ollama", "--test", "ollama"];
-    let run = Run::cargo(test).environment("SWITCHBOARD_OLLAMA", url);
-    run.environment("SWITCHBOARD_OLLAMA_MODEL", model)
+fn asking(url: &str, model: &str) -> [Run; 2] {
+    ["switchboard-agent", "switchboard"].map(|package| {
+        let test = ["test", "-p", package, "--features", "ollama", "--test", "ollama"];
+        let run = Run::cargo(test).environment("SWITCHBOARD_OLLAMA", url);
+        run.environment("SWITCHBOARD_OLLAMA_MODEL", model)
+    })
 }
 
 fn runners(filters: &[String]) -> Vec<Run> {
@@ -64,9 +69,11 @@ mod tests {
 
     #[test]
     fn an_ollama_is_asked_only_where_its_address_is_given() {
-        let run = asking("http://127.0.0.1:11434", "qwen3:0.6b").to_string();
-        assert!(run.starts_with("SWITCHBOARD_OLLAMA=http://127.0.0.1:11434 SWITCHBOARD_OLLAMA_MODEL=qwen3:0.6b cargo test"));
-        assert!(run.contains("--features ollama --test ollama"), "{run}");
+        for run in asking("http://127.0.0.1:11434", "qwen3:0.6b") {
+            let run = run.to_string();
+            assert!(run.starts_with("SWITCHBOARD_OLLAMA=http://127.0.0.1:11434 SWITCHBOARD_OLLAMA_MODEL=qwen3:0.6b cargo test"));
+            assert!(run.contains("--features ollama --test ollama"), "{run}");
+        }
         for run in runners(&[]) {
             let run = run.to_string();
             assert!(run.contains("--features real-parts") && !run.contains("ollama"), "{run}");

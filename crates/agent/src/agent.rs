@@ -32,6 +32,9 @@ pub struct Wishes {
     pub temperature: Option<f64>,
     /// Whether it may, or has to, call something. What it has to call it has to call first; after that it may answer.
     pub choice: ToolChoice,
+    /// Whether text is told only with the whole turn. Nobody has then read a part of a turn that fails in the middle, so
+    /// that it is asked for again.
+    pub whole_turns: bool,
 }
 
 /// What came of a run.
@@ -145,6 +148,11 @@ impl Agent {
     /// Whether one of our tools is on offer under this name.
     pub fn offers_tool(&self, name: &str) -> bool {
         self.offered().iter().any(|tool| **tool.name() == *name)
+    }
+
+    /// Whether the model is offered any tool, ours or the caller's.
+    pub fn offers_tools(&self) -> bool {
+        !self.foreign.is_empty() || !self.offered().is_empty()
     }
 
     /// The tools on offer, in the executor's order (ML-6).

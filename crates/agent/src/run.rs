@@ -110,6 +110,7 @@ impl<'a> Run<'a> {
             .with_tools(specs.iter().map(AsRef::as_ref))
             .with_validation(&validate);
         request.stream = self.agent.config.stream;
+        request.whole_turns = self.agent.wishes.whole_turns;
         request.choice = self.choice(last);
         request.max_tokens = self.agent.wishes.max_tokens;
         request.temperature = self.agent.wishes.temperature;

@@ -16,7 +16,7 @@ use switchboard_testkit::Script;
 
 use crate::{environment, settings::Loaded};
 
-pub(crate) use advice::after_failure;
+pub(crate) use advice::{after_failure, after_overflow};
 pub(crate) use host::authority;
 pub(crate) use local::probe;
 pub(crate) use offer::tell_unmatched;

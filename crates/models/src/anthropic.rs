@@ -4,7 +4,7 @@ mod client;
 mod convert;
 mod wire;
 
-pub use client::Client;
+pub use client::AnthropicClient;
 pub use convert::convert_tools;
 
 #[cfg(test)]

@@ -84,6 +84,9 @@ pub struct ModelConfig {
     /// Whether the model hears: audio results of tools are sent to it. Only openai has a way to do so.
     #[serde(default)]
     pub audio: bool,
+    /// Whether the model sees, so that images of users and tools are sent to it. Unset: what the provider tells (Ollama),
+    /// else images are sent until the model refuses one.
+    pub images: Option<bool>,
     /// Whether calls that leak as text are recovered; never for anthropic.
     #[serde(default = "yes")]
     pub recover_calls: bool,
@@ -118,6 +121,7 @@ impl ModelConfig {
             truncate: false,
             tools: None,
             audio: false,
+            images: None,
             recover_calls: true,
             headers: BTreeMap::new(),
             connect_timeout: None,
@@ -153,6 +157,7 @@ impl fmt::Debug for ModelConfig {
             .field("truncate", &self.truncate)
             .field("tools", &self.tools)
             .field("audio", &self.audio)
+            .field("images", &self.images)
             .field("recover_calls", &self.recover_calls)
             .field("headers", &self.headers)
             .field("connect_timeout", &self.connect_timeout)

@@ -6,6 +6,7 @@ use crate::{
     FailureKind, ModelConfig, ModelError, Provider, Request, Turn,
     frames::{Frames, Framing},
     http::{self, Body, Endpoint},
+    images::{self, Images},
     json,
     lower::Lowered,
     model::Events,
@@ -38,6 +39,7 @@ pub(crate) struct Exchange {
     provider: Provider,
     retries: Retries,
     recover_calls: bool,
+    pub(crate) images: Images,
 }
 
 impl Exchange {
@@ -47,21 +49,55 @@ impl Exchange {
             retries.most = most;
         }
         let recover_calls = config.recover_calls && config.provider != Provider::Anthropic;
-        Self { endpoint, provider: config.provider, retries, recover_calls }
+        let (provider, images) = (config.provider, Images::new(config));
+        Self { endpoint, provider, retries, recover_calls, images }
     }
 
-    /// Asks, with retries.
+    /// Asks, with retries; once more without images if the request was refused and has any (RS-6).
     pub(crate) async fn ask<R: Reader>(
         &self,
+        request: &Request<'_>,
+        lowered: &Lowered,
+        events: Events<'_>,
+        body: impl Fn(&Request<'_>) -> Value,
+    ) -> Result<Turn, ModelError> {
+        let messages = self.images.fitted(request.messages, events);
+        let request = Request { messages: &messages, ..request.clone() };
+        let sent = body(&request);
+        let asked = self.attempts::<R>(self.retries, &sent, &request, lowered, events).await;
+        let Failed { error, shown } = match asked {
+            Ok(turn) => return Ok(turn),
+            Err(failed) => failed,
+        };
+        if shown || !images::has_any(&messages) || !images::may_be_refused(&error) {
+            return Err(error);
+        }
+        tracing::info!(%error, "the model is asked once more without images");
+        let without = images::without_any(&messages);
+        let request = Request { messages: &without, ..request };
+        // What is the server's own failure was tried often enough.
+        let most = if error.kind == FailureKind::Server { 0 } else { self.retries.most };
+        let retries = Retries { most, ..self.retries };
+        let sent = body(&request);
+        let turn = self.attempts::<R>(retries, &sent, &request, lowered, events).await;
+        let turn = turn.map_err(|failed| failed.error)?;
+        self.images.refuse(&messages, &error, events);
+        Ok(turn)
+    }
+
+    async fn attempts<R: Reader>(
+        &self,
+        retries: Retries,
         body: &Value,
         request: &Request<'_>,
         lowered: &Lowered,
         events: Events<'_>,
-    ) -> Result<Turn, ModelError> {
-        retry::run(self.retries, events, || {
+    ) -> Result<Turn, Failed> {
+        retry::run(retries, events, || {
             Box::pin(async move {
                 let wary = turn::is_wary(request, self.recover_calls);
-                let mut sink = Sink::new(events, &lowered.names, request.stream, wary);
+                let live = request.stream && !request.whole_turns;
+                let mut sink = Sink::new(events, &lowered.names, live, wary);
                 match self.once::<R>(body, request, lowered, &mut sink).await {
                     Ok(turn) => Ok(turn),
                     Err(error) => Err(Failed { error, shown: sink.shown() }),
@@ -120,7 +156,6 @@ impl How {
         let reasoning = draft.reasoning.clone();
         let turn = turn::complete(draft, self.provider, request, lowered, self.recover_calls);
         sink.finish(&Whole {
-            content: &turn.message.content,
             reasoning: &reasoning,
             calls: turn.message.tool_calls.iter().map(|call| &*call.name).collect(),
             recovered: turn.message.tool_calls.iter().any(|call| call.recovered),

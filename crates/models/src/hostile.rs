@@ -226,8 +226,8 @@ proptest! {
         let text = parts.concat();
         for (content, thinking) in [(&*text, ""), ("", &*text)] {
             if let Some(found) = recover::calls(content, thinking, &lowered, &|_, _| true) {
-                prop_assert!(!found.calls.is_empty());
-                prop_assert!(found.calls.iter().all(|call| call.name == "f" && call.recovered));
+                prop_assert!(!found.is_empty());
+                prop_assert!(found.iter().all(|call| call.name == "f" && call.recovered));
             }
         }
         let _ = Arguments::parse(&text);

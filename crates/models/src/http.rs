@@ -10,7 +10,7 @@ use reqwest::{
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::{FailureKind, ModelConfig, ModelError, Provider, Secret, client, json, retry};
+use crate::{FailureKind, ModelConfig, ModelError, Provider, Secret, client, images, json, retry};
 
 /// The most bytes of one answer: far beyond any turn, short of what hurts.
 const LARGEST: usize = 128 << 20;
@@ -193,6 +193,8 @@ pub(crate) fn kind(status: StatusCode, said: &str) -> FailureKind {
         400 | 413 | 422 | 500 if is_context_full(&said) => FailureKind::ContextFull,
         413 => FailureKind::ContextFull,
         500 if is_broken_call(&said) => FailureKind::BrokenCall,
+        // llama.cpp's word for an image that its model cannot see; it will say the same again.
+        500 if images::is_refusal(&said) => FailureKind::Rejected,
         500.. => FailureKind::Server,
         _ => FailureKind::Rejected,
     }
@@ -209,7 +211,8 @@ pub(crate) fn late_kind(said: &str) -> FailureKind {
         FailureKind::Overloaded
     } else if said.contains("rate_limit") || said.contains("rate limit") {
         FailureKind::RateLimited
-    } else if said.contains("invalid_request")
+    } else if images::is_refusal(&said)
+        || said.contains("invalid_request")
         || said.contains("authentication")
         || said.contains("permission")
     {

@@ -42,8 +42,15 @@ pub(crate) fn has_error(value: &Value) -> bool {
     }
 }
 
-/// What an error body says, whoever wrote it: `{error: {message, type}}`, `{error: "…"}`, `{message}`, `{detail}`.
+/// What an error body says, whoever wrote it: `{error: {message, type}}`, `{error: "…"}`, `{message}`, `{detail}`. Ollama
+/// passes on the bodies of its runners as text; what they say is what counts.
 pub(crate) fn error_text(value: &Value) -> Option<String> {
+    let said = outer_text(value)?;
+    let inner = serde_json::from_str::<Value>(said.trim()).ok().filter(Value::is_object);
+    Some(inner.and_then(|inner| error_text(&inner)).unwrap_or(said))
+}
+
+fn outer_text(value: &Value) -> Option<String> {
     if let Some(error) = value.get("error").filter(|_| has_error(value)) {
         let code = text(error, "type").or_else(|| text(error, "code"));
         return Some(match (code, text(error, "message")) {
@@ -54,4 +61,29 @@ pub(crate) fn error_text(value: &Value) -> Option<String> {
     }
     let said = text(value, "message").or_else(|| text(value, "detail"));
     said.map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn errors_are_unwrapped() {
+        // As a real Ollama passes on what llama.cpp's server said.
+        let inner = r#"{"error":{"code":400,"message":"Multimodal data provided, but model does not support multimodal requests.","type":"invalid_request_error"}}"#;
+        let said = "Multimodal data provided, but model does not support multimodal requests. (invalid_request_error)";
+        assert_eq!(error_text(&json!({"error": inner})).as_deref(), Some(said));
+        for (body, said) in [
+            (json!({"error": r#"{"error":"{\"message\":\"deep\"}"}"#}), Some("deep")),
+            (json!({"error": "{broken"}), Some("{broken")),
+            (json!({"error": r#"{"nothing": 1}"#}), Some(r#"{"nothing": 1}"#)),
+            (json!({"error": {"message": "plain", "type": "t"}}), Some("plain (t)")),
+            (json!({"detail": "so"}), Some("so")),
+            (json!({}), None),
+        ] {
+            assert_eq!(error_text(&body).as_deref(), said, "{body}");
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Clients for the models that call tools: Anthropic Messages, Ollama `/api/chat` and OpenAI-compatible chat completions.
 //!
-//! All stand behind one trait, [`Model`]. Messages and tools stay canonical; each client converts at the last moment
-//! (`convert.rs`), reads what comes back with much patience (`wire.rs`), and answers with one [`Turn`]. Running the
-//! calls, and asking again with their results, is the agent's.
+//! [`AnthropicClient`], [`OllamaClient`] and [`OpenAiClient`] stand behind one trait, [`Model`]. Messages and tools stay
+//! canonical; each client converts at the last moment (`convert.rs`), reads what comes back with much patience (`wire.rs`),
+//! and answers with one [`Turn`]. Running the calls, and asking again with their results, is the agent's.
 
 pub mod message;
 pub mod reply;
@@ -12,6 +12,7 @@ pub mod config;
 pub mod error;
 pub mod lower;
 mod exchange;
+mod images;
 mod retry;
 mod client;
 mod http;
@@ -25,6 +26,7 @@ pub mod ollama;
 pub mod anthropic;
 pub mod replay;
 
+pub use anthropic::AnthropicClient;
 pub use arguments::{Arguments, Unparsable};
 pub use client::client;
 pub use config::{ModelConfig, Provider, Secret, Think};
@@ -32,6 +34,8 @@ pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
 pub use message::{AiMessage, Message, ModelCall, Native, UserMessage};
 pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
+pub use ollama::OllamaClient;
+pub use openai::OpenAiClient;
 pub use reply::{Audio, Image, ToolReply};
 
 use std::sync::Arc;
@@ -42,9 +46,9 @@ use std::sync::Arc;
 /// The settings cannot work: an address that is none, a key that cannot be sent.
 pub fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ModelError> {
     Ok(match config.provider {
-        Provider::Anthropic => Arc::new(anthropic::Client::new(config)?),
-        Provider::OpenAi => Arc::new(openai::Client::new(config)?),
-        Provider::Ollama => Arc::new(ollama::Client::new(config)?),
+        Provider::Anthropic => Arc::new(AnthropicClient::new(config)?),
+        Provider::OpenAi => Arc::new(OpenAiClient::new(config)?),
+        Provider::Ollama => Arc::new(OllamaClient::new(config)?),
     })
 }
 

@@ -68,6 +68,9 @@ pub struct Request<'a> {
     pub temperature: Option<f64>,
     /// Whether the turn comes in pieces.
     pub stream: bool,
+    /// Whether events wait until the turn is whole: nothing of a turn that fails in the middle is then shown, so that it can
+    /// be asked for again.
+    pub whole_turns: bool,
     /// Judges the arguments of calls that leaked as text; without it none is recovered.
     pub validate: Option<Validate<'a>>,
 }
@@ -82,6 +85,7 @@ impl<'a> Request<'a> {
             max_tokens: None,
             temperature: None,
             stream: true,
+            whole_turns: false,
             validate: None,
         }
     }

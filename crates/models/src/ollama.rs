@@ -4,10 +4,12 @@ mod client;
 mod convert;
 mod wire;
 mod installed;
+mod show;
 
-pub use client::Client;
+pub use client::OllamaClient;
 pub use convert::convert_tools;
 pub use installed::{Installed, installed};
+pub use show::can;
 
 #[cfg(test)]
 pub(crate) use convert::request;

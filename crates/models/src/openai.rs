@@ -6,7 +6,7 @@ mod wire;
 mod calls;
 mod written;
 
-pub use client::Client;
+pub use client::OpenAiClient;
 pub use convert::convert_tools;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Finds calls that a server failed to parse and passed on as text (SPEC ML-2).
 //!
-//! Guarded: the whole find counts only if every call in it names a tool that was offered and has arguments that
-//! validate. Otherwise the text stays what it is.
+//! Guarded: the reply must be nothing but calls, white space and thinking aside, and every call must name a tool that was
+//! offered, with arguments that validate. Otherwise the text stays what it is: a call quoted in prose is prose.
 
 mod segments;
 mod hermes;
@@ -15,35 +15,25 @@ use crate::{
     model::Validate,
 };
 
-/// Calls that were found in text.
-#[derive(Debug)]
-pub(crate) struct Recovered {
-    /// What the text says beside them.
-    pub(crate) rest: String,
-    /// The calls, without ids yet.
-    pub(crate) calls: Vec<ModelCall>,
-}
-
 /// A call as the text has it.
 struct Found {
     name: String,
     args: Map<String, Value>,
 }
 
-/// The calls in an answer that should have been calls, or in thoughts where nothing else was answered.
+/// Returns the calls that a reply consists of, without ids yet; `None` if it says anything else.
 pub(crate) fn calls(
     content: &str,
     thinking: &str,
     lowered: &Lowered,
     validate: Validate<'_>,
-) -> Option<Recovered> {
-    let (text, thoughts) = answer_of(content);
-    let (rest, bodies) = if text.trim().is_empty() {
-        // A thought that was never closed swallows the call that follows it.
-        let (_, bodies) = segments::tagged(if thoughts.is_empty() { thinking } else { thoughts })?;
-        (String::new(), bodies)
+) -> Option<Vec<ModelCall>> {
+    let (answer, thoughts) = answer_of(content);
+    let bodies = if answer.trim().is_empty() {
+        // A thought that was never closed swallows the calls that follow it.
+        segments::after_text(if thoughts.is_empty() { thinking } else { thoughts })?
     } else {
-        segments::tagged(text).or_else(|| segments::bare(text))?
+        segments::nothing_else(answer)?
     };
     let mut found = Vec::new();
     for body in bodies {
@@ -55,8 +45,7 @@ pub(crate) fn calls(
     }
     let calls: Option<Vec<_>> =
         found.into_iter().map(|call| accept(call, lowered, validate)).collect();
-    let calls = calls.filter(|calls| !calls.is_empty())?;
-    Some(Recovered { rest: rest.trim().to_owned(), calls })
+    calls.filter(|calls| !calls.is_empty())
 }
 
 fn accept(found: Found, lowered: &Lowered, validate: Validate<'_>) -> Option<ModelCall> {
@@ -72,15 +61,23 @@ fn tool<'a>(lowered: &'a Lowered, name: &str) -> Option<&'a LoweredTool> {
     lowered.tools.iter().find(|tool| tool.name == name)
 }
 
-/// The answer after the thoughts, and thoughts that were not closed.
+/// The answer after the thoughts, and thoughts that were not closed. Templates that open the thoughts themselves leave only
+/// their end, on a line of its own; elsewhere in a line it is quoted.
 fn answer_of(content: &str) -> (&str, &str) {
-    match (content.rfind("</think>"), content.find("<think>")) {
-        (Some(end), _) => (&content[end + "</think>".len()..], ""),
-        (None, Some(start)) if content[..start].trim().is_empty() => {
-            ("", &content[start + "<think>".len()..])
+    let opened = content.trim_start().strip_prefix("<think>");
+    match (content.find("</think>"), opened) {
+        (Some(end), opened) if opened.is_some() || begins_a_line(&content[..end]) => {
+            (&content[end + "</think>".len()..], "")
         }
+        (None, Some(thoughts)) => ("", thoughts),
         _ => (content, ""),
     }
+}
+
+/// Whether what follows this text begins a line.
+fn begins_a_line(before: &str) -> bool {
+    let before = before.trim_end_matches([' ', '\t']);
+    before.is_empty() || before.ends_with('\n')
 }
 
 #[cfg(test)]

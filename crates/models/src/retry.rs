@@ -39,7 +39,7 @@ pub(crate) async fn run<'a, T>(
     retries: Retries,
     events: Events<'_>,
     mut attempt: impl FnMut() -> BoxFuture<'a, Result<T, Failed>> + Send,
-) -> Result<T, ModelError> {
+) -> Result<T, Failed> {
     let mut failures = 0;
     loop {
         let Failed { error, shown } = match attempt().await {
@@ -55,7 +55,7 @@ pub(crate) async fn run<'a, T>(
         });
         let too_long = error.retry_after.is_some_and(|wait| wait > LONGEST_WAIT);
         if shown || too_long || failures >= most || !error.is_passing() {
-            return Err(error);
+            return Err(Failed { error, shown });
         }
         let after = error.retry_after.unwrap_or_else(|| backoff(&retries, failures));
         tracing::warn!(?after, error = %error, "the model is asked again");

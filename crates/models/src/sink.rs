@@ -1,6 +1,12 @@
-//! Passes a turn on while it comes, and holds back text that may turn out to be a call.
+//! Passes a turn on while it comes, and holds back text that may turn out to be a call (SPEC ML-2).
+//!
+//! Only a reply that is nothing but calls is one. So text is held back from its beginning, or from the end of its
+//! thoughts, as long as it may still be such a reply; after the first word that is none, all of it is prose.
 
 use crate::{Event, Usage, lower::Names, model::Events};
+
+const THOUGHTS: &str = "<think>";
+const THOUGHTS_END: &str = "</think>";
 
 /// How text begins that servers should have turned into calls.
 const MARKS: &[&str] = &["<tool_call", "<function="];
@@ -15,12 +21,26 @@ pub(crate) struct Sink<'a> {
     wary: bool,
     text: String,
     passed: usize,
+    /// Where the answer begins, after thoughts that stand in the text.
+    answer: usize,
+    /// How far the end of thoughts was looked for.
+    searched: usize,
     shown: bool,
 }
 
 impl<'a> Sink<'a> {
     pub(crate) fn new(events: Events<'a>, names: &'a Names, live: bool, wary: bool) -> Self {
-        Self { events, names, live, wary, text: String::new(), passed: 0, shown: false }
+        Self {
+            events,
+            names,
+            live,
+            wary,
+            text: String::new(),
+            passed: 0,
+            answer: 0,
+            searched: 0,
+            shown: false,
+        }
     }
 
     /// Whether anything was passed on.
@@ -62,11 +82,7 @@ impl<'a> Sink<'a> {
         if !self.live && !whole.reasoning.is_empty() {
             self.tell(Event::Reasoning(whole.reasoning.to_owned()));
         }
-        if whole.recovered {
-            if self.passed == 0 && !whole.content.is_empty() {
-                self.tell(Event::Text(whole.content.to_owned()));
-            }
-        } else {
+        if !whole.recovered {
             self.pass(self.text.len());
         }
         if !self.live || whole.recovered {
@@ -77,13 +93,23 @@ impl<'a> Sink<'a> {
         (self.events)(Event::Usage(whole.usage));
     }
 
-    /// How much of the text is surely no call. What was passed on was, so only the rest is looked at: a long answer is
-    /// not read again for each of its words.
-    fn safe_end(&self) -> usize {
-        match self.passed {
-            0 => safe_end(&self.text),
-            passed => passed + before_mark(&self.text[passed..]),
+    /// How much of the text is surely no call. Reads no text twice: a long answer comes word by word.
+    fn safe_end(&mut self) -> usize {
+        // The end of the thoughts may have come in two pieces.
+        let from = self.answer.max(self.searched.saturating_sub(THOUGHTS_END.len()));
+        self.searched = self.text.len();
+        let mut ends = self.text.as_bytes()[from..].windows(THOUGHTS_END.len());
+        if let Some(end) = ends.rposition(|found| found == THOUGHTS_END.as_bytes()) {
+            self.answer = from + end + THOUGHTS_END.len();
         }
+        let begin = self.answer.max(self.passed);
+        if self.passed > self.answer {
+            // Something of it was passed on: prose, or thoughts that are not closed yet.
+            let is_thinking = self.answer == 0 && self.text.trim_start().starts_with(THOUGHTS);
+            let safe = if is_thinking { before_mark(&self.text[begin..]) } else { usize::MAX };
+            return begin.saturating_add(safe).min(self.text.len());
+        }
+        begin + safe_end(&self.text[begin..])
     }
 
     fn pass(&mut self, end: usize) {
@@ -102,17 +128,21 @@ impl<'a> Sink<'a> {
 
 /// What became of a turn.
 pub(crate) struct Whole<'a> {
-    pub(crate) content: &'a str,
     pub(crate) reasoning: &'a str,
     pub(crate) calls: Vec<&'a str>,
     pub(crate) recovered: bool,
     pub(crate) usage: Usage,
 }
 
-/// How much of an answer's beginning is surely no call. A call can be bare JSON, but only as the whole answer.
+/// How much of an answer is surely no call: nothing while it may be nothing but calls, with tags or as bare JSON.
 fn safe_end(text: &str) -> usize {
     let start = text.trim_start();
-    if start.is_empty() || start.starts_with(['{', '`']) { 0 } else { before_mark(text) }
+    if start.starts_with(THOUGHTS) {
+        return before_mark(text);
+    }
+    let may_be = |mark: &&str| start.starts_with(*mark) || mark.starts_with(start);
+    let is_held = start.starts_with(['{', '[']) || MARKS.iter().chain([&THOUGHTS]).any(may_be);
+    if is_held { 0 } else { text.len() }
 }
 
 /// How much of the text comes before what is, or may become, the mark of a call.
@@ -134,10 +164,20 @@ mod tests {
     #[test]
     fn pieces_do_not_matter() {
         for (text, shown) in [
-            ("See <toad> and <tool_call>{\"a\": \"<\"}", "See <toad> and "),
-            ("a < b <function=f>", "a < b "),
-            ("Hé <é> <", "Hé <é> "),
+            (
+                "See <toad> and <tool_call>{\"a\": \"<\"}",
+                "See <toad> and <tool_call>{\"a\": \"<\"}",
+            ),
+            ("\n<tool_call>{\"a\": \"<\"}", ""),
+            ("<toad>", "<toad>"),
+            ("<function=f>", ""),
+            ("Hé <é> <", "Hé <é> <"),
             ("{\"name\": 1}", ""),
+            ("[{\"name\": 1}]", ""),
+            ("<think>Hé</think>\n<tool_call>{", "<think>Hé</think>"),
+            ("Hé, so.</think>\n<tool_call>{", "Hé, so.</think>"),
+            ("<think>Hé</think>So <tool_call>", "<think>Hé</think>So <tool_call>"),
+            ("<think>Hé <tool_call>{", "<think>Hé "),
         ] {
             for size in [1, 2, 3, 100] {
                 let heard = std::sync::Mutex::new(String::new());
@@ -162,13 +202,16 @@ mod tests {
         for (text, shown) in [
             ("Hello", "Hello"),
             ("a < b", "a < b"),
-            ("See <to", "See "),
-            ("See <tool_call>\n{", "See "),
-            ("See <toad>", "See <toad>"),
-            ("x <function=f>", "x "),
+            ("<to", ""),
+            ("See <tool_call>\n{", "See <tool_call>\n{"),
+            (" <tool_call>\n{", ""),
+            ("<toad>", "<toad>"),
+            ("x <function=f>", "x <function=f>"),
+            ("<function=f>", ""),
+            ("<th", ""),
             ("{\"name\"", ""),
             ("  ", ""),
-            ("```json", ""),
+            ("```json\n{", "```json\n{"),
         ] {
             assert_eq!(&text[..safe_end(text)], shown);
         }

@@ -61,9 +61,9 @@ pub(crate) fn complete(
         && let Some(validate) = request.validate
         && let Some(found) = recover::calls(&content, &reasoning, lowered, validate)
     {
-        tracing::info!(calls = found.calls.len(), "calls that leaked as text were recovered");
-        content = found.rest;
-        tool_calls = found.calls;
+        tracing::info!(calls = found.len(), "calls that leaked as text were recovered");
+        content.clear();
+        tool_calls = found;
     }
     make_ids(&mut tool_calls, request.messages);
     if !tool_calls.is_empty() && matches!(stop, StopReason::Answer | StopReason::Other(_)) {

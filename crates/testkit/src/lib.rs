@@ -1,4 +1,4 @@
-//! Fake tools, a fake provider of models, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests;
+//! Fake tools, a fake provider of models, an Ollama without a model, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests;
 //! a real broker, speech services, sounds made of numbers and a household of simulated devices; and a model that follows a script, for everybody who
 //! wants to try the loop without a key.
 
@@ -8,6 +8,7 @@ pub mod household;
 mod http;
 pub mod logs;
 pub mod nats;
+pub mod ollama;
 pub mod parrot;
 pub mod process;
 pub mod provider;
@@ -23,6 +24,7 @@ pub use cassette::{Cassette, Scrub};
 pub use household::{Devices, Household, Way};
 pub use logs::Logs;
 pub use nats::Nats;
+pub use ollama::{OllamaModel, OllamaServer};
 pub use parrot::{Asked, Parrot};
 pub use process::Process;
 pub use provider::{Captured, ProviderServer, Reply};

@@ -29,8 +29,8 @@ pub struct Ended {
     pub failures: usize,
 }
 
-/// Speech in, answers out.
-pub struct Gateway {
+/// Listens in the background, writes down what is said, has it answered and speaks the answer.
+pub struct BackgroundTranscriber {
     desk: Arc<Desk>,
     telling: Arc<Telling>,
     mqtt: Option<Mqtt>,
@@ -68,7 +68,7 @@ struct Turn {
     answered: Option<oneshot::Sender<()>>,
 }
 
-impl Gateway {
+impl BackgroundTranscriber {
     /// Puts the gateway together. Nothing is waited for: what cannot be reached is tried again and again.
     ///
     /// # Errors

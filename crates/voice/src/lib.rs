@@ -2,7 +2,7 @@
 //!
 //! The parts stand in the order in which sound passes them: a [`source`] gives blocks of samples, the [`ear`] cuts what was
 //! said out of them, a [`Recogniser`] writes it down, the [`mind`] answers, a [`Synthesiser`] speaks, an [`output`] is heard.
-//! [`Gateway`] holds them together, tells [`News`] of what happens, and goes on whatever part fails. Typed requests come in
+//! [`BackgroundTranscriber`] holds them together, tells [`News`] of what happens, and goes on whatever part fails. Typed requests come in
 //! over MQTT and take the same way from the mind on.
 
 pub mod config;
@@ -34,7 +34,7 @@ mod error;
 pub use audio::{Clip, Format};
 pub use config::Config;
 pub use error::{Error, SpeechError};
-pub use gateway::{Ended, Gateway, Parts};
+pub use gateway::{BackgroundTranscriber, Ended, Parts};
 pub use mind::Mind;
 pub use news::{Answer, Failure, News, Stage, State, Transcription};
 pub use services::{SpeechConfig, recogniser, synthesiser, wake_word};
@@ -42,3 +42,8 @@ pub use speakable::speakable;
 pub use speech::{Recogniser, Spoken, Synthesiser};
 pub use telling::Watcher;
 pub use wake::{Blocks, WakeWord};
+
+/// The page for embedders: its blocks of Rust compile and, unless they say otherwise, run (ML-11).
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+mod embedding {}

@@ -2,7 +2,7 @@
 
 use std::{error::Error, iter, sync::Arc};
 
-use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, Stopped};
+use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, Stopped, Wishes};
 use switchboard_models::{Message, Model};
 use switchboard_toolcall::CallContext;
 use tokio::sync::Mutex;
@@ -49,7 +49,8 @@ impl Mind {
         let prompt = config.prompt.as_deref().unwrap_or(HOUSEHOLD);
         let system = format!("{prompt}\n\n{SPOKEN}");
         Self {
-            agent,
+            // Nothing is spoken before a turn is whole, so that one that fails in the middle is asked for again.
+            agent: agent.wishing(Wishes { whole_turns: true, ..Wishes::default() }),
             model: model.name().to_owned(),
             provider: model.provider().to_string(),
             conversation: Mutex::new(Conversation::with_system(system)),

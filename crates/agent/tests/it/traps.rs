@@ -51,6 +51,8 @@ async fn spring(provider: Provider, replies: Vec<Reply>, stream: bool) -> Sprung
     let path = if provider == Provider::OpenAi { "/v1" } else { "" };
     config.base_url = Some(format!("{}{path}", server.url()));
     config.max_tokens = Some(100);
+    // Otherwise an Ollama is asked first whether the model sees.
+    config.images = Some(true);
     let executor = ToolExecutor::default();
     for tool in tools() {
         executor.tools().add(tool).unwrap();

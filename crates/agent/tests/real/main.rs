@@ -4,4 +4,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod images;
 mod small_model;

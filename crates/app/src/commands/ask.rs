@@ -5,7 +5,7 @@ mod question;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Outcome};
+use switchboard_agent::{Agent, Config, Conversation, Outcome, Wishes};
 use tokio::time::Instant;
 
 use crate::{
@@ -28,7 +28,8 @@ pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
         let chosen = model::choose(ask.asked.model.as_deref(), &loaded).await?;
         let config = config(ask, &loaded);
         let is_streamed = config.stream && !ask.json;
-        let agent = chosen.agent(&ask.asked, &house, config)?;
+        let wishes = Wishes { whole_turns: !is_streamed, ..Wishes::default() };
+        let agent = chosen.agent(&ask.asked, &house, config)?.wishing(wishes);
         while_connected(&house, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(ask.json)).await?;
             model::tell_unmatched(&ask.asked.tools, &house);
@@ -63,7 +64,7 @@ async fn answer(
     let mut conversation = ask.asked.conversation();
     conversation.say(question);
     let outcome = talk::turn(agent, &mut conversation, &mut screen).await?;
-    let ending = Ending::of(outcome.as_ref(), chosen.model.provider());
+    let ending = Ending::of(outcome.as_ref(), chosen.model.provider(), agent.offers_tools());
     if ask.json {
         terminal::print(&report(&ending, outcome.as_ref(), &conversation).to_string())?;
     } else if let (Ending::Answer { text, .. }, false) = (&ending, is_streamed) {
@@ -88,7 +89,7 @@ fn report(ending: &Ending, outcome: Option<&Outcome>, conversation: &Conversatio
     for message in messages.as_array_mut().into_iter().flatten() {
         // Only providers have a use for these, and they are long.
         if let Some(message) = message.as_object_mut() {
-            message.retain(|key, _| key != "native" && key != "images");
+            message.retain(|key, _| !matches!(key.as_str(), "native" | "images" | "audio"));
         }
     }
     let usage = outcome.map(|outcome| outcome.usage).unwrap_or_default();

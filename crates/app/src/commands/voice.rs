@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use switchboard_voice::{
-    Config, Gateway, Mind, Parts, Watcher,
+    BackgroundTranscriber, Config, Mind, Parts, Watcher,
     config::{Call, Origin},
     recogniser, synthesiser, wake_word,
 };
@@ -37,7 +37,7 @@ pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
             let ready = CancellationToken::new();
             let parts = parts(voice, &loaded, &house, config, watcher, ready.clone()).await?;
             let has_end = matches!(parts.config.source(), Origin::Wav(_) | Origin::Stdin);
-            let gateway = Gateway::new(parts)?;
+            let gateway = BackgroundTranscriber::new(parts)?;
             let ended = tokio::select! {
                 ended = gateway.run(&stop) => ended,
                 never = tools_come(connections, has_end, &ready) => match never {},

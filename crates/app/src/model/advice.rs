@@ -30,7 +30,11 @@ pub(super) fn no_model(empty: Option<&str>) -> String {
 }
 
 /// What to do after a failure, where there is something to do that the failure does not say itself.
-pub(crate) fn after_failure(error: &ModelError, provider: Provider) -> Option<&'static str> {
+pub(crate) fn after_failure(
+    error: &ModelError,
+    provider: Provider,
+    offers_tools: bool,
+) -> Option<&'static str> {
     match (error.kind, provider) {
         (FailureKind::Auth, Provider::Anthropic) => {
             Some("check ANTHROPIC_API_KEY, or `api_key` of the model")
@@ -40,10 +44,7 @@ pub(crate) fn after_failure(error: &ModelError, provider: Provider) -> Option<&'
         }
         (FailureKind::Connect, _) => Some("`switchboard doctor` shows which models can be reached"),
         (FailureKind::RateLimited | FailureKind::Overloaded, _) => Some("try again in a while"),
-        (FailureKind::ContextFull, Provider::Ollama) => {
-            Some("offer fewer tools (--tools), or set a larger `num_ctx`")
-        }
-        (FailureKind::ContextFull, _) => Some("offer fewer tools (--tools), or begin anew"),
+        (FailureKind::ContextFull, _) => Some(after_overflow(provider, offers_tools)),
         (FailureKind::Timeout, _) => Some("set a longer `idle_timeout` for the model"),
         (FailureKind::Rejected, Provider::Ollama) if error.status == Some(404) => {
             Some("`ollama list` shows the models that there are, `ollama pull` gets others")
@@ -51,6 +52,19 @@ pub(crate) fn after_failure(error: &ModelError, provider: Provider) -> Option<&'
         (FailureKind::Rejected, _) if error.message.contains("not support tools") => {
             Some("choose another model, or offer no tools (--tools '')")
         }
+        (FailureKind::Rejected, _) if error.message.contains("not support thinking") => {
+            Some("leave `think` out of the model's settings, or choose another model")
+        }
         _ => None,
+    }
+}
+
+/// What to do if the conversation does not fit the model.
+pub(crate) fn after_overflow(provider: Provider, offers_tools: bool) -> &'static str {
+    match (provider, offers_tools) {
+        (Provider::Ollama, true) => "offer fewer tools (--tools), or set a larger `num_ctx`",
+        (Provider::Ollama, false) => "set a larger `num_ctx`, or ask with less text",
+        (_, true) => "offer fewer tools (--tools), or begin anew",
+        (_, false) => "ask with less text, or begin anew",
     }
 }

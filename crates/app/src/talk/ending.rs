@@ -23,14 +23,14 @@ pub(crate) enum Ending {
 
 impl Ending {
     /// What an outcome means; none stands for one that was not waited for.
-    pub(crate) fn of(outcome: Option<&Outcome>, provider: Provider) -> Self {
+    pub(crate) fn of(outcome: Option<&Outcome>, provider: Provider, offers_tools: bool) -> Self {
         let Some(outcome) = outcome else { return Self::Cancelled };
         if let Some(text) = outcome.answer.clone().filter(|text| !text.trim().is_empty()) {
-            return Self::Answer { text, note: note(outcome) };
+            return Self::Answer { text, note: note(outcome, provider) };
         }
         match outcome.stop {
             Stopped::Cancelled => Self::Cancelled,
-            _ => Self::Nothing(reason(outcome, provider)),
+            _ => Self::Nothing(reason(outcome, provider, offers_tools)),
         }
     }
 
@@ -52,19 +52,24 @@ impl Ending {
 }
 
 /// What is wrong with an answer that came.
-fn note(outcome: &Outcome) -> Option<&'static str> {
-    match outcome.reason {
-        Some(StopReason::MaxTokens) => {
+fn note(outcome: &Outcome, provider: Provider) -> Option<&'static str> {
+    match (&outcome.reason, provider) {
+        (Some(StopReason::MaxTokens), _) => {
             Some("the answer was cut at its token limit; `max_tokens` of the model sets it")
         }
-        Some(StopReason::ContextFull) => Some("the answer was cut: the model's context is full"),
-        Some(StopReason::Refusal) => Some("the model, or its provider, declined to go on"),
+        (Some(StopReason::ContextFull), Provider::Ollama) => Some(
+            "the answer was cut: the model's context is full; `num_ctx` of the model sets its size",
+        ),
+        (Some(StopReason::ContextFull), _) => {
+            Some("the answer was cut: the model's context is full")
+        }
+        (Some(StopReason::Refusal), _) => Some("the model, or its provider, declined to go on"),
         _ => None,
     }
 }
 
 /// Why there is no answer, and what to do.
-fn reason(outcome: &Outcome, provider: Provider) -> String {
+fn reason(outcome: &Outcome, provider: Provider, offers_tools: bool) -> String {
     if let Some(error) = &outcome.error {
         let mut text = error.to_string();
         // The causes between are the HTTP client's steps, which help nobody.
@@ -73,7 +78,7 @@ fn reason(outcome: &Outcome, provider: Provider) -> String {
         if let Some(root) = causes.last() {
             text = format!("{text} ({root})");
         }
-        return match model::after_failure(error, provider) {
+        return match model::after_failure(error, provider, offers_tools) {
             Some(advice) => format!("{text}; {advice}"),
             None => text,
         };
@@ -93,7 +98,8 @@ fn reason(outcome: &Outcome, provider: Provider) -> String {
         }
         (_, Some(StopReason::Refusal)) => "the model, or its provider, declined",
         (_, Some(StopReason::ContextFull)) => {
-            "the conversation no longer fits the model; offer fewer tools (--tools)"
+            let advice = model::after_overflow(provider, offers_tools);
+            return format!("the conversation no longer fits the model; {advice}");
         }
         _ => "the model answered nothing; ask again, or another model",
     };

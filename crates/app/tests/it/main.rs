@@ -6,6 +6,7 @@
 mod place;
 mod pty;
 mod fixture;
+mod serving;
 mod call;
 mod arguments;
 mod config;
@@ -19,6 +20,8 @@ mod import;
 mod resources;
 mod ask;
 mod providers;
+mod images;
+mod ollama;
 mod chat;
 mod cluster;
 mod serve;
@@ -34,6 +37,7 @@ mod voice;
 mod doctor;
 mod streams;
 mod usage;
+mod names;
 #[cfg(feature = "real-parts")]
 mod on_a_terminal;
 #[cfg(feature = "real-parts")]

@@ -1,9 +1,12 @@
 //! One chat: from the request to what came of it.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
 
 use http::StatusCode;
-use switchboard_agent::{Agent, Conversation, Events, Outcome, Stopped};
+use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, Stopped};
 use switchboard_models::{Arguments, Message, ModelCall, StopReason, Usage};
 use switchboard_toolcall::{CallContext, CallId};
 
@@ -83,8 +86,16 @@ impl Chat {
     /// The whole answer.
     pub(super) async fn answer(self) -> Result<Completion, Failure> {
         let head = self.head.clone();
-        let events: Events = Arc::new(|_| {});
-        Ok(head.whole(self.run(&events).await?))
+        let warnings = Arc::<Mutex<Vec<String>>>::default();
+        let heard = warnings.clone();
+        let events: Events = Arc::new(move |happened| {
+            if let Event::Warning(text) = happened {
+                heard.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+            }
+        });
+        let reply = self.run(&events).await?;
+        let mut warnings = warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(head.whole(reply, std::mem::take(&mut warnings)))
     }
 
     /// Runs the loop.
@@ -169,7 +180,7 @@ impl Head {
         Self { id: format!("chatcmpl-{}", CallId::generate()), created, model }
     }
 
-    fn whole(self, reply: Reply) -> Completion {
+    fn whole(self, reply: Reply, warnings: Vec<String>) -> Completion {
         let Reply { text, calls, finish, usage } = reply;
         let content = (!text.is_empty() || calls.is_empty()).then_some(text);
         let tool_calls = calls.into_iter().map(|call| chat_call(None, call)).collect();
@@ -186,6 +197,7 @@ impl Head {
                 finish_reason: finish,
             }],
             usage,
+            warnings,
         }
     }
 
@@ -199,7 +211,13 @@ impl Head {
             model: self.model.clone(),
             choices: vec![choice],
             usage: None,
+            warnings: Vec::new(),
         }
+    }
+
+    /// A chunk that says what the client should know.
+    pub(super) fn warning(&self, text: String) -> CompletionChunk {
+        CompletionChunk { warnings: vec![text], ..self.chunk(Delta::default(), None) }
     }
 
     /// The chunk that says what it cost.

@@ -204,5 +204,7 @@ pub(super) fn wishes(
         }
     };
     let max_tokens = request.max_completion_tokens.or(request.max_tokens).map(Into::into);
-    Ok(Wishes { max_tokens, temperature, choice })
+    // Nobody reads the turns of an answer that comes in one piece.
+    let whole_turns = !request.stream.unwrap_or_default();
+    Ok(Wishes { max_tokens, temperature, choice, whole_turns })
 }

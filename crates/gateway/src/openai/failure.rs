@@ -24,12 +24,22 @@ pub(crate) struct Failure {
     pub(super) retry_after: Option<u64>,
     /// Whether tools were run: clients that ask again by themselves would run them twice.
     pub(super) has_acted: bool,
+    /// Whether the same request would fail in the same way.
+    pub(super) is_final: bool,
 }
 
 impl Failure {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { status, message, param: None, code: None, retry_after: None, has_acted: false }
+        Self {
+            status,
+            message,
+            param: None,
+            code: None,
+            retry_after: None,
+            has_acted: false,
+            is_final: false,
+        }
     }
 
     /// A field of the request is wrong.
@@ -69,7 +79,7 @@ impl IntoResponse for Failure {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if self.has_acted {
+        if self.has_acted || self.is_final {
             // OpenAI's own clients obey it.
             headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
@@ -78,7 +88,8 @@ impl IntoResponse for Failure {
 }
 
 impl From<ModelError> for Failure {
-    /// What a provider says of our key or our request is not the client's fault, and must not look like it.
+    /// What a provider says of our key is not the client's fault, and must not look like it. A request that it does not take
+    /// is a 400: most clients ask again by themselves after a 5xx, in vain.
     fn from(error: ModelError) -> Self {
         let (status, code) = match error.kind {
             FailureKind::RateLimited => {
@@ -90,6 +101,9 @@ impl From<ModelError> for Failure {
             }
             FailureKind::ContextFull => (StatusCode::BAD_REQUEST, Some("context_length_exceeded")),
             FailureKind::Config => (StatusCode::INTERNAL_SERVER_ERROR, None),
+            FailureKind::Rejected if matches!(error.status, Some(400 | 415 | 422)) => {
+                (StatusCode::BAD_REQUEST, Some("provider_rejected"))
+            }
             FailureKind::Connect
             | FailureKind::Auth
             | FailureKind::Server
@@ -100,7 +114,9 @@ impl From<ModelError> for Failure {
         };
         let retry_after =
             error.retry_after.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
-        Self { code, retry_after, ..Self::new(status, error.to_string()) }
+        let is_final =
+            matches!(error.kind, FailureKind::Auth | FailureKind::Config | FailureKind::Rejected);
+        Self { code, retry_after, is_final, ..Self::new(status, error.to_string()) }
     }
 }
 
@@ -159,6 +175,14 @@ mod tests {
         for (kind, status, code) in cases {
             let failure = Failure::from(ModelError::new(kind, "so it is"));
             assert_eq!((failure.status.as_u16(), failure.code), (status, code), "{kind:?}");
+        }
+        for (status, expected) in [(400, 400), (422, 400), (404, 502), (402, 502)] {
+            let mut error = ModelError::new(FailureKind::Rejected, "m does not support tools");
+            error.status = Some(status);
+            let failure = Failure::from(error);
+            assert_eq!(failure.status.as_u16(), expected, "{status}");
+            let response = failure.into_response();
+            assert_eq!(response.headers()["x-should-retry"], "false", "{status}");
         }
         let mut error = ModelError::new(FailureKind::RateLimited, "slowly");
         error.retry_after = Some(Duration::from_millis(2_500));

@@ -97,6 +97,7 @@ fn watcher(head: Head, include_calls: bool, sender: UnboundedSender<Item>) -> Ev
                 }
                 return;
             }
+            Happened::Warning(text) => data(&head.warning(text)),
             happened if include_calls => match calls::told(&happened) {
                 Some(event) => event,
                 None => return,

@@ -178,6 +178,9 @@ pub(crate) struct Completion {
     pub(super) model: String,
     pub(super) choices: [CompletionChoice; 1],
     pub(super) usage: ChatUsage,
+    /// What the client should know, such as an image that the model was not sent. Not of OpenAI.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) warnings: Vec<String>,
 }
 
 /// The one answer.
@@ -236,6 +239,9 @@ pub(crate) struct CompletionChunk {
     pub(super) choices: Vec<ChunkChoice>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) usage: Option<ChatUsage>,
+    /// What the client should know, such as an image that the model was not sent. Not of OpenAI.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) warnings: Vec<String>,
 }
 
 /// A piece of the one answer.

@@ -12,12 +12,12 @@ use crate::{
 const VERSION: &str = "2023-06-01";
 
 /// A model behind the Messages API.
-pub struct Client {
+pub struct AnthropicClient {
     config: ModelConfig,
     exchange: Exchange,
 }
 
-impl Client {
+impl AnthropicClient {
     /// A client by these settings; opens no connection yet.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Client {
     }
 }
 
-impl Model for Client {
+impl Model for AnthropicClient {
     fn provider(&self) -> Provider {
         Provider::Anthropic
     }
@@ -46,8 +46,8 @@ impl Model for Client {
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move {
             let lowered = lower::tools(Provider::Anthropic, &request.tools);
-            let body = convert::request(&self.config, request, &lowered);
-            self.exchange.ask::<Answer>(&body, request, &lowered, events).await
+            let body = |request: &Request<'_>| convert::request(&self.config, request, &lowered);
+            self.exchange.ask::<Answer>(request, &lowered, events, body).await
         })
     }
 }

@@ -2,19 +2,19 @@
 
 use switchboard_toolcall::BoxFuture;
 
-use super::{convert, wire::Answer};
+use super::{convert, show, wire::Answer};
 use crate::{
     Model, ModelConfig, ModelError, Provider, Request, StopReason, Turn, exchange::Exchange,
     http::Endpoint, lower, model::Events,
 };
 
 /// A model that Ollama runs.
-pub struct Client {
+pub struct OllamaClient {
     config: ModelConfig,
     exchange: Exchange,
 }
 
-impl Client {
+impl OllamaClient {
     /// A client by these settings; opens no connection yet.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Client {
     }
 }
 
-impl Model for Client {
+impl Model for OllamaClient {
     fn provider(&self) -> Provider {
         Provider::Ollama
     }
@@ -43,14 +43,17 @@ impl Model for Client {
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move {
             let lowered = lower::tools(Provider::Ollama, &request.tools);
-            let body = convert::request(&self.config, request, &lowered);
-            let first = self.exchange.ask::<Answer>(&body, request, &lowered, events).await?;
+            if self.exchange.images.is_in_question(request.messages) {
+                self.exchange.images.tell(show::can(&self.config, "vision").await);
+            }
+            let body = |request: &Request<'_>| convert::request(&self.config, request, &lowered);
+            let first = self.exchange.ask::<Answer>(request, &lowered, events, body).await?;
             if !was_swallowed(&first, request) {
                 return Ok(first);
             }
             // Qwen's parsers drop a call that is not closed, and say nothing at all.
             tracing::warn!("the model answered nothing; it is asked once more");
-            let mut second = self.exchange.ask::<Answer>(&body, request, &lowered, events).await?;
+            let mut second = self.exchange.ask::<Answer>(request, &lowered, events, body).await?;
             second.usage += first.usage;
             Ok(second)
         })

@@ -25,6 +25,9 @@ pub(crate) struct Answer {
     /// The characters of the prompt, tools included.
     prompt: usize,
     num_ctx: u64,
+    /// The most tokens that were asked for.
+    num_predict: Option<u64>,
+    has_tools: bool,
     text: String,
     thinking: String,
     calls: Vec<DraftCall>,
@@ -39,8 +42,14 @@ impl Reader for Answer {
 
     fn new(_: &Request<'_>, body: &Value) -> Self {
         let size = |key| body.get(key).map_or(0, |part: &Value| part.to_string().chars().count());
-        let num_ctx = json::number(&body["options"], "num_ctx").unwrap_or_default();
-        Self { prompt: size("messages") + size("tools"), num_ctx, ..Self::default() }
+        let option = |key| json::number(&body["options"], key);
+        Self {
+            prompt: size("messages") + size("tools"),
+            num_ctx: option("num_ctx").unwrap_or_default(),
+            num_predict: option("num_predict"),
+            has_tools: body.get("tools").is_some(),
+            ..Self::default()
+        }
     }
 
     fn message(&mut self, chunk: &Value, sink: &mut Sink<'_>) -> Result<bool, ModelError> {
@@ -66,10 +75,15 @@ impl Reader for Answer {
 
     fn finish(self) -> Result<Draft, ModelError> {
         let warning = self.warning();
+        let written = self.usage.output_tokens;
         let stop = match self.done.as_deref() {
             None => return Err(cut()),
             Some("stop") => StopReason::Answer,
-            Some("length") => StopReason::MaxTokens,
+            // Ollama says the same of both limits; the one that we set is reached, or it was not that one.
+            Some("length") if self.num_predict.is_some_and(|most| written >= most) => {
+                StopReason::MaxTokens
+            }
+            Some("length") => StopReason::ContextFull,
             Some(other) => StopReason::Other(other.to_owned()),
         };
         let native = (!self.thinking.is_empty()).then(|| json!({"thinking": self.thinking}));
@@ -116,9 +130,10 @@ impl Answer {
         let read = usize::try_from(self.prompt_tokens?).unwrap_or(usize::MAX);
         let least = self.prompt / CHARACTERS_PER_TOKEN;
         (self.prompt >= SMALLEST_PROMPT && read < least).then(|| {
+            let fewer_tools = if self.has_tools { " or offer fewer tools" } else { "" };
             format!(
                 "Ollama read only {read} tokens of a prompt of {} characters: it was cut. \
-                 Set a larger `num_ctx` (now {}) or offer fewer tools.",
+                 Set a larger `num_ctx` (now {}){fewer_tools}.",
                 self.prompt, self.num_ctx
             )
         })

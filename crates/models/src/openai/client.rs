@@ -9,12 +9,12 @@ use crate::{
 };
 
 /// A model behind chat completions.
-pub struct Client {
+pub struct OpenAiClient {
     config: ModelConfig,
     exchange: Exchange,
 }
 
-impl Client {
+impl OpenAiClient {
     /// A client by these settings; opens no connection yet.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Client {
     }
 }
 
-impl Model for Client {
+impl Model for OpenAiClient {
     fn provider(&self) -> Provider {
         Provider::OpenAi
     }
@@ -43,8 +43,8 @@ impl Model for Client {
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move {
             let lowered = lower::tools(Provider::OpenAi, &request.tools);
-            let body = convert::request(&self.config, request, &lowered);
-            self.exchange.ask::<Answer>(&body, request, &lowered, events).await
+            let body = |request: &Request<'_>| convert::request(&self.config, request, &lowered);
+            self.exchange.ask::<Answer>(request, &lowered, events, body).await
         })
     }
 }

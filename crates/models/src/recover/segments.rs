@@ -5,32 +5,49 @@ const CLOSE: &str = "</tool_call>";
 const FUNCTION: &str = "<function=";
 const FUNCTION_END: &str = "</function>";
 
-/// The bodies of calls with a tag, open, closed or both, and the text around them.
-pub(super) fn tagged(text: &str) -> Option<(String, Vec<&str>)> {
-    let mut rest = String::new();
+/// Returns the bodies of the calls if the text is nothing but calls: with tags, or bare JSON.
+pub(super) fn nothing_else(text: &str) -> Option<Vec<&str>> {
+    match tagged(text) {
+        Some((before, bodies)) => before.trim().is_empty().then_some(bodies),
+        None => {
+            let body = text.trim();
+            body.starts_with(['{', '[']).then(|| vec![body])
+        }
+    }
+}
+
+/// Returns the bodies of the calls with which the text ends.
+pub(super) fn after_text(text: &str) -> Option<Vec<&str>> {
+    tagged(text).map(|(_, bodies)| bodies)
+}
+
+/// The text before the first tag, and the bodies of the calls; `None` if there are none, or if anything but white space
+/// follows one of them. Opening or closing tags may be missing.
+fn tagged(text: &str) -> Option<(&str, Vec<&str>)> {
+    let mut before = None;
     let mut bodies = Vec::new();
     let mut left = text;
     loop {
         let (open, function, close) = (left.find(OPEN), left.find(FUNCTION), left.find(CLOSE));
-        let first = [open, function, close].into_iter().flatten().min();
-        let Some(first) = first else { break };
-        let (body, after) = if open == Some(first) {
-            rest.push_str(&left[..first]);
-            wrapped(&left[first + OPEN.len()..])
+        let Some(first) = [open, function, close].into_iter().flatten().min() else { break };
+        let (start, (body, after)) = if open == Some(first) {
+            (first, wrapped(&left[first + OPEN.len()..]))
         } else if function == Some(first) {
-            rest.push_str(&left[..first]);
-            unwrapped(&left[first..])
+            (first, unwrapped(&left[first..]))
         } else {
             // The opening tag is missing: the call begins where its JSON does.
             let start = left[..first].find('{')?;
-            rest.push_str(&left[..start]);
-            (&left[start..first], &left[first + CLOSE.len()..])
+            (start, (&left[start..first], &left[first + CLOSE.len()..]))
         };
+        match before {
+            None => before = Some(&left[..start]),
+            Some(_) if left[..start].trim().is_empty() => {}
+            Some(_) => return None,
+        }
         bodies.push(body);
         left = after;
     }
-    rest.push_str(left);
-    (!bodies.is_empty()).then_some((rest, bodies))
+    before.filter(|_| left.trim().is_empty()).map(|before| (before, bodies))
 }
 
 /// The body after an opening tag, up to the closing one, the next call or the end.
@@ -53,16 +70,4 @@ fn unwrapped(text: &str) -> (&str, &str) {
     // What is left of a wrapper whose beginning was lost.
     let trimmed = after.trim_start();
     (body, trimmed.strip_prefix(CLOSE).unwrap_or(after))
-}
-
-/// An answer that is nothing but JSON, in a fence or not.
-pub(super) fn bare(text: &str) -> Option<(String, Vec<&str>)> {
-    let mut body = text.trim();
-    if let Some(fenced) = body.strip_prefix("```") {
-        body = fenced
-            .strip_suffix("```")?
-            .trim_start_matches(|c: char| c.is_ascii_alphabetic())
-            .trim();
-    }
-    body.starts_with(['{', '[']).then(|| (String::new(), vec![body]))
 }

@@ -7,33 +7,49 @@ use super::Found;
 use crate::lower::LoweredTool;
 
 const FUNCTION: &str = "<function=";
+const FUNCTION_END: &str = "</function>";
 const PARAMETER: &str = "<parameter=";
+const PARAMETER_END: &str = "</parameter>";
 
-/// The calls in a body. None where one has no tool.
+/// Returns the calls in a body; `None` if one has no tool, or if anything else is in it.
 pub(super) fn calls<'t>(
     body: &str,
     tool: &dyn Fn(&str) -> Option<&'t LoweredTool>,
 ) -> Option<Vec<Found>> {
-    body.split(FUNCTION).skip(1).map(|function| call(function, tool)).collect()
+    let mut functions = body.split(FUNCTION);
+    is_blank(functions.next()?)?;
+    functions.map(|function| call(function, tool)).collect()
 }
 
 fn call<'t>(function: &str, tool: &dyn Fn(&str) -> Option<&'t LoweredTool>) -> Option<Found> {
     let (name, rest) = function.split_once('>')?;
     let name = name.trim();
     let properties = tool(name)?.parameters.get("properties");
-    let body = rest.split("</function>").next().unwrap_or(rest);
+    let (body, is_closed) = match rest.split_once(FUNCTION_END) {
+        Some((body, after)) => is_blank(after).map(|()| (body, true))?,
+        None => (rest, false),
+    };
+    let mut parameters = body.split(PARAMETER).peekable();
+    is_blank(parameters.next()?)?;
     let mut args = Map::new();
-    for parameter in body.split(PARAMETER).skip(1) {
+    while let Some(parameter) = parameters.next() {
         let (key, rest) = parameter.split_once('>')?;
-        let text = match rest.rfind("</parameter>") {
-            Some(end) => &rest[..end],
-            None => rest,
+        let text = match rest.rsplit_once(PARAMETER_END) {
+            Some((text, after)) => is_blank(after).map(|()| text)?,
+            // Something marks its end; otherwise the value may be cut, or prose.
+            None if is_closed || parameters.peek().is_some() => rest,
+            None => return None,
         };
         let key = key.trim();
         let schema = properties.and_then(|properties| properties.get(key));
         args.insert(key.to_owned(), value(text, schema));
     }
     Some(Found { name: name.to_owned(), args })
+}
+
+/// Fails if there is more than white space.
+fn is_blank(text: &str) -> Option<()> {
+    text.trim().is_empty().then_some(())
 }
 
 /// The value that a text means, by the types that its schema allows.

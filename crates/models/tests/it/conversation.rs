@@ -42,10 +42,20 @@ fn history() -> Vec<Message> {
     ]
 }
 
+/// A model that takes images, at a provider that answers none of two requests, for a reason that has nothing to do with
+/// images.
+async fn silent(provider: Provider, change: impl FnOnce(&mut ModelConfig)) -> Setup {
+    let enough = || Reply::json(401, &json!({"error": "enough"}));
+    let sees = |config: &mut ModelConfig| {
+        config.images = Some(true);
+        change(config);
+    };
+    Setup::with(provider, [enough(), enough()], sees).await
+}
+
 /// The body that a provider gets for the history.
 async fn sent(provider: Provider, change: impl FnOnce(&mut ModelConfig)) -> String {
-    let setup =
-        Setup::with(provider, [Reply::json(400, &json!({"error": "enough"}))], change).await;
+    let setup = silent(provider, change).await;
     let (turn, _) = setup.ask_after(&history(), true).await;
     turn.unwrap_err();
     pretty(&setup.server.captured()[0].body)
@@ -210,7 +220,7 @@ async fn audio_goes_to_models_that_hear() {
         (Provider::Anthropic, true),
         (Provider::Ollama, true),
     ] {
-        let setup = Setup::with(provider, [], |config| config.audio = hears).await;
+        let setup = silent(provider, |config| config.audio = hears).await;
         setup.ask_after(&messages, true).await.0.unwrap_err();
         let sent = setup.server.captured()[0].body["messages"].clone();
         assert!(sent.to_string().contains("[audio: audio/wav]"), "{sent}");
@@ -236,7 +246,7 @@ async fn a_turn_without_tools() {
     for (provider, shows_tools) in
         [(Provider::Anthropic, true), (Provider::OpenAi, false), (Provider::Ollama, false)]
     {
-        let setup = Setup::new(provider, []).await;
+        let setup = silent(provider, |_| {}).await;
         let (messages, tools) = (history(), tools());
         let mut request = Request::new(&messages).with_tools(&tools);
         request.choice = ToolChoice::Never;
@@ -281,7 +291,7 @@ async fn what_a_caller_insists_on_is_sent() {
         ),
     ];
     for (provider, choices, message, shown) in cases {
-        let setup = Setup::new(provider, []).await;
+        let setup = silent(provider, |_| {}).await;
         let (messages, tools) = ([Message::User(seen.clone())], tools());
         for choice in [ToolChoice::Any, ToolChoice::One("get_weather".to_owned())] {
             let mut request = Request::new(&messages).with_tools(&tools);

@@ -8,5 +8,6 @@ mod ollama;
 mod anthropic;
 mod network;
 mod conversation;
+mod images;
 mod light;
 mod cassettes;

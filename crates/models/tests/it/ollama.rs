@@ -46,10 +46,17 @@ async fn a_real_ollama_is_understood() {
         }
     }
     let text = include_str!("../recordings/chat-stream.ndjson");
-    let setup = Setup::new(Provider::Ollama, [Reply::new(200, "application/x-ndjson", text)]).await;
-    let turn = setup.ask(true).await.unwrap();
     let sentence = "I'm so glad you're here.";
-    assert_eq!(told(&turn), format!("MaxTokens | {sentence} {sentence} {sentence} | "));
+    // 24 tokens: `num_predict` if that was the limit, otherwise `num_ctx`.
+    for (max_tokens, stop) in
+        [(Some(24), "MaxTokens"), (Some(25), "ContextFull"), (None, "ContextFull")]
+    {
+        let reply = Reply::new(200, "application/x-ndjson", text);
+        let limit = |config: &mut ModelConfig| config.max_tokens = max_tokens;
+        let setup = Setup::with(Provider::Ollama, [reply], limit).await;
+        let turn = setup.ask(true).await.unwrap();
+        assert_eq!(told(&turn), format!("{stop} | {sentence} {sentence} {sentence} | "));
+    }
 }
 
 // ML-3

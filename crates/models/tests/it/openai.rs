@@ -280,18 +280,36 @@ async fn failures_after_success() {
     assert_eq!(told(&setup.await.ask(true).await.unwrap()), "Answer | Hi | ");
 }
 
-// ML-2: Qwen behind an OpenAI-compatible server leaks the same way.
+// ML-2: Qwen behind an OpenAI-compatible server leaks the same way. What was said before a call makes it prose.
 #[tokio::test]
 async fn leaked_calls_are_recovered_and_never_shown() {
-    let deltas = [
-        r#"{"content":"Sure. "}"#,
-        r#"{"content":"<tool"}"#,
-        r#"{"content":"_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Oslo\"}}</tool_call>"}"#,
-    ];
-    let setup = Setup::new(Provider::OpenAi, [stream(&deltas, "stop")]).await;
-    let (turn, events) = setup.ask_after(&[Message::User("x".into())], true).await;
-    let turn = turn.unwrap();
-    assert_eq!(told(&turn), r#"ToolUse | Sure. | call_1_0 get_weather {"city":"Oslo"} recovered"#);
-    assert_eq!(events[0], Event::Text("Sure. ".to_owned()));
-    assert_eq!(events[1], Event::CallSeen { name: "get_weather".to_owned() });
+    let call = r#"_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Oslo\"}}</tool_call>"#;
+    let deltas = |texts: &[&str]| -> Vec<String> {
+        texts.iter().map(|text| format!(r#"{{"content":"{text}"}}"#)).collect()
+    };
+    let ask = async |texts: &[&str]| {
+        let deltas = deltas(texts);
+        let deltas: Vec<_> = deltas.iter().map(String::as_str).collect();
+        let setup = Setup::new(Provider::OpenAi, [stream(&deltas, "stop")]).await;
+        let (turn, events) = setup.ask_after(&[Message::User("x".into())], true).await;
+        let shown: String = events
+            .iter()
+            .map(|event| match event {
+                Event::Text(text) => text.clone(),
+                Event::CallSeen { name } => format!("[{name}]"),
+                _ => String::new(),
+            })
+            .collect();
+        (told(&turn.unwrap()), shown)
+    };
+    let recovered = r#"ToolUse |  | call_1_0 get_weather {"city":"Oslo"} recovered"#;
+    let leaked = ask(&["\\n", "<tool", call, "\\n"]).await;
+    assert_eq!(leaked, (recovered.to_owned(), "[get_weather]".to_owned()));
+    let whole = r#"<tool_call>{"name":"get_weather","arguments":{"city":"Oslo"}}</tool_call>"#;
+    let quoted = format!("Write {whole}, and so on.");
+    let prose = ask(&["Write ", "<tool", call, ", and so on."]).await;
+    assert_eq!(prose, (format!("Answer | {quoted} | "), quoted));
+    let first = format!("{whole} is a call.");
+    let prose = ask(&["<tool", call, " is a call."]).await;
+    assert_eq!(prose, (format!("Answer | {first} | "), first));
 }

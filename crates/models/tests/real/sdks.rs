@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_models::{ModelConfig, Provider, Request, Think, ToolChoice, connect};
-use switchboard_testkit::ProviderServer;
+use switchboard_testkit::{ProviderServer, Reply};
 
 use crate::conversation::{messages, tools};
 
@@ -55,7 +55,9 @@ fn with_everything(config: &mut ModelConfig) {
 
 /// The bodies that the provider gets: streamed and not, with and without tools, with few settings and with all.
 async fn sent(provider: Provider) -> Vec<Value> {
-    let server = ProviderServer::start([]).await;
+    // Answers for a reason that has nothing to do with images: otherwise it would be asked once more without them.
+    let enough = Reply::json(401, &json!({"error": "enough"}));
+    let server = ProviderServer::start(std::iter::repeat_n(enough, 8)).await;
     let (messages, tools) = (messages(provider), tools());
     for change in [|_: &mut ModelConfig| {}, with_everything] {
         for (stream, offered, choice) in [
@@ -66,6 +68,7 @@ async fn sent(provider: Provider) -> Vec<Value> {
         ] {
             let mut config = ModelConfig::new(provider, "test-model");
             config.base_url = Some(server.url());
+            config.images = Some(true);
             change(&mut config);
             let mut request = Request::new(&messages);
             if offered {

@@ -13,8 +13,10 @@ fn stream(messages: &[Value], reason: &str) -> Reply {
         .iter()
         .map(|message| json!({"message": message, "done": false}).to_string())
         .collect();
+    // What is cut at `num_predict` has as many tokens.
+    let written = if reason == "length" { 100 } else { 5 };
     let end = json!({"message": {"role": "assistant", "content": ""}, "done": true, "done_reason": reason,
-        "prompt_eval_count": 10, "eval_count": 5});
+        "prompt_eval_count": 10, "eval_count": written});
     lines.push(end.to_string());
     Reply::lines(&lines)
 }
@@ -45,6 +47,7 @@ async fn calls() {
     let everything = json!({"role": "assistant", "thinking": "Hm", "content": "On it.", "tool_calls": [oslo.clone()]});
     let at_the_end =
         json!({"message": called(json!([oslo, rome])), "done": true, "done_reason": "stop"});
+    let full = json!({"message": called(json!([oslo])), "done": true, "done_reason": "length", "eval_count": 5});
     let cut = "Error: Tool 'get_weather' was not run: the turn was cut by its token limit, so the call may be incomplete; make it again, with less text | Done.";
     check_table(Provider::Ollama, &done(), vec![
         ("no ids, all indexes 0, a line each", row(&[called(json!([oslo])), called(json!([rome]))]), both),
@@ -60,6 +63,8 @@ async fn calls() {
         ("a tool that nobody offered", row(&[called(json!([{"function": {"name": "delete_all", "arguments": {}}}]))]),
             "Error: Unknown tool \"delete_all\" | Done."),
         ("cut", vec![stream(&[called(json!([oslo]))], "length")], cut),
+        ("cut by num_ctx", vec![Reply::lines(&[full.to_string()])],
+            "Error: Tool 'get_weather' was not run: the conversation no longer fits the model | Answer"),
         ("the same id in the next turn", vec![
             stream(&[called(json!([with_id("x", &oslo)]))], "stop"), stream(&[called(json!([with_id("x", &rome)]))], "stop")], both),
     ]).await;
@@ -74,6 +79,7 @@ async fn leaks() {
     let found = "15 in Oslo | Done.";
     let unknown = r#"<tool_call>{"name": "delete_all", "arguments": {}}</tool_call>"#;
     let invalid = r#"<tool_call>{"name": "get_weather", "arguments": {"city": 1}}</tool_call>"#;
+    let quoted = format!("To look it up I would write <tool_call>{call}</tool_call>, and wait.");
     let thinking = json!({"role": "assistant", "content": "", "thinking": format!("I should <tool_call>{call}</tool_call>")});
     check_table(
         Provider::Ollama,
@@ -108,6 +114,7 @@ async fn leaks() {
                 found,
             ),
             ("inside thoughts, and nothing else", vec![stream(&[thinking], "stop")], found),
+            ("quoted in prose", row(quoted.clone()), &quoted),
             ("a name that is not known stays text", row(unknown.to_owned()), unknown),
             ("arguments that do not validate stay text", row(invalid.to_owned()), invalid),
         ],

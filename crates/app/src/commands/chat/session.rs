@@ -60,9 +60,10 @@ impl<'a> Session<'a> {
         around: Around<'a>,
         store: Store,
         chosen: Chosen,
-        transcript: Transcript,
+        mut transcript: Transcript,
     ) -> anyhow::Result<Self> {
         let agent = around.agent(&chosen)?;
+        transcript.model.clone_from(&chosen.name);
         let paint = Paint::stderr(around.cli.color);
         Ok(Self { around, store, chosen, agent, transcript, paint, saved: None, failed: false })
     }
@@ -120,7 +121,8 @@ impl<'a> Session<'a> {
         // Kept also where nobody can be shown anything any more.
         self.keep();
         let outcome = outcome?;
-        let ending = Ending::of(outcome.as_ref(), self.chosen.model.provider());
+        let ending =
+            Ending::of(outcome.as_ref(), self.chosen.model.provider(), self.agent.offers_tools());
         match &ending {
             Ending::Cancelled => {
                 terminal::tell(&self.paint.yellow("cancelled; what was finished is kept"));
@@ -136,8 +138,7 @@ impl<'a> Session<'a> {
     }
 
     /// Saves the chat where they are all saved; one that cannot be saved can still go on.
-    fn keep(&mut self) {
-        self.transcript.model.clone_from(&self.chosen.name);
+    fn keep(&self) {
         if let Err(error) = self.store.keep(&self.transcript) {
             let error = text::lines(&format!("{error:#}"));
             let warning = self.paint.yellow("warning:");
@@ -181,6 +182,11 @@ impl<'a> Session<'a> {
         let chosen = model::choose(Some(name), self.around.loaded).await?;
         self.agent = self.around.agent(&chosen)?;
         self.chosen = chosen;
+        self.transcript.model.clone_from(&self.chosen.name);
+        // A chat in which nothing was said yet is not saved.
+        if self.transcript.turns() > 0 {
+            self.keep();
+        }
         terminal::tell(&self.paint.dim(&format!("{} answers from now on", self.chosen.name)));
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::{net::IpAddr, time::Duration};
 use futures_util::future::join_all;
 use serde::Serialize;
 use switchboard_agent::Globs;
-use switchboard_models::{Lowering, ModelConfig, Provider, connect, lower, ollama::installed};
+use switchboard_models::{Lowering, ModelConfig, Provider, connect, lower, ollama};
 use switchboard_toolcall::ToolSpec;
 use tokio::{net::TcpStream, time::timeout};
 
@@ -113,21 +113,46 @@ impl ModelReport {
             headers: config.headers.clone(),
             ..model::probe(base_url)
         };
-        match installed(&probe).await {
+        match ollama::installed(&probe).await {
             Err(error) => {
                 self.reachable = Some(false);
                 self.problem = Some(error.to_string());
             }
             Ok(found) => {
                 self.reachable = Some(true);
-                let names: Vec<_> = found.into_iter().map(|model| model.name).collect();
                 let latest = format!("{}:latest", self.model);
-                if !names.iter().any(|name| *name == self.model || *name == latest) {
-                    let way_out = format!("`ollama pull {}` gets it", self.model);
-                    self.problem = Some(format!("Ollama does not have {}; {way_out}", self.model));
+                let is_ours = |name: &str| name == self.model || name == latest;
+                match found.iter().find(|model| is_ours(&model.name)) {
+                    Some(model) => {
+                        let probe = ModelConfig { model: self.model.clone(), ..probe };
+                        self.look_at_tools(model.calls_tools, &probe).await;
+                    }
+                    None => {
+                        let way_out = format!("`ollama pull {}` gets it", self.model);
+                        let text = format!("Ollama does not have {}; {way_out}", self.model);
+                        self.problem = Some(text);
+                    }
                 }
-                self.installed = Some(names);
+                self.installed = Some(found.into_iter().map(|model| model.name).collect());
             }
+        }
+    }
+
+    /// Finds out whether the model is offered tools that it cannot call: Ollama would refuse every question.
+    async fn look_at_tools(&mut self, listed: Option<bool>, probe: &ModelConfig) {
+        if self.tools == 0 {
+            return;
+        }
+        // Older builds say it only of one model at a time.
+        let calls_tools = match listed {
+            Some(calls_tools) => Some(calls_tools),
+            None => ollama::can(probe, "tools").await,
+        };
+        if calls_tools == Some(false) {
+            self.problem = Some(format!(
+                "{} cannot call tools, and is offered {}; choose another model, or set `tools = []` for it",
+                self.model, self.tools
+            ));
         }
     }
 

@@ -21,8 +21,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Blocks, Clip, Config, Ended, Error, Format, Gateway, Mind, News, Parts, Recogniser,
-    SpeechError, Spoken, Synthesiser, WakeWord,
+    BackgroundTranscriber, Blocks, Clip, Config, Ended, Error, Format, Mind, News, Parts,
+    Recogniser, SpeechError, Spoken, Synthesiser, WakeWord,
     mqtt::Incoming,
     output::{Output, Unheard},
     source::Source,
@@ -111,7 +111,7 @@ impl Stage {
             watcher: Arc::new(move |news| note(&told, in_short(news))),
             config: plan.config,
         };
-        let mut gateway = Gateway::new(parts).unwrap();
+        let mut gateway = BackgroundTranscriber::new(parts).unwrap();
         let (household, incoming) = mpsc::channel(64);
         if !plan.is_wired {
             gateway.incoming = incoming;
