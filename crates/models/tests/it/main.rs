@@ -8,5 +8,6 @@ mod ollama;
 mod anthropic;
 mod network;
 mod conversation;
+mod failed_results;
 mod light;
 mod cassettes;
