@@ -7,6 +7,7 @@ mod place;
 mod pty;
 mod fixture;
 mod call;
+mod call_output;
 mod arguments;
 mod config;
 mod trust;
