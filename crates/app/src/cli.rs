@@ -146,10 +146,11 @@ pub(crate) struct Tools {
 
 Examples:
   switchboard call math_eval '{\"expression\":\"2+2\"}'
-  switchboard call get_current_datetime timezone=Europe/Berlin --text
+  switchboard call get_current_datetime timezone=Europe/Berlin --json
   echo '{\"message\":\"hello\"}' | switchboard call echo -
+  switchboard call camera__take_picture -o picture.png
 
-Exit status: 0 the tool succeeded, 1 it failed (the envelope says how), 2 wrong usage or config.")]
+Exit status: 0 the tool succeeded, 1 it failed (stderr says how), 2 wrong usage or config.")]
 pub(crate) struct Call {
     /// The tool's name
     pub(crate) name: String,
@@ -158,13 +159,17 @@ pub(crate) struct Call {
     #[arg(value_name = "JSON|-|KEY=VALUE")]
     pub(crate) arguments: Vec<String>,
 
-    /// Print the envelope on one line, also on a terminal
+    /// Print the envelope on one line, for programs
     #[arg(long, conflicts_with = "text")]
     pub(crate) json: bool,
 
-    /// Print the plain text of the result; of a failure, on stderr
-    #[arg(long)]
+    /// Print what people read of the result, as it is done anyway
+    #[arg(long, hide = true)]
     pub(crate) text: bool,
+
+    /// Write the image or other binary content of the result to a file, as it is
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["json", "no_wait"])]
+    pub(crate) output: Option<PathBuf>,
 
     /// How long the call may take, such as 500ms, 5s or 2m
     #[arg(long, value_name = "DURATION")]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 use serde_json::value::RawValue;
 use switchboard_runtime::{Approval, record::Stages};
-use switchboard_toolcall::{Artifact, CallId, ErrorKind, Reused};
+use switchboard_toolcall::{Artifact, CallId, Content, ErrorKind, Reused};
 
 use crate::{
     chain::Hash,
@@ -127,6 +127,13 @@ impl Detail {
             artifacts: Vec::new(),
             lines: Vec::new(),
         }
+    }
+
+    /// Returns what models and people read of a result of content parts (SPEC RS-3); any other result is read as it is.
+    pub fn text(&self) -> Option<String> {
+        let json = self.result.as_deref().filter(|_| self.is_content)?;
+        let object = serde_json::from_str(json).ok()?;
+        Content::from_object(object).ok().map(|content| content.text(&[]))
     }
 
     /// Adds what the line says that the call ended with; `whole` is a result that was too long for it.

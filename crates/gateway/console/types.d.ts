@@ -35,6 +35,8 @@ export interface Place { segment: number; line?: number; offset: number; hash: s
 
 export interface CallDetail extends Call {
   result?: Json;
+  /** What models and people read of an MCP result. */
+  text?: string;
   error?: string;
   hint?: string;
   causes?: string[];
@@ -99,6 +101,8 @@ export interface Validation { valid: boolean; problems: { path: string; message:
 export interface Envelope {
   success: boolean;
   result?: Json;
+  /** What models and people read of an MCP result. */
+  text?: string;
   error?: string;
   error_kind?: string;
   hint?: string;

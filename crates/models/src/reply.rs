@@ -1,5 +1,7 @@
 //! What came of a call, as models take it.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::{Answer, Part, ToolMessage, ToolOutput, ToolResult};
 
@@ -57,6 +59,17 @@ impl Audio {
     }
 }
 
+impl ToolReply {
+    /// Returns the text for a wire that has no flag for failures (Ollama, OpenAI): that of a failure begins with `Error: `,
+    /// so that the model knows (SPEC RS-4).
+    pub(crate) fn marked_content(&self) -> Cow<'_, str> {
+        match self.is_error && !self.content.starts_with("Error:") {
+            true => Cow::Owned(format!("Error: {}", self.content)),
+            false => Cow::Borrowed(&self.content),
+        }
+    }
+}
+
 impl From<&ToolResult> for ToolReply {
     /// The reply to a call, with the images and the sound that its tool answered.
     fn from(result: &ToolResult) -> Self {
@@ -106,7 +119,8 @@ mod tests {
         ];
         let content = Content { parts, ..Content::default() };
         let shown = ToolOutput::Value("[image]".into());
-        let answer = Answer { output: ToolOutput::Content(content), shown: Some(shown) };
+        let answer =
+            Answer { output: ToolOutput::Content(content), shown: Some(shown), text: None };
         let result = ToolResult {
             call_id: CallId::generate(),
             tool_call_id: "call_1".to_owned(),
@@ -129,5 +143,19 @@ mod tests {
             audio: vec![audio],
         };
         assert_eq!(ToolReply::from(&result), expected);
+    }
+
+    // RS-4
+    #[test]
+    fn failures_are_marked_once() {
+        let marked = |content: &str, is_error| {
+            let reply = ToolReply { content: content.to_owned(), is_error, ..Default::default() };
+            reply.marked_content().into_owned()
+        };
+        assert_eq!(marked("the speaker is off", true), "Error: the speaker is off");
+        assert_eq!(marked("Error: the speaker is off", true), "Error: the speaker is off");
+        assert_eq!(marked("Error:\nno", true), "Error:\nno");
+        assert_eq!(marked("Errors were found", true), "Error: Errors were found");
+        assert_eq!(marked("the speaker is on", false), "the speaker is on");
     }
 }

@@ -19,7 +19,7 @@
 //! let result = executor.call("greet", json!({"name": "Ada"})).await;
 //! assert_eq!(result.text(), "Hello, Ada!");
 //! let result = executor.call("greet", json!({})).await;
-//! assert_eq!(result.text(), "Invalid parameters: missing 'name' Required parameters: name (string)");
+//! assert_eq!(result.text(), "Invalid parameters: missing 'name'. Required parameters: name (string)");
 //! # }
 //! ```
 

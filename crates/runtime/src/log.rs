@@ -19,13 +19,13 @@ pub(crate) fn ended(
     start: &CallStart,
     kind: Option<ErrorKind>,
     duration: Duration,
-    slow: Duration,
+    is_slow: bool,
     result: Option<&ToolResult>,
     redacted: &Redacted<'_>,
 ) {
     let (tool, arguments) = (&*start.tool, start.arguments.as_str());
     let duration_ms = duration.as_nanos() as f64 / 1e6;
-    if duration > slow {
+    if is_slow {
         warn!(tool, duration_ms, "slow call: '{tool}' took {duration_ms:.0} ms");
     }
     if !enabled!(Level::ERROR) {

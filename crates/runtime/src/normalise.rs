@@ -1,23 +1,23 @@
 //! One result shape, bounded in size (SPEC RS-5, RS-6).
 
-use std::{
-    io::{self, Write},
-    sync::Arc,
-    time::Duration,
-};
+mod cut;
+
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use serde::Serialize;
 use serde_json::Value;
 use switchboard_toolcall::{
     Answer, Artifact, CallId, Content, Part, Reused, ToolError, ToolOutput, ToolResult,
+    text::one_line,
 };
 
 use crate::{
     artifacts::{ArtifactStore, Source, Stored},
     record::CallRecord,
 };
+use cut::fits;
+pub(crate) use cut::{Cut, byte_of};
 
 /// Puts the outcome into the one shape, with its texts cut to the tool's limit.
 pub(crate) async fn shape(
@@ -62,7 +62,7 @@ pub(crate) async fn bound(
     let mut kept = Kept { store, source, limit, truncated: false, artifacts: Vec::new() };
     let outcome = match outcome {
         Ok(output) => Ok(kept.answer(output).await),
-        Err(error) => Err(kept.error(error).await),
+        Err(error) => Err(kept.error(error, &tool_name).await),
     };
     ToolResult {
         call_id,
@@ -92,7 +92,7 @@ impl Kept<'_> {
         match output {
             ToolOutput::Value(value) => {
                 let output = ToolOutput::Value(self.value(value).await);
-                Answer { output, shown: None }
+                Answer { output, shown: None, text: None }
             }
             ToolOutput::Content(content) => self.content(content).await,
         }
@@ -100,50 +100,82 @@ impl Kept<'_> {
 
     async fn value(&mut self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.text(text, "text/plain").await),
+            Value::String(text) => Value::String(self.text(text, "text/plain").await.shown),
             value if fits(&value, self.limit) => value,
-            value => Value::String(self.text(value.to_string(), "application/json").await),
+            value => {
+                let json = self.text(value.to_string(), "application/json").await;
+                Value::String(json.shown)
+            }
         }
     }
 
-    /// Cuts texts for every view, and for the views that show only text replaces what is none.
+    /// Shapes content for its three readers (RS-3): programs, models and people, MCP clients.
     async fn content(&mut self, mut content: Content) -> Answer {
-        let mut shown = self.without_binaries(&content).await;
-        let view = shown.as_ref().unwrap_or(&content);
-        let whole = match view.only_text() {
-            Some(text) => (text.len() > self.limit).then(|| (text.into_owned(), "text/plain")),
-            None => (!fits(view, self.limit))
-                .then(|| (serde_json::to_string(view).unwrap_or_default(), "application/json")),
+        let binaries = self.keep_binaries(&content).await;
+        // The whole of `result` is to be `artifacts[0]`.
+        let before = self.artifacts.len();
+        let without_binaries = named(&content, &binaries);
+        let result = without_binaries.as_ref().unwrap_or(&content);
+        let (shown, text) = match result.only_text() {
+            Some(result) => {
+                let whole = (result.len() > self.limit).then(|| result.into_owned());
+                let bounded = match whole {
+                    Some(whole) => Some(self.text(whole, "text/plain").await),
+                    None => None,
+                };
+                self.cut_parts(&mut content, &binaries, bounded.as_ref());
+                let cut = bounded.map(|bounded| ToolOutput::Value(Value::String(bounded.shown)));
+                (cut.or(without_binaries.map(ToolOutput::Content)), None)
+            }
+            None => {
+                let is_text = |part: &Part| part.as_text().is_some();
+                let is_whole = fits(result, self.limit);
+                // The text is a part of the JSON, and so it fits too.
+                if is_whole && content.parts.iter().all(is_text) {
+                    return Answer {
+                        output: ToolOutput::Content(content),
+                        shown: None,
+                        text: None,
+                    };
+                }
+                let cut = match is_whole {
+                    true => without_binaries.map(ToolOutput::Content),
+                    false => {
+                        let json = serde_json::to_string(result).unwrap_or_default();
+                        let json = self.text(json, "application/json").await;
+                        Some(ToolOutput::Value(Value::String(json.shown)))
+                    }
+                };
+                let text = self.text_of(&mut content, &binaries, !is_whole).await;
+                (cut, Some(text))
+            }
         };
-        let mut shown = shown.take().map(ToolOutput::Content);
-        if let Some((whole, media_type)) = whole {
-            let cut = self.text(whole, media_type).await;
-            shown = Some(ToolOutput::Value(Value::String(cut)));
-            self.artifacts.rotate_right(1);
-        }
-        for part in &mut content.parts {
-            self.cut_part(part);
-        }
-        Answer { output: ToolOutput::Content(content), shown }
+        self.artifacts.rotate_left(before);
+        Answer { output: ToolOutput::Content(content), shown, text }
     }
 
-    /// The content with each binary kept as an artifact and replaced by a line that names it.
-    async fn without_binaries(&mut self, content: &Content) -> Option<Content> {
-        if !content.parts.iter().any(|part| part.as_binary().is_some()) {
-            return None;
+    /// Returns what models and people read of the content, and cuts its parts. With `keeps`, the whole text is kept even if
+    /// it is short enough: what programs get was cut, and nobody could read the text in that.
+    async fn text_of(&mut self, content: &mut Content, binaries: &[String], keeps: bool) -> String {
+        let text = content.text(binaries);
+        if keeps && Cut::of(&text, self.limit).is_none() {
+            self.keep("text", "text/plain", Bytes::from(text.clone())).await;
+            return text;
         }
-        let mut parts = Vec::with_capacity(content.parts.len());
-        for part in &content.parts {
-            let Some(binary) = part.as_binary() else {
-                parts.push(part.clone());
-                continue;
-            };
+        let bounded = self.text(text, "text/plain").await;
+        self.cut_parts(content, binaries, Some(&bounded));
+        bounded.shown
+    }
+
+    /// Keeps each binary part as an artifact, and returns the lines that name them.
+    async fn keep_binaries(&mut self, content: &Content) -> Vec<String> {
+        let mut lines = Vec::new();
+        for binary in content.parts.iter().filter_map(Part::as_binary) {
             // What is not base64 is still what the tool sent.
             let bytes = STANDARD.decode(binary.data).unwrap_or_else(|_| binary.data.into());
-            let line = self.keep(binary.kind, binary.media_type, bytes.into()).await;
-            parts.push(Part::text(line));
+            lines.push(self.keep(binary.kind, binary.media_type, bytes.into()).await);
         }
-        Some(Content { parts, fields: content.fields.clone() })
+        lines
     }
 
     async fn keep(&mut self, kind: &str, media_type: &str, bytes: Bytes) -> String {
@@ -161,123 +193,97 @@ impl Kept<'_> {
                 self.artifacts.push(artifact);
                 line
             }
-            Err(error) => format!("[{kind}: {media_type}, {size} bytes, not kept: {error}]"),
+            Err(error) => {
+                let media_type = one_line(media_type);
+                format!("[{kind}: {media_type}, {size} bytes, not kept: {error}]")
+            }
         }
     }
 
-    async fn error(&mut self, mut error: ToolError) -> ToolError {
-        error.for_model = self.text(error.for_model, "text/plain").await;
-        if let Some(ToolOutput::Content(content)) = error.output.as_deref_mut() {
-            for part in &mut content.parts {
-                self.cut_part(part);
-            }
+    /// Bounds a failure. What models and people read of it is the text of the tool's own account, if it gave one (RS-4).
+    async fn error(&mut self, mut error: ToolError, tool: &str) -> ToolError {
+        let Some(mut output) = error.output.take() else {
+            error.for_model = self.text(error.for_model, "text/plain").await.shown;
+            return error;
+        };
+        let content = match &mut *output {
+            ToolOutput::Content(content) => Some(content),
+            ToolOutput::Value(_) => None,
+        };
+        let binaries = match &content {
+            Some(content) => self.keep_binaries(content).await,
+            None => Vec::new(),
+        };
+        let before = self.artifacts.len();
+        let text = content.as_ref().map_or(error.for_model, |content| content.text(&binaries));
+        let text = match text.trim().is_empty() {
+            true => format!("Tool '{tool}' failed without a message"),
+            false => text,
+        };
+        let bounded = self.text(text, "text/plain").await;
+        self.artifacts.rotate_left(before);
+        if let Some(content) = content {
+            self.cut_parts(content, &binaries, Some(&bounded));
         }
+        error.for_model = bounded.shown;
+        error.output = Some(output);
         error
     }
 
     /// The text, or where it is too long its head and tail with the whole kept as an artifact.
-    async fn text(&mut self, text: String, media_type: &str) -> String {
+    async fn text(&mut self, text: String, media_type: &str) -> Bounded {
         let Some(cut) = Cut::of(&text, self.limit) else {
-            return text;
+            return Bounded { shown: text, whole: None };
         };
         self.truncated = true;
-        let (head, tail) = (cut.head.to_owned(), cut.tail.to_owned());
-        let Cut { offset, missing, total, .. } = cut;
-        self.keep("text", media_type, Bytes::from(text)).await;
-        let way = match self.artifacts.last() {
-            Some(Artifact { id, .. }) => format!(
-                "read_result {{\"id\":\"{id}\",\"offset\":{offset},\"limit\":{}}} reads on",
-                missing.min(self.limit)
-            ),
-            None => "they could not be kept".to_owned(),
-        };
-        format!("{head}\n[… {missing} of {total} characters are missing here; {way} …]\n{tail}")
+        let kept = self.artifacts.len();
+        self.keep("text", media_type, Bytes::copy_from_slice(text.as_bytes())).await;
+        let whole = self.artifacts.get(kept).map(|artifact| artifact.id.clone());
+        Bounded { shown: cut.shown(0, whole.as_deref(), self.limit), whole }
     }
 
-    /// Cuts a text part for those who take every kind of content.
-    fn cut_part(&mut self, part: &mut Part) {
-        let Some(cut) = part.as_text().and_then(|text| Cut::of(text, self.limit)) else {
+    /// Cuts the text parts for those who take every kind of content; `bounded` is all of the text, whose whole is kept.
+    fn cut_parts(&mut self, content: &mut Content, binaries: &[String], bounded: Option<&Bounded>) {
+        let Some(bounded) = bounded else { return };
+        let is_long = |part: &Part| part.as_text().is_some_and(|text| text.len() > self.limit);
+        if !content.parts.iter().any(is_long) {
             return;
-        };
-        let id = self.artifacts.first().map_or("", |artifact| &artifact.id);
-        let Cut { head, tail, missing, total, .. } = cut;
-        let text = format!(
-            "{head}\n[… {missing} of {total} characters are missing here; read_result {{\"id\":\"{id}\"}} reads the whole …]\n{tail}"
-        );
-        self.truncated = true;
-        part.0.insert("text".to_owned(), Value::String(text));
-    }
-}
-
-/// A text that is too long, cut on character boundaries; counts are of characters.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Cut<'a> {
-    pub(crate) head: &'a str,
-    pub(crate) tail: &'a str,
-    /// Where the missing part begins.
-    pub(crate) offset: usize,
-    pub(crate) missing: usize,
-    pub(crate) total: usize,
-}
-
-impl<'a> Cut<'a> {
-    /// Cuts the text to `limit` characters, two thirds of them from its head; none if it fits.
-    pub(crate) fn of(text: &'a str, limit: usize) -> Option<Self> {
-        // Bytes bound characters: most texts need no counting.
-        if text.len() <= limit {
-            return None;
         }
-        let total = text.chars().count();
-        if total <= limit {
-            return None;
+        // Where each part begins in the whole text, whose parts are joined by newlines.
+        let lengths = content.part_texts(binaries).into_iter().map(|text| text.chars().count());
+        let starts: Vec<_> = lengths
+            .scan(0, |next, length| Some(std::mem::replace(next, *next + length + 1)))
+            .collect();
+        for (part, start) in content.parts.iter_mut().zip(starts) {
+            let Some(cut) = part.as_text().and_then(|text| Cut::of(text, self.limit)) else {
+                continue;
+            };
+            let shown = cut.shown(start, bounded.whole.as_deref(), self.limit);
+            self.truncated = true;
+            part.0.insert("text".to_owned(), Value::String(shown));
         }
-        let tail_length = limit / 3;
-        let offset = limit - tail_length;
-        let head_end = byte_of(text, offset);
-        let tail_start = match tail_length {
-            0 => text.len(),
-            length => text.char_indices().rev().nth(length - 1).map_or(0, |(at, _)| at),
-        };
-        Some(Self {
-            head: &text[..head_end],
-            tail: &text[tail_start..],
-            offset,
-            missing: total - limit,
-            total,
-        })
     }
 }
 
-/// The byte where the character number `index` begins, or the end.
-pub(crate) fn byte_of(text: &str, index: usize) -> usize {
-    text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)
+/// Returns the content with the line that names it in the place of each binary part, if it has any.
+fn named(content: &Content, binaries: &[String]) -> Option<Content> {
+    let mut lines = binaries.iter();
+    if lines.len() == 0 {
+        return None;
+    }
+    let part = |part: &Part| match part.as_binary().and_then(|_| lines.next()) {
+        Some(line) => Part::text(line),
+        None => part.clone(),
+    };
+    let parts = content.parts.iter().map(part).collect();
+    Some(Content { parts, fields: content.fields.clone() })
 }
 
-/// Whether the compact JSON of the value has at most `limit` characters.
-fn fits(value: &impl Serialize, limit: usize) -> bool {
-    let mut room = Room { bytes: limit };
-    if serde_json::to_writer(&mut room, value).is_ok() {
-        return true;
-    }
-    // More bytes than the limit may still be fewer characters.
-    let text = serde_json::to_string(value).unwrap_or_default();
-    text.chars().count() <= limit
-}
-
-/// Takes so many bytes, then fails: measuring a value stops where it is too long.
-struct Room {
-    bytes: usize,
-}
-
-impl Write for Room {
-    fn write(&mut self, written: &[u8]) -> io::Result<usize> {
-        self.bytes = self.bytes.checked_sub(written.len()).ok_or(io::ErrorKind::StorageFull)?;
-        Ok(written.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// A text of at most `limit` characters, apart from the note about what is missing.
+struct Bounded {
+    shown: String,
+    /// The artifact that holds the whole, if it was cut and could be kept.
+    whole: Option<String>,
 }
 
 #[cfg(test)]

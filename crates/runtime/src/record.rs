@@ -287,9 +287,12 @@ impl CallRecord {
     fn finish(&self, result: Option<&ToolResult>) -> Closing<'_> {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.elapsed(), |result| result.elapsed);
-        let slow = self.config.slow_call.0;
+        let stages = self.marks.stages(self.waited());
+        // Until the tool is found its server connects, which the log tells by itself.
+        let since_found = duration.saturating_sub(stages.open + stages.lookup);
+        let is_slow = since_found > self.config.slow_call.0;
         let redacted = &Redacted::of(result);
-        log::ended(&self.start, error_kind, duration, slow, result, redacted);
+        log::ended(&self.start, error_kind, duration, is_slow, result, redacted);
         self.recorder.close(CallEnd {
             start: &self.start,
             tool: self.tool.as_ref().map(|tool| tool.name()),
@@ -298,7 +301,7 @@ impl CallRecord {
             trace: self.trace.as_deref(),
             error_kind,
             duration,
-            stages: self.marks.stages(self.waited()),
+            stages,
             approval: self.approval.get(),
             result,
             redacted,

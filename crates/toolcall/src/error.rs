@@ -36,7 +36,7 @@ impl ToolError {
         Self::new(ErrorKind::ToolError, error.to_string())
     }
 
-    /// The tool answered that it failed; its answer is passed on unchanged.
+    /// The tool answered that it failed; its answer is passed on unchanged, and its text is what models read.
     pub fn answered(output: ToolOutput) -> Self {
         Self {
             output: Some(Box::new(output.clone())),
@@ -54,6 +54,19 @@ impl ToolError {
     pub fn unreachable(tool: &str, service: impl fmt::Display) -> Self {
         let text = format!("Tool '{tool}' is unavailable: {service} could not be reached");
         Self::new(ErrorKind::Unavailable, text)
+    }
+
+    /// Returns what models and people read: the words of the failure, then, if arguments were wrong, the required ones
+    /// (SPEC §12).
+    pub fn text(&self) -> String {
+        match (&self.hint, self.kind) {
+            (Some(hint), ErrorKind::InvalidParameters) => {
+                let is_sentence = self.for_model.ends_with(['.', '!', '?']);
+                let stop = if is_sentence { "" } else { "." };
+                format!("{}{stop} {hint}", self.for_model)
+            }
+            _ => self.for_model.clone(),
+        }
     }
 
     /// The same error with the way out.

@@ -21,6 +21,7 @@ pub mod human;
 pub mod json;
 pub mod numbers;
 pub mod output;
+mod part_text;
 pub mod result;
 pub mod spec;
 pub mod text;

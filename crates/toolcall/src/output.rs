@@ -17,15 +17,13 @@ pub enum ToolOutput {
 }
 
 impl ToolOutput {
-    /// The answer for people and models: strings as they are, anything else as compact JSON.
+    /// Returns what models and people read (SPEC RS-3): strings as they are, other values as compact JSON, and of content
+    /// parts [just the text](Content::text).
     pub fn text(&self) -> String {
         match self {
             Self::Value(Value::String(text)) => text.clone(),
             Self::Value(value) => value.to_string(),
-            Self::Content(content) => match content.only_text() {
-                Some(text) => text.into_owned(),
-                None => serde_json::to_string(content).unwrap_or_default(),
-            },
+            Self::Content(content) => content.text(&[]),
         }
     }
 }
@@ -40,6 +38,23 @@ pub struct Content {
 }
 
 impl Content {
+    /// Takes apart an object of the form that [`Content`] serializes to, and gives it back if it is none.
+    ///
+    /// # Errors
+    /// The object has no list of parts.
+    pub fn from_object(mut object: Map<String, Value>) -> Result<Self, Map<String, Value>> {
+        match object.get("content") {
+            Some(Value::Array(parts)) if parts.iter().all(Value::is_object) => {}
+            _ => return Err(object),
+        }
+        let Some(Value::Array(parts)) = object.shift_remove("content") else { return Err(object) };
+        let parts = parts.into_iter().filter_map(|part| match part {
+            Value::Object(part) => Some(Part(part)),
+            _ => None,
+        });
+        Ok(Self { parts: parts.collect(), fields: object })
+    }
+
     /// The joined text, where there is nothing but text.
     pub fn only_text(&self) -> Option<Cow<'_, str>> {
         if !self.fields.is_empty() {
@@ -93,7 +108,7 @@ impl Part {
     }
 
     /// A field. There are few, and looking at them is quicker than hashing.
-    fn field(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn field(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use crate::{CallId, ErrorKind, ToolError, ToolOutput};
+use crate::{CallId, ErrorKind, ToolError, ToolOutput, text::one_line};
 
 /// What came of one call. Serializes as the envelope of SPEC §6.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct ToolResult {
     pub waited: Duration,
     /// The answer, or what went wrong.
     pub outcome: Result<Answer, ToolError>,
-    /// Whether text was cut; the whole is then `artifacts[0]`.
+    /// Whether text was cut; the whole of the envelope's `result`, or of its `error`, is then `artifacts[0]`.
     pub truncated: bool,
     /// What is kept beside the result: whole texts and binaries.
     pub artifacts: Vec<Artifact>,
@@ -60,14 +60,21 @@ impl Reused {
 pub struct Answer {
     /// The answer for those who take every kind of content; only its text is bounded.
     pub output: ToolOutput,
-    /// What stands in its place wherever only text is shown, if that differs.
+    /// What programs get in its place (the envelope, records), if that differs: bounded, and without binaries.
     pub shown: Option<ToolOutput>,
+    /// What models and people read, if it is not the text of what programs get.
+    pub text: Option<String>,
 }
 
 impl Answer {
-    /// The answer as text views and the envelope show it: bounded, and without binaries.
+    /// The answer as programs get it, in the envelope and in records: bounded, and without binaries.
     pub fn shown(&self) -> &ToolOutput {
         self.shown.as_ref().unwrap_or(&self.output)
+    }
+
+    /// Returns what models and people read (SPEC RS-3): just the text, bounded.
+    pub fn text(&self) -> String {
+        self.text.clone().unwrap_or_else(|| self.shown().text())
     }
 }
 
@@ -87,26 +94,33 @@ impl ToolResult {
         self.error_kind().map_or("ok", ErrorKind::code)
     }
 
-    /// The plain text: strings as they are, objects as compact JSON, failures with the way out.
+    /// Returns what models and people read (SPEC RS-3): just the text; of a failure its words, and the required parameters
+    /// if arguments were wrong.
     pub fn text(&self) -> String {
         match &self.outcome {
-            Ok(answer) => answer.shown().text(),
-            Err(error) => match (&error.hint, error.kind) {
-                (Some(hint), ErrorKind::InvalidParameters) => {
-                    format!("{} {hint}", error.for_model)
-                }
-                _ => error.for_model.clone(),
-            },
+            Ok(answer) => answer.text(),
+            Err(error) => error.text(),
         }
+    }
+
+    /// Returns what models and people read of a success, unless that is the envelope's `result` already: a string, or a
+    /// value that is no MCP result.
+    pub fn text_beside_result(&self) -> Option<String> {
+        let answer = self.outcome.as_ref().ok()?;
+        let is_result = match answer.shown() {
+            ToolOutput::Value(_) => answer.text.is_none(),
+            ToolOutput::Content(content) => content.only_text().is_some(),
+        };
+        (!is_result).then(|| answer.text())
     }
 
     /// The message that goes back to the model.
     pub fn message(&self) -> ToolMessage {
         let content = match &self.outcome {
-            Ok(answer) => answer.shown().text(),
+            Ok(answer) => answer.text(),
             Err(error) if error.output.is_some() => error.for_model.clone(),
             Err(error) if error.kind == ErrorKind::NotFound => self.unknown_tool(error),
-            Err(_) => format!("Error: {}", self.text()),
+            Err(error) => format!("Error: {}", error.text()),
         };
         ToolMessage {
             content,
@@ -212,7 +226,7 @@ impl fmt::Display for Artifact {
     /// The line that stands in a text where the binary was.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, kind, media_type, size } = self;
-        write!(f, "[{kind}: {media_type}, {size} bytes, artifact {id}]")
+        write!(f, "[{kind}: {}, {size} bytes, artifact {id}]", one_line(media_type))
     }
 }
 

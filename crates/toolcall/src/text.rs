@@ -16,6 +16,12 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
 }
 
+/// Returns the text on one line, with single spaces, and as [`visible`] does.
+pub fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    visible(&words.join(" ")).into_owned()
+}
+
 /// Returns whether a reader cannot see the character, or it changes how others are shown: control characters (C0, DEL,
 /// C1), line and paragraph separators, format characters (Unicode Cf) and those that Unicode lets a display ignore.
 pub fn is_hidden(c: char) -> bool {

@@ -83,8 +83,8 @@ async fn unreadable_arguments_are_told_what_is_required() {
     stage.executor.tools().add(Fake::echoes("typed").parameters(schema)).unwrap();
     assert_eq!(stage.run().await.stop, Stopped::Answer);
     let expected = [
-        "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a value at line 1 column 8 Required parameters: city (string)",
-        "Error: Invalid parameters: missing 'city' Required parameters: city (string)",
+        "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a value at line 1 column 8. Required parameters: city (string)",
+        "Error: Invalid parameters: missing 'city'. Required parameters: city (string)",
     ];
     assert_eq!(stage.texts(), expected);
 }

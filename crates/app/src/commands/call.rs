@@ -1,6 +1,8 @@
-//! `switchboard call`: one call through the executor, the envelope on stdout.
+//! `switchboard call`: one call through the executor; on stdout what people read of its result, or the envelope.
 
+mod output;
 mod queued;
+mod unknown;
 
 use std::{
     io::{self, IsTerminal},
@@ -19,7 +21,7 @@ use crate::{
     connections::{Connections, Needs, is_watched, with_servers},
     house::House,
     rehearsal,
-    terminal::{self, Paint, spinner, text},
+    terminal::{self, spinner},
 };
 use queued::Accepted;
 
@@ -44,7 +46,7 @@ pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
         };
         match told {
             Told::Ended(result) => {
-                print(&result, call, cli)?;
+                output::print(&result, call, cli)?;
                 Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
             Told::Queued(accepted) => {
@@ -61,7 +63,11 @@ fn read_arguments(call: &Call, house: &House) -> anyhow::Result<Map<String, Valu
     let lookup = || house.executor.tools().lookup(&call.name).ok();
     let tool = tracing::subscriber::with_default(silent, lookup);
     let schema = tool.as_ref().map(|tool| &tool.spec().parameters);
-    arguments::read(&call.arguments, schema, &mut io::stdin().lock())
+    let args = arguments::read(&call.arguments, schema, &mut io::stdin().lock())?;
+    if let Some(tool) = tool.filter(|_| io::stderr().is_terminal()) {
+        unknown::tell(tool.spec(), &args);
+    }
+    Ok(args)
 }
 
 /// What is to be told of a call.
@@ -144,21 +150,4 @@ async fn cancel_on_interrupt(cancel: CancellationToken) {
         }
         cancel.cancel();
     }
-}
-
-fn print(result: &ToolResult, call: &Call, cli: &Cli) -> anyhow::Result<()> {
-    if call.text {
-        let text = result.text();
-        match result.is_success() {
-            true if io::stdout().is_terminal() => terminal::print(&text::lines(&text))?,
-            true => terminal::print(&text)?,
-            false => terminal::tell(&text::lines(&text)),
-        }
-    } else if call.json || !io::stdout().is_terminal() {
-        terminal::print(&serde_json::to_string(result)?)?;
-    } else {
-        let envelope = serde_json::to_value(result)?;
-        terminal::print(&terminal::json::pretty(&envelope, Paint::stdout(cli.color)))?;
-    }
-    Ok(())
 }

@@ -10,11 +10,11 @@ const ASK: &str = "[policy]\nask = [\"echo\"]\n";
 fn a_key_answers() {
     let place = Place::with_config(ASK);
     for (key, said, outcome) in [
-        ("y", "  allowed\n", "\"success\": true"),
+        ("y", "  allowed\n", "✓ echo "),
         ("n", "  denied\n", "was denied by a person"),
         ("C-c", "  denied\n", "was denied by a person"),
         ("Escape", "  denied\n", "was denied by a person"),
-        ("a", "  allowed, and always with these arguments\n", "\"success\": true"),
+        ("a", "  allowed, and always with these arguments\n", "✓ echo "),
     ] {
         let terminal = Terminal::start(&place, "call echo a=1");
         let screen = terminal.shows("Allow it? [y]es, [n]o");

@@ -9,7 +9,11 @@ use crate::place::{Place, Ran};
 #[test]
 fn the_first_command_of_the_readme_works() {
     // RS-1, LT-3
-    let ran = Place::new().run(&["call", "math_eval", r#"{"expression":"2+2"}"#]);
+    let place = Place::new();
+    let ran = place.run(&["call", "math_eval", r#"{"expression":"2+2"}"#]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "{\"result\":4}\n"), "{ran:?}");
+    assert_eq!(ran.stderr, "", "nothing but the result in a pipe");
+    let ran = place.run(&["call", "math_eval", r#"{"expression":"2+2"}"#, "--json"]);
     let start =
         r#"{"success":true,"result":{"result":4},"tool_name":"math_eval","execution_time_ms":"#;
     assert!(ran.stdout.starts_with(start), "{ran:?}");
@@ -75,10 +79,10 @@ fn the_texts_of_the_contract() {
         assert_eq!(envelope["error_kind"], kind, "{envelope}");
     }
     assert_eq!(place.call(&["weather", "city=B", "days=3.0"])["result"], json!({"temp": 21}));
-    let text = place.run(&["call", "weather", "days=1", "--text"]);
+    let text = place.run(&["call", "weather", "days=1"]);
     assert_eq!((text.status, text.stdout.as_str()), (1, ""));
     let says =
-        "Invalid parameters: missing 'city' Required parameters: city (string), days (integer)\n";
+        "Invalid parameters: missing 'city'. Required parameters: city (string), days (integer)\n";
     assert_eq!(text.stderr, says);
     assert_eq!(place.call(&["ecko"])["hint"], "Did you mean: echo");
 }
@@ -86,8 +90,17 @@ fn the_texts_of_the_contract() {
 #[test]
 fn text_is_plain() {
     // RS-3
-    let ran = Place::new().run(&["call", "echo", "message=hi", "--text"]);
+    let place = Place::new();
+    let ran = place.run(&["call", "echo", "message=hi"]);
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "{\"echo\":{\"message\":\"hi\"}}\n"));
+    let old = place.run(&["call", "echo", "message=hi", "--text"]);
+    assert_eq!((ran.status, ran.stdout), (old.status, old.stdout), "--text is what is done anyway");
+    let help = place.run(&["call", "--help"]).stdout;
+    assert!(!help.contains("--text") && help.contains("--output <FILE>"), "{help}");
+    // A failure is on stderr, with its hint and without colours.
+    let ran = place.variable("RUST_LOG", "off").run(&["call", "ecko"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");
+    assert_eq!(ran.stderr, "Tool 'ecko' not found\nDid you mean: echo\n");
 }
 
 #[test]

@@ -315,7 +315,16 @@ fn calls_of_other_processes_are_followed() {
 fn what_a_kill_left_is_unknown_and_told_to_who_asks_again() {
     // RC-1
     let place = Place::with_config(WEATHER);
-    let call = ["call", "weather", "city=Rome", "--idempotency-key", "storm-1", "--timeout", "1m"];
+    let call = [
+        "call",
+        "weather",
+        "city=Rome",
+        "--idempotency-key",
+        "storm-1",
+        "--timeout",
+        "1m",
+        "--json",
+    ];
     let hanging = [&call[..], &["--fault", "weather: 100% timeout"]].concat();
     let mut child = place.command(&hanging).spawn().unwrap();
     wait_until("the call runs", || calls(&place, &[])[0]["outcome"] == "running");

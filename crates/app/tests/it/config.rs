@@ -31,7 +31,7 @@ fn the_narrowest_config_wins() {
     let place = place.variable("SWITCHBOARD_CONFIG", &path("variable.toml"));
     assert_eq!(place.call(&["who"])["result"], "variable");
     assert_eq!(place.call(&["who", "--config", "flag.toml"])["result"], "flag");
-    let before = place.run(&["--config", "flag.toml", "call", "who"]);
+    let before = place.run(&["--config", "flag.toml", "call", "who", "--json"]);
     assert_eq!(before.json()["result"], "flag");
 }
 

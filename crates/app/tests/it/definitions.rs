@@ -82,7 +82,7 @@ fn all_broken_definitions_are_told_at_once() {
 fn a_definition_may_take_a_built_ins_place() {
     // TL-2
     let place = Place::new().file("t.json", definition("echo").to_string());
-    let ran = place.run(&["call", "echo", "--config", "t.json"]);
+    let ran = place.run(&["call", "echo", "--config", "t.json", "--json"]);
     assert_eq!(ran.json()["result"], json!({"I am": "echo"}));
     assert!(
         ran.stderr.contains("WARN") && ran.stderr.contains("'echo' was there already"),

@@ -166,6 +166,7 @@ const CASES: &[(&str, &[&str], Says)] = &[
     ("call", &["h__t", "ARGUMENTS"], Something),
     ("call", &["h__t", "ARGUMENTS", "--text"], Something),
     ("call", &["h__t", "ARGUMENTS", "--json"], Something),
+    ("call", &["h__t", "ARGUMENTS", "-o", "picture"], Something),
     ("call", &["h__fails"], Something),
     ("call", &["h__fails", "--text"], Something),
     ("call", &["h__refuses", "--text"], Something),

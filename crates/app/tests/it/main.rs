@@ -8,6 +8,7 @@ mod pty;
 mod fixture;
 mod serving;
 mod call;
+mod call_output;
 mod arguments;
 mod config;
 mod trust;

@@ -43,15 +43,37 @@ fn typing(place: &Place, variables: &[(&str, &str)], line: &str, typed: &str) ->
     ran
 }
 
+// RS-3, VA-3
 #[test]
-fn envelopes_are_laid_out_in_colours() {
+fn a_call_on_a_terminal_is_its_text_and_one_dim_line() {
     let place = Place::new();
-    let ran = on_a_terminal(&place, &[], "call echo a=1");
-    assert!(ran.stdout.starts_with("{\r\n  \x1b[34m\"success\"\x1b[0m: \x1b[33mtrue"), "{ran:?}");
-    let plain = on_a_terminal(&place, &[("NO_COLOR", "1")], "call echo a=1");
-    assert!(plain.stdout.starts_with("{\r\n  \"success\": true,\r\n"), "{plain:?}");
+    let ran = on_a_terminal(&place, &[], "call math_eval expression=2+2");
+    let (text, line) = ran.stdout.split_once("\r\n").unwrap();
+    assert_eq!(text, r#"{"result":4}"#, "{ran:?}");
+    assert!(line.starts_with("\x1b[2m✓ math_eval ") && line.ends_with("\x1b[0m\r\n"), "{ran:?}");
+    let words: Vec<_> = line.split_whitespace().collect();
+    assert_eq!((words.len(), words[3]), (5, "ms"), "{ran:?}");
+    assert!(words[4].starts_with("01") && words[4].len() > 26, "the id of the record: {ran:?}");
+    let plain = on_a_terminal(&place, &[("NO_COLOR", "1")], "call math_eval expression=2+2");
+    assert!(plain.stdout.starts_with("{\"result\":4}\r\n✓ math_eval "), "{plain:?}");
+    // What fails is red, and says the way out.
+    let ran = on_a_terminal(&place, &[("RUST_LOG", "off")], "call ecko");
+    let red = "\x1b[31mTool 'ecko' not found\x1b[0m\r\nDid you mean: echo\r\n\x1b[2m✗ ecko ";
+    assert!(ran.stdout.starts_with(red), "{ran:?}");
+    assert_eq!(ran.status, 1);
+    let ran = on_a_terminal(&place, &[("NO_COLOR", "1")], "call math_eval");
+    let missing =
+        "Invalid parameters: missing 'expression'. Required parameters: expression (string)\r\n";
+    assert!(ran.stdout.starts_with(missing), "{ran:?}");
+    // A misspelt optional argument would be passed on without a word.
+    let ran = on_a_terminal(&place, &[], "call math_eval expression=2+2 precision=3");
+    assert!(
+        ran.stdout.starts_with("unknown parameter precision; known: expression\r\n"),
+        "{ran:?}"
+    );
     let line = on_a_terminal(&place, &[], "call echo a=1 --json");
     assert!(line.stdout.starts_with(r#"{"success":true,"result":{"echo":{"a":1}}"#), "{line:?}");
+    assert_eq!(line.stdout.matches('\n').count(), 1, "{line:?}");
 }
 
 #[test]
@@ -73,7 +95,10 @@ fn a_call_that_takes_long_spins() {
         ran.stdout.contains("⠋ search_web 0.1s") || ran.stdout.contains("⠋ search_web 0.2s"),
         "{ran:?}"
     );
-    assert!(ran.stdout.contains("\r\x1b[2K{\r\n"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("\r\x1b[2K\x1b[31mTool 'search_web' timed out after 0.6s"),
+        "{ran:?}"
+    );
     let quick = on_a_terminal(&place, &[], "call echo");
     assert!(!quick.stdout.contains('⠋') && !quick.stdout.contains("\x1b[2K"), "{quick:?}");
     let json = on_a_terminal(&place, &[], "call search_web query=x --timeout 400ms --json");

@@ -123,7 +123,7 @@ impl Place {
 
     /// The envelope of a call, which must be all that stdout has, with the exit status that it stands for.
     pub(crate) fn call(&self, words: &[&str]) -> Value {
-        let ran = self.run(&[&["call"], words].concat());
+        let ran = self.run(&[&["call", "--json"], words].concat());
         let envelope = ran.json();
         let status = if envelope["success"] == true { 0 } else { 1 };
         assert_eq!(ran.status, status, "{ran:?}");

@@ -12,9 +12,8 @@ fn recorded() -> Place {
     assert_eq!(place.call(&["s__add", "a=1", "b=2"])["success"], true);
     assert_eq!(place.call(&["math_eval", "expression=2+2"])["success"], true);
     assert_eq!(place.call(&["math_eval", "expression=2+("])["success"], false);
-    let late =
-        ["call", "math_eval", "expression=9", "--timeout", "100ms", "--fault", "*: 100% timeout"];
-    assert_eq!(place.run(&late).json()["error_kind"], "timeout");
+    let late = ["math_eval", "expression=9", "--timeout", "100ms", "--fault", "*: 100% timeout"];
+    assert_eq!(place.call(&late)["error_kind"], "timeout");
     for words in [&["--output", "calls.jsonl"][..], &["--as", "mocks", "--output", "mocks.json"]] {
         let ran = place.run(&[&["calls", "export"], words].concat());
         assert_eq!(ran.status, 0, "{ran:?}");

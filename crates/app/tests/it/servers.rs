@@ -73,7 +73,7 @@ fn a_call_starts_only_what_it_needs() {
     assert_eq!(place.call(&["two__add", r#"{"a":1,"b":2}"#])["server"], "two");
     assert!(!started("one") && started("two"));
     // A bare name may be anybody's; the last in the config has it.
-    let ran = place.run(&["call", "add", "a=1", "b=2"]);
+    let ran = place.run(&["call", "add", "a=1", "b=2", "--json"]);
     assert_eq!(ran.json()["server"], "two", "{ran:?}");
     assert_eq!(ran.stderr.matches("several servers have 'add'").count(), 1, "{ran:?}");
     assert!(started("one"));
@@ -196,7 +196,8 @@ fn no_command_leaves_a_child_behind() {
 fn endless_call(modes: &str) -> (Place, std::process::Child, u32) {
     let modes = format!("never-answers-tools-call,logs-input=log,{modes}");
     let place = Place::with_config(&section_with_pid("kid", &modes));
-    let child = place.command(&["call", "kid__add", r#"{"a":1,"b":2}"#]).spawn().unwrap();
+    let call = ["call", "kid__add", r#"{"a":1,"b":2}"#, "--json"];
+    let child = place.command(&call).spawn().unwrap();
     let pid = pid(&place, "kid");
     let log = place.path().join("log");
     let is_called = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("tools/call"));

@@ -25,7 +25,7 @@ fn logs_go_to_stderr_each_line_with_its_level() {
     assert!(ran.stderr.contains("call of 'mock' succeeded"), "{ran:?}");
     assert!(ran.stderr.lines().all(|line| line.contains("Z  INFO ")), "{ran:?}");
     assert!(!ran.stderr.contains("hunter2") && !ran.stderr.contains('\x1b'), "{ran:?}");
-    let ran = place.run(&["call", "no\nbody"]);
+    let ran = place.run(&["call", "no\nbody", "--json"]);
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     assert!(ran.stderr.lines().all(|line| line.contains(" WARN ")), "{ran:?}");
     // One-shot commands say nothing below a warning by default.

@@ -81,7 +81,7 @@ fn a_worker_says_what_it_offers_and_ends_when_it_is_told_though_nats_is_away() {
 #[test]
 fn a_cluster_that_is_away_keeps_nobody_but_its_own() {
     let place = Place::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
-    let ran = place.run(&["call", "gpu__resize"]);
+    let ran = place.run(&["call", "gpu__resize", "--json"]);
     assert_eq!(ran.status, 1, "{ran:?}");
     let envelope: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");

@@ -84,8 +84,12 @@ fn run(folder: &Path, script: &str, words: &[&str]) -> String {
 
 /// What a model says that calls a tool and then answers.
 fn turns() -> [Reply; 2] {
-    let arguments = r#"{"expression":"2 inch to cm"}"#;
-    let call = json!([{"index": 0, "id": "c1", "function": {"name": "math_eval", "arguments": arguments}}]);
+    turns_with("math_eval", r#"{"expression":"2 inch to cm"}"#)
+}
+
+fn turns_with(tool: &str, arguments: &str) -> [Reply; 2] {
+    let call =
+        json!([{"index": 0, "id": "c1", "function": {"name": tool, "arguments": arguments}}]);
     let calls = json!({"choices": [{"index": 0, "delta": {"tool_calls": call}}]});
     let end =
         |reason: &str| json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
@@ -114,13 +118,13 @@ fn with_model(model: &ProviderServer) -> String {
 /// A call stays held for as long as the slowest machine looks at all sections.
 const ASK: &str = "[policy]\nask = ['scene']\nask_timeout = '15m'\n";
 
-// GW-1
+// GW-1, RS-3
 #[test]
 fn calls_appear_as_they_happen() {
     look(&servers(), "live", &[]);
 }
 
-// GW-1
+// GW-1, RS-3
 #[test]
 fn tools_are_found_filled_in_and_run() {
     look(&format!("{}{SCENE}", servers()), "tools", &[]);
@@ -138,13 +142,16 @@ fn the_overview_counts() {
     look(&servers(), "overview", &[]);
 }
 
-// GW-1
+// GW-1, RS-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_is_tried_and_stopped() {
     let model = ProviderServer::start(turns()).await;
+    for reply in turns_with("time__get_current_time", r#"{"timezone":"UTC"}"#) {
+        model.push(reply);
+    }
     // It thinks for ever.
     model.push(events(&[say("Let me think")]).then_silence());
-    let config = with_model(&model);
+    let config = format!("{}{}", with_model(&model), servers());
     tokio::task::spawn_blocking(move || look(&config, "chat", &[])).await.unwrap();
     assert_eq!(model.abandoned(), 1, "the stop reached the model");
 }

@@ -15,6 +15,7 @@ mod prometheus;
 mod workers;
 mod durable;
 mod small_model;
+mod read_texts;
 mod traces;
 mod household;
 mod sound;

@@ -166,15 +166,16 @@ fn with_result(
             let is_content = matches!(answer.shown(), ToolOutput::Content(_));
             let json = redacted.json();
             let body = body.with("bytes", json.len());
+            // A plain string says the same; only objects must come back as what they were.
+            let is_content = is_content && json.starts_with('{');
             match results {
                 Results::None => body,
                 Results::Full if json.len() > MOST_SHOWN => {
                     kept = keep(json.to_owned());
-                    body.with("result_head", head(json))
+                    let body = body.with("result_head", head(json));
+                    body.with_some("content", is_content.then_some(true))
                 }
                 Results::Full => {
-                    // A plain string says the same; only objects must come back as what they were.
-                    let is_content = is_content && json.starts_with('{');
                     body.with_json("result", json).with_some("content", is_content.then_some(true))
                 }
             }

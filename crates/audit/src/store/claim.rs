@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use serde_json::{Map, Value};
 use switchboard_runtime::record::{Claim, Claimed};
-use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
+use switchboard_toolcall::{Content, ErrorKind, ToolError, ToolOutput};
 use tracing::warn;
 
 use super::Shared;
@@ -89,20 +89,9 @@ fn outcome(detail: Detail) -> Result<ToolOutput, ToolError> {
 }
 
 /// Content parts as they were.
-fn content(mut object: Map<String, Value>) -> ToolOutput {
-    match object.shift_remove("content") {
-        Some(Value::Array(parts)) if parts.iter().all(Value::is_object) => {
-            let part = |part| match part {
-                Value::Object(part) => Part(part),
-                _ => Part::text(""),
-            };
-            let parts = parts.into_iter().map(part).collect();
-            ToolOutput::Content(Content { parts, fields: object })
-        }
-        Some(other) => {
-            object.insert("content".to_owned(), other);
-            ToolOutput::Value(Value::Object(object))
-        }
-        None => ToolOutput::Value(Value::Object(object)),
+fn content(object: Map<String, Value>) -> ToolOutput {
+    match Content::from_object(object) {
+        Ok(content) => ToolOutput::Content(content),
+        Err(object) => ToolOutput::Value(Value::Object(object)),
     }
 }

@@ -13,10 +13,10 @@ const PAGE = 20_000;
 /**
  * The artifacts of a call.
  * @param {Artifact[]} all
- * @param {boolean} isCut the first is the whole of a result that was cut, and is shown as the result
+ * @param {Artifact} [shown] the one that is shown as the result
  */
-export function artifacts(all, isCut) {
-  const others = isCut ? all.slice(1) : all;
+export function artifacts(all, shown) {
+  const others = all.filter((artifact) => artifact !== shown);
   if (others.length === 0) return null;
   return h(
     'section',

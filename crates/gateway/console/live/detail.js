@@ -4,9 +4,10 @@ import { get } from '../api.js';
 import { h } from '../dom.js';
 import { clock, day, duration, size } from '../format.js';
 import { write } from '../json.js';
+import { reading, wholeText } from '../reading.js';
 import { json } from '../tree.js';
 import { chip, copy, facts, fetched } from '../widgets.js';
-import { artifacts, pages } from './artifacts.js';
+import { artifacts } from './artifacts.js';
 
 /** @import { CallDetail, Place, Stages } from '../types' */
 
@@ -77,7 +78,7 @@ function content(call) {
     failure(call),
     block('Arguments', json(call.arguments ?? {}, 'arguments'), h('a', { href: again }, 'Try again in the form')),
     result(call),
-    artifacts(call.artifacts ?? [], call.truncated === true),
+    artifacts(call.artifacts ?? [], wholeText(call)),
     call.stages_ms && block('Timings', timings(call.stages_ms)),
     call.journal && call.journal.length > 0 && block('Record', journal(call.journal)),
   ];
@@ -115,10 +116,7 @@ function failure(call) {
 function result(call) {
   if (call.outcome === 'running') return block('Result', h('p', { class: 'muted' }, 'It still runs.'));
   if (call.result === undefined) return null;
-  const text = call.truncated
-    ? call.artifacts?.find(({ kind, media_type: type }) => kind === 'text' || type?.startsWith('text/'))
-    : undefined;
-  return block('Result', text ? pages(text) : json(call.result, 'result'));
+  return block('Result', reading(call));
 }
 
 /** @param {Stages} stages */

@@ -4,8 +4,8 @@ import { stream } from '../api.js';
 import { fill, h } from '../dom.js';
 import { duration } from '../format.js';
 import { answer } from '../json.js';
-import { artifacts, pages } from '../live/artifacts.js';
-import { json } from '../tree.js';
+import { artifacts } from '../live/artifacts.js';
+import { reading, wholeText } from '../reading.js';
 import { chip, trouble } from '../widgets.js';
 
 /** @import { Envelope, Progress } from '../types' */
@@ -42,7 +42,7 @@ export class Run {
     this.#shows(true);
     const began = performance.now();
     try {
-      const path = `/api/tools/${encodeURIComponent(call.tool)}/call`;
+      const path = `/api/tools/${encodeURIComponent(call.tool)}/call?text=1`;
       for await (const { event, data } of stream(path, call.args, controller.signal)) {
         if (event === 'progress') this.#progress(JSON.parse(data));
         if (event === 'result') fill(this.outcome, result(answer(data)));
@@ -85,7 +85,6 @@ export class Run {
 /** @param {Envelope} envelope */
 function result(envelope) {
   const outcome = envelope.success ? 'ok' : (envelope.error_kind ?? 'failed');
-  const whole = envelope.truncated ? envelope.artifacts?.[0] : undefined;
   return [
     h(
       'p',
@@ -95,15 +94,13 @@ function result(envelope) {
       envelope.call_id && h('a', { href: `/calls/${envelope.call_id}` }, 'Open the record'),
     ),
     envelope.success
-      ? whole
-        ? pages(whole)
-        : json(envelope.result, 'result')
+      ? reading(envelope)
       : h(
           'div',
           { class: 'failure' },
           h('p', { class: 'title' }, envelope.error),
           envelope.hint && h('p', {}, h('strong', {}, 'Hint: '), envelope.hint),
         ),
-    artifacts(envelope.artifacts ?? [], envelope.truncated === true),
+    artifacts(envelope.artifacts ?? [], wholeText(envelope)),
   ];
 }

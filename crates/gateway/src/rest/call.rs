@@ -15,9 +15,9 @@ use axum::{
 };
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use switchboard_toolcall::{CallContext, HumanDuration, Reused, ToolCall};
+use switchboard_toolcall::{CallContext, HumanDuration, Reused, ToolCall, ToolResult};
 use utoipa::IntoParams;
 
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
 };
 use progress::{Running, watched};
 
-/// Whether the answer is waited for.
+/// Whether the answer is waited for, and what it says beside the envelope.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Waiting {
@@ -37,6 +37,9 @@ pub(crate) struct Waiting {
     /// `Idempotency-Key`.
     #[param(minimum = 0, maximum = 1, nullable = false)]
     wait: Option<u8>,
+    /// `1` adds `text` to the envelope of an MCP result: what models and people read of it. Any other result is read as it is.
+    #[param(minimum = 0, maximum = 1, nullable = false)]
+    text: Option<u8>,
 }
 
 /// Calls a tool with the arguments of the body. A client that closes its connection cancels the call, unless it is queued.
@@ -69,7 +72,9 @@ pub(crate) async fn call(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
     let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
-    let waits = waits(waiting)?;
+    let Query(asked) = waiting.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
+    let waits = is_one("wait", asked.wait.unwrap_or(1))?;
+    let with_text = is_one("text", asked.text.unwrap_or(0))?;
     let mut cx = context(&caller, &headers)?;
     let args = arguments(&body?)?;
     let call = ToolCall::new(name, args);
@@ -80,24 +85,48 @@ pub(crate) async fn call(
         let (progress, reports) = watched();
         cx.progress = progress;
         let begun = named("started", &json!({"tool": call.name}));
-        let run = async move { named("result", &parts.executor.execute(call, &cx).await) };
+        let run = async move {
+            let result = parts.executor.execute(call, &cx).await;
+            named("result", &Answered::new(&result, with_text))
+        };
         let run = Running { reports, run: Some(Box::pin(run)), result: None };
         return Ok(answer(stream::iter([begun]).chain(run.events())));
     }
     let result = parts.executor.execute(call, &cx).await;
-    let mut response = (status(result.error_kind()), Json(&result)).into_response();
+    let mut response =
+        (status(result.error_kind()), Json(Answered::new(&result, with_text))).into_response();
     if result.reused == Some(Reused::Replayed) {
         response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
     }
     Ok(response)
 }
 
-fn waits(waiting: Result<Query<Waiting>, QueryRejection>) -> Result<bool, Refusal> {
-    let Query(waiting) = waiting.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
-    match waiting.wait {
-        None | Some(1) => Ok(true),
-        Some(0) => Ok(false),
-        Some(other) => Err(Refusal::BadRequest(format!("wait is {other}; it may be 0 or 1"))),
+fn is_one(name: &str, value: u8) -> Result<bool, Refusal> {
+    match value {
+        0 | 1 => Ok(value == 1),
+        other => Err(Refusal::BadRequest(format!("{name} is {other}; it may be 0 or 1"))),
+    }
+}
+
+/// The envelope, and `text` beside it if it was asked for and is not the envelope's `result` already.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answered<'a> {
+    Envelope(&'a ToolResult),
+    WithText(Map<String, Value>),
+}
+
+impl<'a> Answered<'a> {
+    fn new(result: &'a ToolResult, with_text: bool) -> Self {
+        let text = with_text.then(|| result.text_beside_result()).flatten();
+        let Some(text) = text else { return Self::Envelope(result) };
+        match serde_json::to_value(result) {
+            Ok(Value::Object(mut envelope)) => {
+                envelope.insert("text".to_owned(), Value::String(text));
+                Self::WithText(envelope)
+            }
+            _ => Self::Envelope(result),
+        }
     }
 }
 

@@ -120,7 +120,7 @@ pub(crate) async fn list(
     Ok(Json(records.into_iter().map(Call::from).collect()))
 }
 
-/// All about one of them. One that was queued says how it is, and has its envelope as `result` once it has ended.
+/// All about one of them. A result that is an MCP result has `text` beside it, what models and people read of it. One that was queued says how it is, and has its envelope as `result` once it has ended.
 #[utoipa::path(
     get, path = "/api/calls/{id}", operation_id = "show_call", tag = "watch",
     params(("id" = String, Path, description = "The id of the call")),
@@ -186,7 +186,11 @@ async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(Source, Value)>
             let found = spawn_blocking(move || store.ask(|reader| found(reader, call))).await;
             let found = found.map_err(|error| Refusal::Unavailable(error.to_string()))?;
             let Some(detail) = found.map_err(refused)? else { return Ok(None) };
-            (source(&detail.record), serde_json::to_value(&detail))
+            let mut shown = serde_json::to_value(&detail);
+            if let (Ok(Value::Object(shown)), Some(text)) = (&mut shown, detail.text()) {
+                shown.insert("text".to_owned(), Value::String(text));
+            }
+            (source(&detail.record), shown)
         }
         None => {
             let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;

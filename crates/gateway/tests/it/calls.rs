@@ -1,6 +1,8 @@
 //! What was called, from the store and from memory alike (SPEC RC-2).
 
 use serde_json::{Value, json};
+use switchboard_testkit::Fake;
+use switchboard_toolcall::{Content, ToolOutput};
 
 use crate::{House, answer};
 
@@ -134,4 +136,29 @@ async fn a_call_says_where_in_the_hash_chain_it_is() {
     assert!(line(begun) >= 2, "the segment begins with a line of its own");
     assert!(first["stages_ms"]["run"].is_number());
     assert_eq!((&second["error"], &second["outcome"]), (&json!("no luck"), &json!("tool_error")));
+}
+
+// RS-3: who passes a result on to a model asks for what a model reads; an object of ours is read as it is.
+#[tokio::test]
+async fn what_is_read_of_an_mcp_result_can_be_asked_for() {
+    let house = House::recording().await;
+    let result = json!({"content": [{"type": "text", "text": "21 °C\nsunny"}], "structuredContent": {"n": 21.0}});
+    let content = Content::from_object(result.as_object().unwrap().clone()).unwrap();
+    house.executor.tools().add(Fake::outputs("mcp", ToolOutput::Content(content))).unwrap();
+    let call = |path: &str| answer(house.client.post(house.url(path)).json(&json!({})));
+    let (_, plain) = call("/api/tools/mcp/call").await;
+    assert_eq!((&plain["result"], plain.get("text")), (&result, None), "{plain}");
+    let (_, with_text) = call("/api/tools/mcp/call?text=1").await;
+    assert_eq!((&with_text["result"], &with_text["text"]), (&result, &json!("21 °C\nsunny")));
+    let (_, own) = call("/api/tools/echo/call?text=1").await;
+    assert_eq!(own.get("text"), None, "{own}");
+    let (status, wrong) = call("/api/tools/mcp/call?text=2").await;
+    assert_eq!((status, &wrong["error"]), (400, &json!("text is 2; it may be 0 or 1")));
+    // The record has it, too.
+    let id = plain["call_id"].as_str().unwrap();
+    let (_, record) = answer(house.get(&format!("/api/calls/{id}"))).await;
+    assert_eq!((&record["result"], &record["text"]), (&result, &json!("21 °C\nsunny")), "{record}");
+    let (_, record) =
+        answer(house.get(&format!("/api/calls/{}", own["call_id"].as_str().unwrap()))).await;
+    assert_eq!(record.get("text"), None, "{record}");
 }

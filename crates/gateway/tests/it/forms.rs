@@ -55,7 +55,7 @@ async fn arguments_are_judged_in_the_words_of_a_call() {
         let said = match called["success"].as_bool() {
             Some(true) => Value::Null,
             _ => json!(format!(
-                "{} {}",
+                "{}. {}",
                 called["error"].as_str().unwrap(),
                 called["hint"].as_str().unwrap()
             )),

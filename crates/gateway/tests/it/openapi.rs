@@ -108,7 +108,7 @@ async fn every_tool_is_an_operation() {
     assert_eq!(statuses, expected);
     let headers: Vec<_> =
         weather["parameters"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
-    assert_eq!(headers, ["Idempotency-Key", "X-Timeout", "X-Conversation"]);
+    assert_eq!(headers, ["text", "Idempotency-Key", "X-Timeout", "X-Conversation"]);
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
     // Names that look alike once they are plain.
     let id = |path: &str| &document["paths"][path]["post"]["operationId"];

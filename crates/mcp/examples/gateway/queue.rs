@@ -169,7 +169,7 @@ impl Entry {
             elapsed: self.changed.duration_since(self.queued).unwrap_or_default(),
             waited: std::time::Duration::ZERO,
             outcome: match outcome {
-                Ok(output) => Ok(Answer { output: output.clone(), shown: None }),
+                Ok(output) => Ok(Answer { output: output.clone(), shown: None, text: None }),
                 Err(error) => Err(again(error)),
             },
             truncated: false,

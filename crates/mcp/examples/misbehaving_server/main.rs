@@ -23,7 +23,7 @@
 //!
 //! Answers to `tools/call`:
 //! - `never-answers-tools-call`, `answers-late=MS` (others go on meanwhile), `progress=N` (numbered notifications
-//!   first), `is-error`, `rpc-error`, `vendor-fields`, `binary`, `huge-answer=MB` (2), `invalid-utf8-answer`,
+//!   first), `is-error`, `rpc-error`, `vendor-fields`, `binary=N` (images, 1), `huge-answer=MB` (2), `invalid-utf8-answer`,
 //!   `text-id` (the id comes back as a string).
 //!
 //! Tools:

@@ -82,9 +82,11 @@ pub(crate) fn call(modes: &Modes, params: &Value) -> Outcome {
     if modes.has("is-error") {
         return Ok(json!({"content": [text("the lamp is broken")], "isError": true}));
     }
-    if modes.has("binary") {
+    if let Some(many) = modes.number("binary", 1) {
         let image = json!({"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"});
-        return Ok(json!({"content": [image, text("a picture")]}));
+        let images = std::iter::repeat_n(image, usize::try_from(many).unwrap_or_default());
+        let content: Vec<_> = images.chain([text("a picture")]).collect();
+        return Ok(json!({"content": content}));
     }
     if modes.has("vendor-fields") {
         let hologram = json!({"type": "hologram", "depth": 12_345_678_901_234_567_890_u64});

@@ -55,7 +55,7 @@ async fn tools_are_listed_and_called() {
     assert_eq!(failed["result"]["isError"], true);
     assert_eq!(failed["result"]["content"][0]["text"], "no more oil");
     let invalid = call("echo", json!({})).await;
-    let text = "Invalid parameters: missing 'text' Required parameters: text (string)";
+    let text = "Invalid parameters: missing 'text'. Required parameters: text (string)";
     assert_eq!(invalid["result"]["content"][0]["text"], text);
     // What is not there is an error of the protocol.
     let unknown = call("nobody", json!({})).await;

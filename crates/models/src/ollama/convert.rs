@@ -105,7 +105,7 @@ fn tool(reply: &ToolReply, called: &HashMap<&str, &str>, names: &Names) -> Value
         sent["tool_name"] = json!(names.to_wire(name));
     }
     sent["tool_call_id"] = json!(reply.tool_call_id);
-    sent["content"] = json!(reply.content);
+    sent["content"] = json!(reply.marked_content());
     if !reply.images.is_empty() {
         sent["images"] = reply.images.iter().map(|image| json!(image.data)).collect();
     }

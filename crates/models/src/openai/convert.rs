@@ -81,7 +81,9 @@ fn messages(messages: &[Message], names: &Names, hears: bool) -> Value {
             Message::System(text) => sent.push(json!({"role": "system", "content": text})),
             Message::User(message) => sent.push(user(message)),
             Message::Ai(message) => sent.push(assistant(message, names)),
-            Message::Tool(ToolReply { content, tool_call_id, images, audio, .. }) => {
+            Message::Tool(reply) => {
+                let ToolReply { tool_call_id, images, audio, .. } = reply;
+                let content = reply.marked_content();
                 sent.push(
                     json!({"role": "tool", "tool_call_id": tool_call_id, "content": content}),
                 );

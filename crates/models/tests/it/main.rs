@@ -9,5 +9,6 @@ mod anthropic;
 mod network;
 mod conversation;
 mod images;
+mod failed_results;
 mod light;
 mod cassettes;

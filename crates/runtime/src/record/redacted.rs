@@ -19,14 +19,17 @@ impl<'a> Redacted<'a> {
         Self { result, json: OnceCell::new() }
     }
 
-    /// Returns what the caller got as people read it, without secrets: a text as it is, anything else as JSON. `None` if the
-    /// call gave no result.
+    /// Returns what models and people read of the call, without secrets. `None` if the call gave no result.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         let result = self.result?;
-        Some(match (&result.outcome, serde_json::from_str::<String>(self.json())) {
-            (Err(_), _) => Cow::Owned(redact::text(&result.text()).into_owned()),
-            (Ok(_), Ok(text)) => Cow::Owned(text),
-            (Ok(_), Err(_)) => Cow::Borrowed(self.json()),
+        let text = match result.outcome {
+            Ok(_) => result.text_beside_result(),
+            Err(_) => Some(result.text()),
+        };
+        Some(match (text, serde_json::from_str::<String>(self.json())) {
+            (Some(text), _) => Cow::Owned(redact::text(&text).into_owned()),
+            (None, Ok(text)) => Cow::Owned(text),
+            (None, Err(_)) => Cow::Borrowed(self.json()),
         })
     }
 

@@ -180,9 +180,12 @@ pub(crate) fn again(outcome: &Result<ToolOutput, ToolError>) -> Result<ToolOutpu
     }
 }
 
+/// Returns how many bytes the outcome takes as compact JSON, whoever reads how much of it.
 fn size(outcome: &Result<ToolOutput, ToolError>) -> usize {
-    match outcome {
-        Ok(output) => output.text().len(),
-        Err(error) => error.for_model.len(),
-    }
+    let json = match outcome {
+        Ok(ToolOutput::Value(value)) => serde_json::to_string(value),
+        Ok(ToolOutput::Content(content)) => serde_json::to_string(content),
+        Err(error) => return error.for_model.len(),
+    };
+    json.map_or(0, |json| json.len())
 }

@@ -60,12 +60,14 @@ async fn text_is_joined_and_everything_else_is_kept() {
     let fields = json!({"structuredContent": {"n": 1.0}, "_meta": {"x": 1}, "vendor": true});
     let (_, envelope, text) = shaped(content(texts, fields), None).await;
     let expected = r#"{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}],"structuredContent":{"n":1.0},"_meta":{"x":1},"vendor":true}"#;
-    assert_eq!((envelope["result"].to_string(), text.as_str()), (expected.to_owned(), expected));
+    assert_eq!(envelope["result"].to_string(), expected, "programs lose nothing");
+    assert_eq!(text, "one\ntwo", "models and people read just the text");
 
     let annotated =
         Part(object(json!({"type": "text", "text": "a", "annotations": {"priority": 1}})));
     let unknown = Part(object(json!({"type": "hologram", "depth": 3})));
-    let (_, envelope, _) = shaped(content(vec![annotated, unknown], json!({})), None).await;
+    let (_, envelope, text) = shaped(content(vec![annotated, unknown], json!({})), None).await;
+    assert_eq!(text, "a\n[hologram content, not shown]");
     assert_eq!(envelope["result"]["content"][0]["annotations"]["priority"], 1);
     assert_eq!(envelope["result"]["content"][1]["depth"], 3);
 }
@@ -106,6 +108,110 @@ async fn a_long_value_becomes_cut_text() {
     let umlauts = json!(["ä".repeat(100)]);
     let (_, envelope, _) = shaped(ToolOutput::Value(umlauts.clone()), Some(104)).await;
     assert_eq!(envelope["result"], umlauts);
+}
+
+// RS-3: nothing is read twice, and what is no text is named.
+#[tokio::test]
+async fn structure_is_read_only_if_there_is_no_text() {
+    let fields = json!({"structuredContent": {"n": 1.0, "big": 12345678901234567890_u64}});
+    let (_, _, text) = shaped(content(Vec::new(), fields.clone()), None).await;
+    assert_eq!(text, r#"{"n":1.0,"big":12345678901234567890}"#);
+    let image = Part::binary("image", "image/png", "AAEC");
+    let (_, envelope, text) = shaped(content(vec![image], fields), None).await;
+    let id = envelope["artifacts"][0]["id"].as_str().unwrap();
+    let line = format!("[image: image/png, 3 bytes, artifact {id}]");
+    assert_eq!(text, format!("{line}\n{}", r#"{"n":1.0,"big":12345678901234567890}"#));
+    assert_eq!(envelope["result"]["content"][0]["text"], line);
+}
+
+// RS-3, RS-5: a file of 300 kB that comes twice, as text and as structure, is cut as the text that it is.
+#[tokio::test]
+async fn the_limit_is_for_the_text_that_is_read() {
+    let line = "A line with \"quotes\", a tab\tand ä.\n";
+    let file: String = line.repeat(300_000 / line.len());
+    let fields = json!({"structuredContent": {"content": file}});
+    let output = content(vec![Part::text(&*file)], fields.clone());
+    let (executor, envelope, text) = shaped(output, None).await;
+    for service in switchboard_runtime::services::all(&executor) {
+        executor.tools().add_shared(service).unwrap();
+    }
+    // What is missing in the text is what `read_result` gives, from the character where the head ends.
+    let (head, rest) = text.split_once("\n[… ").unwrap();
+    let (note, tail) = rest.split_once(" …]\n").unwrap();
+    let characters: Vec<char> = file.chars().collect();
+    assert_eq!(head.chars().count() + tail.chars().count(), 50_000);
+    assert_eq!(head, characters[..33_334].iter().collect::<String>());
+    let request = note.split_once("read_result ").unwrap().1.strip_suffix(" reads on").unwrap();
+    let mut request: Value = serde_json::from_str(request).unwrap();
+    assert_eq!(request["offset"], 33_334);
+    let read = executor.call("read_result", request.clone()).await;
+    assert_eq!(read.text(), characters[33_334..83_334].iter().collect::<String>());
+    request["limit"] = json!(200_000);
+    request["offset"] = json!(characters.len() - 16_666);
+    assert_eq!(executor.call("read_result", request.clone()).await.text(), tail);
+    // Programs have the whole object first among the artifacts.
+    assert_eq!(envelope["truncated"], true);
+    let ids: Vec<_> =
+        (0..2).map(|n| envelope["artifacts"][n]["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(request["id"], ids[1].as_str());
+    let whole = executor.artifacts().get(&ids[0]).await.unwrap().unwrap();
+    assert_eq!(whole.media_type, "application/json");
+    let whole: Value = serde_json::from_slice(&whole.bytes).unwrap();
+    assert_eq!(whole["structuredContent"], fields["structuredContent"]);
+    assert!(envelope["result"].as_str().unwrap().contains(&ids[0]), "its own note names it");
+}
+
+// RS-5: a text that fits is whole for models, even if the object around it does not fit for programs.
+#[tokio::test]
+async fn a_text_that_fits_is_not_cut_because_it_came_twice() {
+    let file = "x".repeat(80);
+    let fields = json!({"structuredContent": {"content": file}});
+    let (executor, envelope, text) =
+        shaped(content(vec![Part::text(&*file)], fields), Some(100)).await;
+    assert_eq!(text, file);
+    assert!(
+        envelope["result"].as_str().unwrap().contains("characters are missing here"),
+        "{envelope}"
+    );
+    // Who has only the envelope finds the text among the artifacts.
+    assert_eq!(envelope["artifacts"][1]["media_type"], "text/plain");
+    let id = envelope["artifacts"][1]["id"].as_str().unwrap();
+    assert_eq!(executor.artifacts().get(id).await.unwrap().unwrap().bytes, file.into_bytes());
+}
+
+// RS-5: MCP clients read on at the right place, too.
+#[tokio::test]
+async fn each_cut_part_says_where_it_goes_on() {
+    let parts = vec![
+        Part::text("ä".repeat(150)),
+        Part::binary("image", "image/png", "AAEC"),
+        Part::text("b".repeat(10) + &"c".repeat(200)),
+    ];
+    let fields = json!({"structuredContent": {"n": 1}});
+    for fields in [json!({}), fields] {
+        let output = content(parts.clone(), fields);
+        let tool = Fake::outputs("tool", output).with(|spec| spec.settings.max_output = Some(99));
+        let executor = executor([tool]);
+        for service in switchboard_runtime::services::all(&executor) {
+            executor.tools().add_shared(service).unwrap();
+        }
+        let result = executor.call("tool", json!({})).await;
+        let ToolOutput::Content(content) = result.outcome.unwrap().output else {
+            panic!("content")
+        };
+        assert_eq!(content.parts[1], parts[1]);
+        for (part, whole) in [(0, "ä".repeat(150)), (2, "b".repeat(10) + &"c".repeat(200))] {
+            let text = content.parts[part].as_text().unwrap();
+            let (head, rest) = text.split_once("\n[… ").unwrap();
+            let (note, tail) = rest.split_once(" …]\n").unwrap();
+            let missing = whole.chars().count() - 99;
+            let request = note.split_once("read_result ").unwrap().1.strip_suffix(" reads on");
+            let mut request: Value = serde_json::from_str(request.unwrap()).unwrap();
+            request["limit"] = json!(missing);
+            let middle = executor.call("read_result", request).await.text();
+            assert_eq!(format!("{head}{middle}{tail}"), whole);
+        }
+    }
 }
 
 // RS-5

@@ -225,7 +225,7 @@ async fn what_an_earlier_process_did_is_told() {
     let unknown = "outcome_unknown: The call with idempotency key 'k' was in flight when its process died (ID); \
                    whether it happened is not known";
     assert_eq!(check(Ok(Claimed::Unknown(id)), unknown).await, 0);
-    let other = "invalid_parameters: Idempotency key 'k' was used for a call with other arguments \
+    let other = "invalid_parameters: Idempotency key 'k' was used for a call with other arguments. \
                  Use a new key for a new act, and the same key only to repeat one.";
     assert_eq!(check(Ok(Claimed::Other(id)), other).await, 0);
     let broken = "unavailable: Tool 'act' is unavailable: the record store could not be reached";

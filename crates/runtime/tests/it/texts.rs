@@ -32,6 +32,11 @@ fn house() -> ToolExecutor {
             let content = Content { parts, ..Content::default() };
             Err(ToolError::answered(ToolOutput::Content(content)))
         }),
+        Fake::new("answers", |args, _| async {
+            let Value::Object(answer) = args else { unreachable!() };
+            let content = Content::from_object(answer).unwrap();
+            Err(ToolError::answered(ToolOutput::Content(content)))
+        }),
         Fake::answers("free", json!(1))
             .parameters(json!({"type": "object", "properties": {"n": {"type": "integer"}}})),
     ])
@@ -70,7 +75,7 @@ async fn unknown_tools() {
 // VA-2
 #[tokio::test]
 async fn invalid_parameters() {
-    let required = " Required parameters: city (string), days (integer)";
+    let required = ". Required parameters: city (string), days (integer)";
     let cases = [
         (json!({}), "missing 'city', 'days'"),
         (json!({"city": "Bonn"}), "missing 'days'"),
@@ -135,4 +140,54 @@ async fn failures_of_the_tool_itself() {
     assert_eq!(views("network", json!({})).await, expected);
     let words = "It went wrong.\nReally.".to_owned();
     assert_eq!(views("mcp", json!({})).await, [words.clone(), words.clone(), words]);
+}
+
+// RS-3, RS-4: of a failure, too, just the text is read, and base64 never.
+#[tokio::test]
+async fn a_failed_answer_is_its_text() {
+    let text = json!({"type": "text", "text": "no such file"});
+    let image = json!({"type": "image", "data": "AAEC", "mimeType": "image/png"});
+    let silent = "Tool 'answers' failed without a message";
+    let cases = [
+        (
+            json!({"content": [text], "structuredContent": {"code": 2}, "_meta": {"x": 1}}),
+            "no such file",
+        ),
+        (json!({"content": [], "structuredContent": {"code": 2}}), r#"{"code":2}"#),
+        (json!({"content": []}), silent),
+        (json!({"content": [{"type": "text", "text": " \n"}]}), silent),
+        (json!({"content": [], "_meta": {"x": 1}}), silent),
+        (
+            json!({"content": [text, image]}),
+            "no such file\n[image: image/png, 3 bytes, artifact ID]",
+        ),
+    ];
+    for (answer, expected) in cases {
+        let result = house().call("answers", answer.clone()).await;
+        let id = result.artifacts.first().map_or("", |artifact| artifact.id.as_str());
+        let expected = expected.replace("ID", id);
+        let message = result.message();
+        assert!(message.is_error);
+        let error = envelope(&result)["error"].clone();
+        assert_eq!(
+            [error, result.text().into(), message.content.into()],
+            [&*expected; 3],
+            "{answer}"
+        );
+    }
+}
+
+// RS-5: a long failure is cut as every other text.
+#[tokio::test]
+async fn a_long_failed_answer_can_be_read_on() {
+    let words = "z".repeat(60_000);
+    let part = json!({"type": "text", "text": words});
+    let result = house().call("answers", json!({"content": [part]})).await;
+    assert!(result.truncated);
+    let text = result.text();
+    let note = format!(
+        r#"read_result {{"id":"{}","offset":33334,"limit":10000}}"#,
+        result.artifacts[0].id
+    );
+    assert!(text.contains(&note) && text.chars().count() <= 50_300, "{}", &text[33_000..34_000]);
 }

@@ -59,7 +59,7 @@ async fn every_ending_comes_back_as_it_was() {
             "gpu__echo",
             json!({}),
             Some(ErrorKind::InvalidParameters),
-            "Invalid parameters: missing 'n' Required parameters: n (integer)",
+            "Invalid parameters: missing 'n'. Required parameters: n (integer)",
         ),
         ("gpu__fail", json!({}), Some(ErrorKind::ToolError), "the fuse is blown"),
         (

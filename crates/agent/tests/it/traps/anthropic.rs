@@ -58,11 +58,11 @@ async fn calls() {
     let nothing: &[Value] = &[];
     let empty = [piece("")];
     let no_input = json!({"type": "tool_use", "id": "t", "name": "get_weather"});
-    let invalid = "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a string at line 1 column 12 Required parameters: city (string)";
+    let invalid = "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a string at line 1 column 12. Required parameters: city (string)";
     let broken_then = format!("{invalid} | 15 in Oslo | Done.");
     let cut = "Error: Tool 'get_weather' was not run: the turn was cut by its token limit, so the call may be incomplete; make it again, with less text";
     let cut_then = format!("{cut} | {cut} | Done.");
-    let missing = "Error: Invalid parameters: missing 'city' Required parameters: city (string)";
+    let missing = "Error: Invalid parameters: missing 'city'. Required parameters: city (string)";
     let missing_then = format!("{missing} | Done.");
     let one =
         |block: Value, deltas: &[Value], reason: &str| vec![stream(&[(block, deltas)], reason)];

@@ -59,7 +59,7 @@ async fn calls() {
         ("arguments null", row(&[called(json!([{"function": {"name": "home_light", "arguments": null}}]))]), "on | Done."),
         ("no arguments", row(&[called(json!([{"function": {"name": "home_light"}}]))]), "on | Done."),
         ("broken arguments", row(&[called(json!([weather(json!("{\"ci"))]))]),
-            "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a string at line 1 column 4 Required parameters: city (string) | Done."),
+            "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a string at line 1 column 4. Required parameters: city (string) | Done."),
         ("a tool that nobody offered", row(&[called(json!([{"function": {"name": "delete_all", "arguments": {}}}]))]),
             "Error: Unknown tool \"delete_all\" | Done."),
         ("cut", vec![stream(&[called(json!([oslo]))], "length")], cut),

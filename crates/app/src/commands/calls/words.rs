@@ -30,7 +30,7 @@ pub(super) fn clock(time: SystemTime) -> String {
 }
 
 /// A duration with the digits that matter: `0.31 ms`, `35 ms`, `1.2 s`, `2m 5s`.
-pub(super) fn took(duration: Duration) -> String {
+pub(in crate::commands) fn took(duration: Duration) -> String {
     let milliseconds = duration.as_secs_f64() * 1000.0;
     match milliseconds {
         less if less < 10.0 => format!("{less:.2} ms"),

@@ -22,6 +22,15 @@ await visit(async ({ window }) => {
     text,
   );
 
+  // What a server answers twice, as text and as structure, the model read once, in its own lines.
+  await page.getByLabel('Message').fill('What time is it?');
+  await page.getByLabel('Message').press('Enter');
+  await says(page, '.cost >> nth=1', 'tokens');
+  await page.locator('.chat-call > summary').last().click();
+  const read = await page.getByLabel('What the model read').last().innerText();
+  assert.match(read, /^\{\n {2}"timezone": "UTC",\n/);
+  assert(!read.includes('structuredContent'), read);
+
   // This one never ends by itself.
   await page.getByLabel('Message').fill('Think about it.');
   await page.getByRole('button', { name: 'Send' }).click();

@@ -79,6 +79,18 @@ await visit(async ({ window }) => {
   assert((await page.locator('.page-text').innerText()).includes('line 2500'));
 });
 
+// Text is text: what a server answers in lines is shown in lines. What does not fit as JSON is still read as text.
+await visit(async ({ window }) => {
+  const { open } = await window();
+  const { call_id: id, result } = await call('time__get_current_time', { timezone: 'UTC' });
+  assert.equal(typeof result.structuredContent, 'object');
+  const page = await open(`/calls/${id}`);
+  const text = page.locator('.detail .page-text');
+  await text.waitFor();
+  assert.equal(await text.innerText(), result.content[0].text);
+  assert(result.content[0].text.includes('\n'));
+});
+
 // While somebody reads, nothing moves; the rest waits behind a button.
 await visit(async ({ window }) => {
   const { open } = await window();

@@ -93,6 +93,26 @@ await visit(async ({ window }) => {
   assert.equal(await field(page, '/room').evaluate((select) => select.selectedOptions[0].label), 'bedroom');
 });
 
+// Text is text, in its own lines; what programs get beside it can be unfolded.
+await visit(async ({ window }) => {
+  const { open } = await window();
+  const page = await open(`/tools/time__get_current_time?args=${encodeURIComponent('{"timezone":"UTC"}')}`);
+  await says(page, '.verdict', 'Valid');
+  await page.getByRole('button', { name: 'Run' }).click();
+  const text = page.locator('.outcome .page-text');
+  await text.waitFor();
+  assert.match(await text.innerText(), /^\{\n {2}"timezone": "UTC",\n/);
+  const json = page.locator('.outcome .as-json .json');
+  assert.equal(await json.isVisible(), false);
+  await page.getByText('As JSON').click();
+  assert.match(await json.innerText(), /structuredContent/);
+  // The record shows the same.
+  await page.getByRole('link', { name: 'Open the record' }).click();
+  const recorded = page.locator('.detail .page-text');
+  await recorded.waitFor();
+  assert.match(await recorded.innerText(), /^\{\n {2}"timezone": "UTC",\n/);
+});
+
 // Progress while it runs, and a button that cancels.
 await visit(async ({ window }) => {
   const { open } = await window({}, [/404/]);

@@ -29,7 +29,7 @@ fn tools_of_workers_are_listed_and_called_from_everywhere() {
     let answer = gateway.serving.post("/mcp", &headers, &request);
     assert_eq!(answer["result"]["content"][0]["text"], "done mcp", "{answer}");
     // The command line
-    let (status, said) = gateway.run(&["call", "gpu__w__do", "id=line"]);
+    let (status, said) = gateway.run(&["call", "gpu__w__do", "id=line", "--json"]);
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains(r#""result":"done line""#), "{said}");
     let (status, said) = gateway.run(&["tools", "--json"]);

@@ -20,6 +20,9 @@ pub(crate) struct Success {
     success: bool,
     /// What the tool answered.
     result: Value,
+    /// With `text=1`, what models and people read of an MCP result.
+    #[schema(required = false)]
+    text: String,
     tool_name: String,
     execution_time_ms: f64,
     /// How long a person took to decide about the call; not part of `execution_time_ms`.

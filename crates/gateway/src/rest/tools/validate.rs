@@ -70,10 +70,7 @@ pub(crate) async fn validate(
         Some(Invalid { problems, error }) => Judged {
             valid: false,
             problems: problems.into_iter().map(Found::from).collect(),
-            text: Some(match &error.hint {
-                Some(hint) => format!("{} {hint}", error.for_model),
-                None => error.for_model.clone(),
-            }),
+            text: Some(error.text()),
         },
     };
     Ok(Json(judged))

@@ -53,7 +53,7 @@ async fn a_key_stands_for_one_call_wherever_it_is_used() {
         assert_eq!(refused.error_kind(), Some(ErrorKind::InvalidParameters));
         assert_eq!(
             refused.text(),
-            "Idempotency key 'k' was used for a call with other arguments Use a new key for a new act, and the same key \
+            "Idempotency key 'k' was used for a call with other arguments. Use a new key for a new act, and the same key \
              only to repeat one."
         );
     }

@@ -1,0 +1,93 @@
+//! What `call` prints: to people what they read of the result (SPEC RS-3), to programs the envelope.
+
+use std::{
+    fs,
+    io::{self, IsTerminal},
+    path::Path,
+};
+
+use anyhow::{Context, bail};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use switchboard_toolcall::{Answer, ErrorKind, Part, ToolError, ToolOutput, ToolResult};
+
+use crate::{
+    cli::{Call, Cli},
+    commands::calls::words,
+    terminal::{self, Failed, Paint, text},
+};
+
+/// Prints the result of a call, and writes its binary content to the file that was asked for.
+///
+/// # Errors
+/// Stdout takes no more, or there is nothing to write to the file, or it cannot be written.
+pub(super) fn print(result: &ToolResult, call: &Call, cli: &Cli) -> anyhow::Result<()> {
+    if call.json {
+        return Ok(terminal::print(&serde_json::to_string(result)?)?);
+    }
+    let paint = Paint::stderr(cli.color);
+    match &result.outcome {
+        Ok(answer) => {
+            let text = answer.text();
+            match io::stdout().is_terminal() {
+                true => terminal::print(&text::lines(&text))?,
+                false => terminal::print(&text)?,
+            }
+            if let Some(file) = &call.output {
+                save(result, answer, file)?;
+            }
+        }
+        Err(error) => tell_failure(error, paint),
+    }
+    // Only for a person: not if the output goes to a file or another program.
+    if io::stdout().is_terminal() && io::stderr().is_terminal() {
+        terminal::tell(&status(result, paint));
+    }
+    Ok(())
+}
+
+/// Tells on stderr what went wrong, and the way out.
+fn tell_failure(error: &ToolError, paint: Paint) {
+    terminal::tell(&paint.red(&text::lines(&error.text())));
+    // The text of wrong arguments says it already.
+    let hint = error.hint.as_deref().filter(|_| error.kind != ErrorKind::InvalidParameters);
+    if let Some(hint) = hint {
+        terminal::tell(&text::lines(hint));
+    }
+}
+
+/// Returns the line that follows a result on a terminal: `✓ math_eval 1.5 ms 01M7…`.
+fn status(result: &ToolResult, paint: Paint) -> String {
+    let mark = if result.is_success() { "✓" } else { "✗" };
+    let name = text::one_line(&result.tool_name);
+    let took = match result.execution_time_ms() {
+        short @ 1.0..10.0 => format!("{short:.1} ms"),
+        _ => words::took(result.elapsed),
+    };
+    paint.dim(&format!("{mark} {name} {took} {}", result.call_id))
+}
+
+/// Writes the one binary part of the answer to the file.
+fn save(result: &ToolResult, answer: &Answer, file: &Path) -> anyhow::Result<()> {
+    let name = text::one_line(&result.tool_name);
+    let shown = file.display();
+    let parts = match &answer.output {
+        ToolOutput::Content(content) => content.parts.as_slice(),
+        ToolOutput::Value(_) => &[],
+    };
+    let binaries: Vec<_> = parts.iter().filter_map(Part::as_binary).collect();
+    let [binary] = binaries[..] else {
+        bail!(Failed(match binaries.len() {
+            0 => format!(
+                "`{name}` answered without an image or other binary content; nothing was written to {shown}"
+            ),
+            many => format!(
+                "`{name}` answered with {many} binary parts, and -o writes one; nothing was written to {shown}"
+            ),
+        }));
+    };
+    // What is not base64 is still what the tool sent; the artifact holds the same bytes.
+    let bytes = BASE64_STANDARD.decode(binary.data).unwrap_or_else(|_| binary.data.into());
+    fs::write(file, &bytes).with_context(|| Failed(format!("failed to write `{shown}`")))?;
+    terminal::tell(&format!("{} bytes written to {shown}", bytes.len()));
+    Ok(())
+}
