@@ -129,6 +129,15 @@ fn a_silent_server_keeps_nobody_for_long() {
     let report = ran.json();
     assert_eq!((ran.status, &report["servers"][0]["state"]), (1, &"connecting".into()), "{ran:?}");
     assert_eq!(report["servers"][0]["error"], "not connected within 0.3s (`[mcp] startup_wait`)");
+    // So do those who ask a model.
+    let place = place.file("script.json", r#"{"turns": [{"text": "Yes."}]}"#);
+    let ask = place.run(&["ask", "-m", "script:script.json", "Are you there?"]);
+    assert_eq!((ask.status, ask.stdout.as_str()), (0, "Yes.\n"), "{ask:?}");
+    let chat = place.run_with_stdin(&["chat", "-m", "script:script.json"], b"Are you there?\n");
+    assert!(chat.status == 0 && chat.stdout.contains("Yes."), "{chat:?}");
+    for ran in [ask, chat] {
+        assert!(ran.stderr.starts_with(told), "{ran:?}");
+    }
     // A local name waits for nobody, and says nothing.
     fs::remove_file(place.path().join("mute.pid")).unwrap();
     assert_eq!(place.run(&["call", "echo", "text=hi"]).stderr, "");

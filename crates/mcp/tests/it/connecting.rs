@@ -202,8 +202,8 @@ async fn connecting_keeps_to_the_servers_own_timeout() {
     ];
     for (name, timeout, limit, seconds) in cases {
         let began = Instant::now();
-        let mut cx = CallContext::default();
-        cx.timeout = timeout.map(Duration::from_secs);
+        let timeout = timeout.map(Duration::from_secs);
+        let cx = CallContext { timeout, ..CallContext::default() };
         let result = house.executor.execute(ToolCall::new(name, Default::default()), &cx).await;
         assert_eq!(result.text(), format!("Tool '{name}' timed out after {limit}"));
         assert_eq!(result.error_kind(), Some(ErrorKind::Timeout));
