@@ -85,7 +85,7 @@ impl Desk {
             Question::Typed(text) => (text, "request".to_owned()),
             Question::Notice(text) => return Ok(Some(text.to_owned())),
         };
-        self.tools_come().await;
+        self.wait_for_tools().await;
         let telling = self.telling.clone();
         let events = move |event| match event {
             Event::CallStarted { name, .. } => telling.tell(News::Calling(name)),
@@ -109,7 +109,7 @@ impl Desk {
     }
 
     /// Waits for the tools of servers that are connecting, and says so.
-    async fn tools_come(&self) {
+    async fn wait_for_tools(&self) {
         let servers = &self.mind.servers;
         let connecting = servers.connecting();
         if !connecting.is_empty() {

@@ -33,7 +33,7 @@ pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
         let stop = told_to_stop()?;
         while_connected(&house, &loaded, Needs::AsSet, async |connections| {
             let watcher = Screen::new(voice.json, cli.color).watcher();
-            let servers = connections.awaited_by_questions();
+            let servers = connections.voice_servers();
             let parts = parts(voice, &loaded, &house, config, watcher, servers).await?;
             let ended = Gateway::new(parts)?.run(&stop).await;
             let is_well = ended.failures == 0 || stop.is_cancelled();

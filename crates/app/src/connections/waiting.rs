@@ -57,8 +57,8 @@ impl Connections {
     }
 
     /// What each question to `voice` waits for.
-    pub(crate) fn awaited_by_questions(&self) -> Arc<dyn ToolServers> {
-        Arc::new(Awaited {
+    pub(crate) fn voice_servers(&self) -> Arc<dyn ToolServers> {
+        Arc::new(VoiceServers {
             servers: self.servers.clone(),
             groups: self.groups.clone(),
             groups_known: OnceCell::new(),
@@ -107,7 +107,7 @@ fn tell_missing(missing: &[Arc<Server>], limit: Duration) {
 }
 
 /// What a question to `voice` waits for.
-struct Awaited {
+struct VoiceServers {
     servers: Arc<Servers>,
     groups: Option<Arc<Groups>>,
     /// Set once the workers that are there were looked for, with or without success.
@@ -115,7 +115,7 @@ struct Awaited {
     limit: Duration,
 }
 
-impl ToolServers for Awaited {
+impl ToolServers for VoiceServers {
     fn connecting(&self) -> Vec<String> {
         let servers = self.servers.connecting(self.limit);
         servers.iter().map(|server| server.name().to_string()).collect()
@@ -123,7 +123,7 @@ impl ToolServers for Awaited {
 
     fn settled(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            let is_awaited = !self.connecting().is_empty();
+            let has_waited = !self.connecting().is_empty();
             let groups = self.groups_known.get_or_init(|| async {
                 if let Some(groups) = &self.groups
                     && let Err(error) = groups.settled(WORKERS_KNOWN).await
@@ -134,7 +134,7 @@ impl ToolServers for Awaited {
             let (missing, ()) =
                 tokio::join!(self.servers.settled_within(self.limit), async { _ = groups.await });
             // Who has been told of a server once need not hear of it at each question.
-            if is_awaited {
+            if has_waited {
                 tell_missing(&missing, self.limit);
             }
         })

@@ -22,9 +22,9 @@ use super::{
     transport::{Failure, Transport},
 };
 use crate::wire::Era;
-use plan::{Miss, Plan};
+use plan::{FailureKind, Plan};
 
-pub(super) use plan::Lessons;
+pub(super) use plan::FailedAttempts;
 
 /// Why an attempt failed, and what the server said to that.
 #[derive(Debug, Default)]
@@ -53,38 +53,39 @@ impl Server {
         let work = async {
             let (met, kind) = self.reach(plan).await?;
             self.remember(&met.0, kind).await;
-            further(met).await.map_err(Missed::Failed)
+            further(met).await.map_err(AttemptError::Failed)
         };
         let limit = self.connect_timeout();
-        let late = || {
-            Missed::Failed(Failure::Protocol(format!("no answer within {}", HumanDuration(limit))))
+        let error = match timeout(limit, work).await {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(error)) => error,
+            Err(_) => {
+                let text = format!("no answer within {}", HumanDuration(limit));
+                AttemptError::Failed(Failure::Protocol(text))
+            }
         };
-        let missed = match timeout(limit, work).await.unwrap_or_else(|_| Err(late())) {
-            Ok(done) => return Ok(done),
-            Err(missed) => missed,
-        };
-        let is_lost = matches!(missed, Missed::Failed(Failure::Lost(_)));
-        self.learn_from(plan, if is_lost { Miss::Lost } else { Miss::Other });
+        let is_lost = matches!(error, AttemptError::Failed(Failure::Lost(_)));
+        self.note_failure(plan, if is_lost { FailureKind::Lost } else { FailureKind::Other });
         let never_started = self.open_transport().is_some_and(|open| open.never_started());
-        let is_permanent = never_started || matches!(missed, Missed::Unusable(_));
-        Err(Trouble { is_permanent, ..Trouble::because(missed) })
+        let is_permanent = never_started || matches!(error, AttemptError::Unusable(_));
+        Err(Trouble { is_permanent, ..Trouble::because(error) })
     }
 
     /// Reaches the server and says how. An address may be one of streamable HTTP or of the old HTTP+SSE: if it does not
     /// answer as the one, it is tried as the other, as the MCP specification tells clients to.
-    async fn reach(&self, plan: Plan) -> Result<(Met, Kind), Missed> {
+    async fn reach(&self, plan: Plan) -> Result<(Met, Kind), AttemptError> {
         let first = match self.meet(plan, plan.kind, plan.opening).await {
             Ok(met) => return Ok((met, plan.kind)),
-            Err(missed) => missed,
+            Err(error) => error,
         };
         let other = match (self.kind(), plan.kind, &first) {
-            (Kind::Http, Kind::Http, Missed::Failed(failure))
+            (Kind::Http, Kind::Http, AttemptError::Failed(failure))
                 if may_be_sse(failure) && plan.opening != Opening::Discover =>
             {
                 Kind::Sse
             }
             // It was one of HTTP+SSE before, and has been replaced.
-            (Kind::Http, Kind::Sse, Missed::Failed(failure))
+            (Kind::Http, Kind::Sse, AttemptError::Failed(failure))
                 if !matches!(failure, Failure::Lost(_)) =>
             {
                 Kind::Http
@@ -100,19 +101,19 @@ impl Server {
                 let (http, sse) =
                     if other == Kind::Sse { (first, second) } else { (second, first) };
                 let text = format!("as streamable HTTP: {http}; as HTTP+SSE: {sse}");
-                Err(Missed::Failed(Failure::Protocol(text)))
+                Err(AttemptError::Failed(Failure::Protocol(text)))
             }
         }
     }
 
-    async fn meet(&self, plan: Plan, kind: Kind, opening: Opening) -> Result<Met, Missed> {
+    async fn meet(&self, plan: Plan, kind: Kind, opening: Opening) -> Result<Met, AttemptError> {
         let (desk, changes) = Desk::new(self.name(), self.around.answers.clone());
-        let Way { transport, tell } = self.way(kind, &desk).map_err(Missed::Unusable)?;
+        let Way { transport, tell } = self.way(kind, &desk).map_err(AttemptError::Unusable)?;
         desk.attach(&transport);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.clone());
         let (answers, patience) = (self.around.answers.clone(), plan.patience(kind));
         let stranger = Stranger { transport, desk, answers, patience, tell };
-        let session = stranger.meet(opening).await.map_err(Missed::Failed)?;
+        let session = stranger.meet(opening).await.map_err(AttemptError::Failed)?;
         Ok((session, changes))
     }
 
@@ -168,14 +169,14 @@ fn may_be_sse(failure: &Failure) -> bool {
 }
 
 /// Why a server was not met.
-enum Missed {
+enum AttemptError {
     /// Nothing was tried: the settings name no program that can be started, or no address.
     Unusable(String),
     /// It was tried.
     Failed(Failure),
 }
 
-impl Display for Missed {
+impl Display for AttemptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unusable(reason) => f.write_str(reason),

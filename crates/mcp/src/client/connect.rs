@@ -40,8 +40,8 @@ impl Server {
                 }
                 Err(trouble) => trouble,
             };
-            let is_hopeless = trouble.is_permanent && !self.around.retries_permanent;
-            if attempt == attempts || is_hopeless {
+            let gives_up_early = trouble.is_permanent && !self.around.retries_permanent;
+            if attempt == attempts || gives_up_early {
                 return Err(self.given_up(attempt, trouble));
             }
             debug!(server = &**name, reason = trouble.reason, "MCP connection attempt failed");

@@ -22,9 +22,9 @@ const MOST: usize = 200;
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// How a server was reached and spoken to.
+/// How a server was reached, and which protocol it spoke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Spoken {
+pub(super) struct KnownProtocol {
     /// The era that was agreed on; never [`Protocol::Auto`].
     pub(super) protocol: Protocol,
     /// The transport: for an address of streamable HTTP it may have turned out to be HTTP+SSE.
@@ -43,7 +43,7 @@ pub struct KnownProtocols {
 struct Entry {
     key: String,
     #[serde(flatten)]
-    spoken: Spoken,
+    known: KnownProtocol,
 }
 
 impl KnownProtocols {
@@ -59,23 +59,23 @@ impl KnownProtocols {
     }
 
     /// Returns what the server with this key spoke last.
-    pub(super) fn get(&self, key: &str) -> Option<Spoken> {
-        self.entries().iter().find(|entry| entry.key == key).map(|entry| entry.spoken)
+    pub(super) fn get(&self, key: &str) -> Option<KnownProtocol> {
+        self.entries().iter().find(|entry| entry.key == key).map(|entry| entry.known)
     }
 
     /// Remembers what the server with this key speaks. Blocks for as long as the file takes, which is only written if
     /// something has changed.
-    pub(super) fn put(&self, key: &str, spoken: Spoken) {
-        if self.get(key) == Some(spoken) {
+    pub(super) fn put(&self, key: &str, known: KnownProtocol) {
+        if self.get(key) == Some(known) {
             return;
         }
-        let entry = Entry { key: key.to_owned(), spoken };
+        let entry = Entry { key: key.to_owned(), known };
         let mut entries = self.entries();
         // Another process may have added its own meanwhile. If two write at once, one of them has to probe again.
         if let Some(Ok(on_disk)) = self.file.as_deref().map(read) {
             *entries = on_disk;
         }
-        entries.retain(|known| known.key != entry.key);
+        entries.retain(|other| other.key != entry.key);
         entries.push(entry);
         let surplus = entries.len().saturating_sub(MOST);
         entries.drain(..surplus);
@@ -121,8 +121,8 @@ mod tests {
 
     use super::*;
 
-    const LEGACY: Spoken = Spoken { protocol: Protocol::Legacy, kind: Kind::Stdio };
-    const MODERN: Spoken = Spoken { protocol: Protocol::Modern, kind: Kind::Stdio };
+    const LEGACY: KnownProtocol = KnownProtocol { protocol: Protocol::Legacy, kind: Kind::Stdio };
+    const MODERN: KnownProtocol = KnownProtocol { protocol: Protocol::Modern, kind: Kind::Stdio };
 
     fn server(command: &str, args: &[&str]) -> ServerConfig {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -138,11 +138,11 @@ mod tests {
         let other = KnownProtocols::load(file.clone());
         KnownProtocols::load(file.clone()).put("b", MODERN);
         // What another process has written since is not lost.
-        other.put("c", Spoken { protocol: Protocol::Legacy, kind: Kind::Sse });
+        other.put("c", KnownProtocol { protocol: Protocol::Legacy, kind: Kind::Sse });
         other.put("a", MODERN);
         let read = KnownProtocols::load(file.clone());
         assert_eq!([read.get("a"), read.get("b")], [Some(MODERN); 2]);
-        assert_eq!(read.get("c").map(|spoken| spoken.kind), Some(Kind::Sse));
+        assert_eq!(read.get("c").map(|known| known.kind), Some(Kind::Sse));
         assert_eq!(read.get("d"), None);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path().join("state")).unwrap().count(), 1);

@@ -18,7 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    attempt::Lessons,
+    attempt::FailedAttempts,
     config::{Kind, McpConfig, ServerConfig},
     copies::Copies,
     given_up::GivenUp,
@@ -89,7 +89,7 @@ pub struct Server {
     pub(super) bell: Notify,
     pub(super) stop: CancellationToken,
     /// What failed attempts have taught.
-    pub(super) lessons: Mutex<Lessons>,
+    pub(super) failed_attempts: Mutex<FailedAttempts>,
     pub(super) starts: AtomicU64,
     /// What is open, connected or still connecting; closed before the server's task ends.
     pub(super) open: Mutex<Option<Arc<dyn Transport>>>,
@@ -194,7 +194,7 @@ impl Server {
             stderr: Arc::default(),
             bell: Notify::new(),
             stop,
-            lessons: Mutex::default(),
+            failed_attempts: Mutex::default(),
             starts: AtomicU64::new(0),
             open: Mutex::default(),
             set_aside: Mutex::default(),

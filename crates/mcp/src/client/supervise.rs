@@ -80,7 +80,7 @@ impl Server {
             };
             let began = Instant::now();
             self.enter(State::Ready(connected.session.clone()));
-            self.say_connected(&connected);
+            self.log_connected(&connected);
             self.tell_of_lists(&connected.session);
             let reason = self.attend(connected).await;
             // From here on calls wait for the next session instead of failing with this one.
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    fn say_connected(&self, connected: &Connected) {
+    fn log_connected(&self, connected: &Connected) {
         let (name, count) = (self.name(), connected.tools);
         let protocol = connected.session.era();
         let tools = if count == 1 { "tool" } else { "tools" };
