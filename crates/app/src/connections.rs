@@ -2,6 +2,7 @@
 
 mod needs;
 mod questions;
+mod waiting;
 
 use std::{
     fmt,
@@ -15,7 +16,7 @@ use std::{
 use anyhow::Context;
 use indexmap::IndexMap;
 use switchboard_mcp::{
-    client::{GivenUp, Server, ServerConfig, Servers, State, Surroundings, config::Start},
+    client::{GivenUp, KnownProtocols, Server, ServerConfig, Servers, Surroundings, config::Start},
     guard::Guard,
 };
 use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
@@ -23,11 +24,11 @@ use switchboard_workers::{Groups, Queue};
 use tokio::{runtime, signal, sync::watch};
 
 use crate::{
-    cluster,
+    cluster, environment,
     house::House,
     settings::{Loaded, inputs, own_servers},
     shipping::Shipped,
-    terminal::{self, spinner, text},
+    terminal::{self, text},
 };
 
 pub(crate) use needs::Needs;
@@ -39,9 +40,11 @@ const WORKERS_KNOWN: Duration = Duration::from_secs(5);
 pub(crate) struct Connections {
     servers: Arc<Servers>,
     /// The groups of workers, where there is a cluster and somebody needs them.
-    groups: Option<Groups>,
+    groups: Option<Arc<Groups>>,
     /// What people have been told of servers that were given up.
     given_up: watch::Sender<Vec<GivenUp>>,
+    /// How long servers that are connecting are waited for.
+    startup_wait: Duration,
     /// The fleet, where this process is part of one.
     shipped: Option<Shipped>,
 }
@@ -57,7 +60,7 @@ impl House {
         needs: Needs<'_>,
     ) -> anyhow::Result<Connections> {
         let given_up = watch::Sender::default();
-        let around = self.surroundings(loaded, &given_up);
+        let around = self.surroundings(loaded, needs, &given_up);
         let configs = configs(loaded, needs)?;
         let cluster = match needs.includes_groups() {
             true => cluster::connect(loaded).await?,
@@ -65,13 +68,19 @@ impl House {
         };
         let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
         let groups = match cluster {
-            Some(cluster) => Some(Groups::start(cluster, self.executor.tools()).await?),
+            Some(cluster) => Some(Arc::new(Groups::start(cluster, self.executor.tools()).await?)),
             None => None,
         };
-        Ok(Connections { servers, groups, given_up, shipped: None })
+        let startup_wait = loaded.settings.mcp.startup_wait.0;
+        Ok(Connections { servers, groups, given_up, startup_wait, shipped: None })
     }
 
-    fn surroundings(&self, loaded: &Loaded, told: &watch::Sender<Vec<GivenUp>>) -> Surroundings {
+    fn surroundings(
+        &self,
+        loaded: &Loaded,
+        needs: Needs<'_>,
+        told: &watch::Sender<Vec<GivenUp>>,
+    ) -> Surroundings {
         let tools = Arc::downgrade(self.executor.tools());
         let (for_blocks, told) = (tools.clone(), told.clone());
         let announce = move |given_up: &GivenUp| {
@@ -89,8 +98,16 @@ impl House {
             answers: self.answers.clone(),
             announce: Arc::new(announce),
             guard: guard.ok(),
+            protocols: Arc::new(known_protocols()),
+            retries_permanent: needs.runs_on(),
         }
     }
+}
+
+/// Which protocols servers spoke before, as far as there is a folder to remember that in.
+fn known_protocols() -> KnownProtocols {
+    let file = environment::state_home().map(|folder| folder.join("protocols.json"));
+    file.map(KnownProtocols::load).unwrap_or_default()
 }
 
 /// The settings of all servers, with what was asked for filled in.
@@ -144,7 +161,7 @@ impl Connections {
     ) -> anyhow::Result<()> {
         let exchange = self.servers.prepare(configs(loaded, Needs::AsSet)?)?;
         let mut servers = exchange.settings();
-        for (name, group) in self.groups.iter().flat_map(Groups::settings) {
+        for (name, group) in self.groups.iter().flat_map(|groups| groups.settings()) {
             // A server of the config has its name before any group.
             if !servers.iter().any(|(server, _)| *server == name) {
                 servers.push((name, group));
@@ -174,68 +191,6 @@ impl Connections {
     /// What is known of a server that was given up.
     pub(crate) fn given_up(&self, server: &str) -> Option<GivenUp> {
         self.given_up.borrow().iter().rev().find(|given_up| given_up.server == server).cloned()
-    }
-
-    /// Waits until every server that was started is connected or given up, with the spinner where people watch.
-    pub(crate) async fn settled(&self, is_watched: bool) {
-        let work = async {
-            let (_, groups) = tokio::join!(self.servers.settled(), self.groups_settled());
-            if let Err(error) = groups {
-                tracing::warn!("tools of workers are missing: {error}");
-            }
-            self.told().await;
-        };
-        if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
-    }
-
-    /// Waits until it is known which workers are there, for a while.
-    ///
-    /// # Errors
-    /// That could not be found out.
-    pub(crate) async fn groups_settled(&self) -> Result<(), switchboard_workers::Error> {
-        match &self.groups {
-            Some(groups) => groups.settled(WORKERS_KNOWN).await,
-            None => Ok(()),
-        }
-    }
-
-    /// As [`settled`](Self::settled), unless somebody presses Ctrl-C.
-    ///
-    /// # Errors
-    /// [`Interrupted`].
-    pub(crate) async fn ready(&self, is_watched: bool) -> anyhow::Result<()> {
-        let settled = async {
-            self.settled(is_watched).await;
-            Ok(())
-        };
-        unless_interrupted(settled).await
-    }
-
-    /// Waits until people have read of every server that was given up: a server counts as given up a moment before.
-    async fn told(&self) {
-        let given_up = |server: &Arc<Server>| matches!(server.state(), State::GivenUp(_));
-        for server in self.all().into_iter().filter(given_up) {
-            let name = &**server.name();
-            let is_told = |told: &Vec<GivenUp>| told.iter().any(|given_up| given_up.server == name);
-            // The sender is ours, so it is there.
-            let _ = self.given_up.subscribe().wait_for(is_told).await;
-        }
-    }
-
-    /// What the spinner says.
-    fn waiting(&self) -> String {
-        let all = self.all();
-        let away = all.iter().filter(|server| matches!(server.state(), State::Connecting));
-        let away: Vec<_> = away.map(|server| &**server.name()).collect();
-        match &away[..] {
-            [] => "looking for workers…".to_owned(),
-            [one] => format!("connecting to {one}…"),
-            some => {
-                let text = format!("connecting to {} servers: {}…", some.len(), some.join(", "));
-                // A line that wraps cannot be taken away again.
-                terminal::text::shorten(&text, terminal::width().saturating_sub(12))
-            }
-        }
     }
 
     /// Ends all servers; a Ctrl-C leaves the rest to their guards.

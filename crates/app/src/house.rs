@@ -211,6 +211,10 @@ fn servers(loaded: &Loaded) -> Vec<String> {
         let place = loaded.place_of_section("mcp");
         problems.push(format!("{place}: `mcp.retry_attempts`: nothing is tried with 0"));
     }
+    if loaded.settings.mcp.connect_timeout.0.is_zero() {
+        let place = loaded.place_of_section("mcp");
+        problems.push(format!("{place}: `mcp.connect_timeout`: nothing connects within 0s"));
+    }
     let separator = &loaded.settings.executor.separator;
     for (name, config) in loaded.enabled_servers() {
         let problem = server_problem(name, config, separator);
@@ -235,6 +239,9 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
     let tools = config.tools.values().map(|tool| tool.max_concurrent);
     if tools.chain([config.max_concurrent]).any(|most| most == Some(0)) {
         return Some("nothing could run with `max_concurrent = 0`".to_owned());
+    }
+    if config.connect_timeout.is_some_and(|limit| limit.0.is_zero()) {
+        return Some("nothing connects with `connect_timeout = \"0s\"`".to_owned());
     }
     config.kind().err()
 }

@@ -44,11 +44,9 @@ async fn run() -> Outcome {
     let url = env::args().next_back().ok_or("the last argument is the server's URL")?;
     let executor = ToolExecutor::default();
     let around = Surroundings {
-        tools: Arc::downgrade(executor.tools()),
         mcp: McpConfig { retry_attempts: 1, ..McpConfig::default() },
         answers: Arc::new(Accepts),
-        announce: Arc::new(|_| {}),
-        guard: None,
+        ..Surroundings::new(executor.tools())
     };
     let servers = IndexMap::from([(SERVER.to_owned(), config(url))]);
     let servers = Servers::start(servers, executor.tools(), &around)?;

@@ -1,7 +1,8 @@
 //! Connects to servers, keeps them connected, and offers what they have.
 //!
-//! A [`Server`] is a task that keeps one connection alive (`supervise.rs`); each attempt (`attempt.rs`) opens a
-//! transport, finds out which era the server lives in (`negotiate.rs`) and yields a [`Session`]. Its tools
+//! A [`Server`] is a task that keeps one connection alive (`supervise.rs`). To connect (`connect.rs`) takes a few attempts;
+//! each (`attempt.rs`) opens a transport, finds out which era the server lives in (`negotiate.rs`), which is then
+//! remembered (`known_protocols.rs`), and yields a [`Session`]. Its tools
 //! become [`RemoteTool`]s and what else clients ask of it [`RemoteMethod`]s, which the executor runs like any other.
 
 pub mod config;
@@ -11,7 +12,9 @@ mod wish;
 pub mod supervise;
 pub mod stderr_log;
 pub mod copies;
+mod connect;
 pub mod attempt;
+mod known_protocols;
 pub mod given_up;
 pub mod negotiate;
 pub mod session;
@@ -34,6 +37,7 @@ pub mod old_sse;
 pub use config::{McpConfig, ServerConfig};
 pub use given_up::GivenUp;
 pub use inbox::{Answers, NoAnswers};
+pub use known_protocols::KnownProtocols;
 pub use method::{Method, RemoteMethod};
 pub use server::{Server, State, Surroundings};
 pub use servers::{ConfigError, Servers};

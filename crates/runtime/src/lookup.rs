@@ -1,6 +1,6 @@
 //! Name → tool.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use switchboard_toolcall::{CallContext, ErrorKind, ToolError, Visibility};
 use tracing::warn;
@@ -78,7 +78,10 @@ impl ToolManager {
                     && !registry.knows_prefix(prefix, &self.separator) =>
             {
                 let text = format!("Unknown MCP server '{prefix}' in tool name '{name}'");
-                Err(ToolError::new(ErrorKind::UnknownServer, text))
+                let error = ToolError::new(ErrorKind::UnknownServer, text);
+                let close = close_names(prefix, registry.prefixes());
+                let meant = close.iter().map(|server| format!("{server}{}{tool}", self.separator));
+                Err(with_close_names(error, &meant.collect::<Vec<_>>()))
             }
             _ => {
                 let listed =
@@ -183,8 +186,23 @@ impl ToolManager {
         };
         match self.known(name).filter(is_certain) {
             Some(tool) => Ok(tool),
-            None => dispatch::within(self.find_visible(name, &cx.visibility), cx, record).await,
+            None => {
+                if let Some(timeout) = self.timeout_of(name) {
+                    record.expects(timeout);
+                }
+                dispatch::within(self.find_visible(name, &cx.visibility), cx, record).await
+            }
         }
+    }
+
+    /// Returns how long a call of `name` may take by its own or its server's settings, whether the server is connected or
+    /// not.
+    pub fn timeout_of(&self, name: &str) -> Option<Duration> {
+        if let Some(tool) = self.get(name) {
+            return tool.spec().settings.timeout;
+        }
+        let (prefix, own) = name.split_once(&self.separator)?;
+        self.read().link(prefix)?.timeout(own)
     }
 
     /// Returns whom to wait for if the name may be that of a group of workers which nobody has looked for yet: a bare name
@@ -198,10 +216,15 @@ impl ToolManager {
 
 fn not_found<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> ToolError {
     let error = ToolError::new(ErrorKind::NotFound, format!("Tool '{name}' not found"));
-    match close_names(name, known) {
-        close if close.is_empty() => error,
-        close => error.with_hint(format!("Did you mean: {}", close.join(", "))),
+    with_close_names(error, &close_names(name, known))
+}
+
+fn with_close_names(error: ToolError, close: &[impl AsRef<str>]) -> ToolError {
+    if close.is_empty() {
+        return error;
     }
+    let names: Vec<_> = close.iter().map(AsRef::as_ref).collect();
+    error.with_hint(format!("Did you mean: {}", names.join(", ")))
 }
 
 /// The names that somebody who wrote `name` may have meant, the closest first.

@@ -56,6 +56,8 @@ pub(crate) struct CallRecord {
     trace: Option<Arc<TraceContext>>,
     /// Whether the result is wanted whole.
     whole: bool,
+    /// The limit of the server that the name belongs to, known before its tool is.
+    server_timeout: OnceLock<Duration>,
     marks: Marks,
     tool: Option<Arc<RegisteredTool>>,
     /// Why the record could not be opened, where it could not.
@@ -94,6 +96,7 @@ impl CallRecord {
             start: start.clone(),
             trace: cx.trace.clone(),
             whole: cx.whole,
+            server_timeout: OnceLock::new(),
             marks,
             tool: None,
             unwritten: None,
@@ -207,9 +210,18 @@ impl CallRecord {
         }
     }
 
+    /// Notes how long the call may take by the settings of a server that is not connected yet.
+    pub(crate) fn expects(&self, timeout: Duration) {
+        // Set once: a name is looked up once.
+        let _ = self.server_timeout.set(timeout);
+    }
+
     /// The narrowest time limit: the call's, the tool's or server's, the executor's.
     pub(crate) fn timeout(&self, cx: &CallContext) -> Duration {
-        let own = || self.tool.as_ref()?.spec().settings.timeout;
+        let own = || match &self.tool {
+            Some(tool) => tool.spec().settings.timeout,
+            None => self.server_timeout.get().copied(),
+        };
         cx.timeout.or_else(own).unwrap_or(self.config.timeout.0)
     }
 

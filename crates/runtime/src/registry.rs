@@ -131,6 +131,12 @@ impl Registry {
             || self.locals.keys().any(begins)
     }
 
+    /// What stands before the names of servers' tools: names of servers, and their own prefixes.
+    pub(crate) fn prefixes(&self) -> impl Iterator<Item = &str> {
+        let own = self.servers.values().filter_map(Server::prefix);
+        self.servers.keys().map(|name| &**name).chain(own)
+    }
+
     /// The connection of the server that `prefix` names.
     pub(crate) fn link(&self, prefix: &str) -> Option<&Arc<dyn Link>> {
         self.servers.get(self.server_of(prefix)?)?.link()

@@ -14,6 +14,7 @@
 //! ```
 
 pub mod call;
+pub mod child_env;
 pub mod context;
 pub mod error;
 pub mod function;

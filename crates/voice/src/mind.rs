@@ -4,9 +4,8 @@ use std::{error::Error, iter, sync::Arc};
 
 use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, Stopped, Wishes};
 use switchboard_models::{Message, Model};
-use switchboard_toolcall::CallContext;
+use switchboard_toolcall::{BoxFuture, CallContext};
 use tokio::sync::Mutex;
-use tokio_util::sync::CancellationToken;
 
 use crate::{Config, memory, speakable};
 
@@ -26,8 +25,17 @@ pub struct Mind {
     pub(crate) provider: String,
     conversation: Mutex<Conversation>,
     memory: usize,
-    /// Fires when the tools that are waited for are there.
-    ready: CancellationToken,
+    /// The servers whose tools it offers to the model.
+    pub(crate) servers: Arc<dyn ToolServers>,
+}
+
+/// The servers whose tools a question waits for (SPEC TL-6).
+pub trait ToolServers: Send + Sync {
+    /// The names of those that are connecting now and are worth waiting for.
+    fn connecting(&self) -> Vec<String>;
+
+    /// Waits until each is connected or has failed, but not for long: then the question goes on with what is there.
+    fn settled(&self) -> BoxFuture<'_, ()>;
 }
 
 /// What the mind says.
@@ -39,12 +47,12 @@ pub(crate) struct Reply {
 }
 
 impl Mind {
-    /// The mind of an agent that asks this model. It answers as soon as `ready` has fired.
+    /// The mind of an agent that asks this model and offers it the tools of these servers.
     pub fn new(
         agent: Agent,
         model: &Arc<dyn Model>,
         config: &Config,
-        ready: CancellationToken,
+        servers: Arc<dyn ToolServers>,
     ) -> Self {
         let prompt = config.prompt.as_deref().unwrap_or(HOUSEHOLD);
         let system = format!("{prompt}\n\n{SPOKEN}");
@@ -55,7 +63,7 @@ impl Mind {
             provider: model.provider().to_string(),
             conversation: Mutex::new(Conversation::with_system(system)),
             memory: config.memory.max(1),
-            ready,
+            servers,
         }
     }
 
@@ -65,7 +73,6 @@ impl Mind {
         question: &str,
         events: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Reply, String> {
-        self.ready.cancelled().await;
         let events: Events = Arc::new(events);
         let mut conversation = self.conversation.lock().await;
         let before = memory::trimmed(&conversation, self.memory - 1);

@@ -25,8 +25,7 @@ pub enum News {
 }
 
 /// What we do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Waiting for somebody to say something.
     Listening,
@@ -34,6 +33,8 @@ pub enum State {
     Recording,
     /// Writing down what was said, and looking for an answer.
     Thinking,
+    /// Waiting for the tools of these servers, which are connecting, before the question is answered.
+    Connecting(Vec<String>),
     /// Saying the answer.
     Speaking,
     /// Gone.
@@ -42,11 +43,12 @@ pub enum State {
 
 impl State {
     /// The state in one word, as messages have it.
-    pub fn word(self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             Self::Listening => "listening",
             Self::Recording => "recording",
             Self::Thinking => "thinking",
+            Self::Connecting(_) => "connecting",
             Self::Speaking => "speaking",
             Self::Offline => "offline",
         }

@@ -71,11 +71,11 @@ impl Telling {
             let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
             change(&mut board);
             let idle = if board.is_recording { State::Recording } else { State::Listening };
-            let state = board.turn.unwrap_or(idle);
-            if board.shown == Some(state) {
+            let state = board.turn.clone().unwrap_or(idle);
+            if board.shown.as_ref() == Some(&state) {
                 return;
             }
-            board.shown = Some(state);
+            board.shown = Some(state.clone());
             state
         };
         self.tell(News::State(state));

@@ -85,6 +85,7 @@ impl Desk {
             Question::Typed(text) => (text, "request".to_owned()),
             Question::Notice(text) => return Ok(Some(text.to_owned())),
         };
+        self.wait_for_tools().await;
         let telling = self.telling.clone();
         let events = move |event| match event {
             Event::CallStarted { name, .. } => telling.tell(News::Calling(name)),
@@ -105,6 +106,17 @@ impl Desk {
             duration: seconds(began.elapsed()),
         }));
         Ok(Some(reply.answer))
+    }
+
+    /// Waits for the tools of servers that are connecting, and says so.
+    async fn wait_for_tools(&self) {
+        let servers = &self.mind.servers;
+        let connecting = servers.connecting();
+        if !connecting.is_empty() {
+            self.telling.turn(Some(State::Connecting(connecting)));
+        }
+        servers.settled().await;
+        self.telling.turn(Some(State::Thinking));
     }
 
     async fn transcribe(&self, clip: &Clip) -> Result<String, String> {

@@ -7,6 +7,7 @@ mod unknown;
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
+    time::Duration,
 };
 
 use serde_json::{Map, Value};
@@ -33,12 +34,9 @@ pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
     // Wrong JSON is told before anything is started; only pairs need the schema of a tool that is elsewhere.
     let is_early = needs == Needs::Nothing || !arguments::are_pairs(&call.arguments);
     let args = is_early.then(|| read_arguments(call, &house)).transpose()?;
-    let limit = call.timeout.unwrap_or(loaded.settings.executor.timeout);
-
     let has_cluster = loaded.settings.cluster.nats.is_some();
     with_servers(&house, &loaded, needs, async |connections| {
-        let calling =
-            Calling { house: &house, call, asked, needs, limit, has_cluster, connections };
+        let calling = Calling { house: &house, call, asked, needs, has_cluster, connections };
         let work = calling.execute(args);
         let told = match is_watched(call.json) {
             true => spinner::watch(|| call.name.clone(), work).await?,
@@ -82,7 +80,6 @@ struct Calling<'a> {
     /// When the command began: waiting for servers is part of the call's time (EX-7).
     asked: Instant,
     needs: Needs<'a>,
-    limit: HumanDuration,
     /// Whether the config names a cluster.
     has_cluster: bool,
     connections: &'a Connections,
@@ -116,6 +113,7 @@ impl Calling<'_> {
         cancel: &CancellationToken,
     ) -> Result<(), ToolError> {
         let name = &self.call.name;
+        let limit = self.limit();
         let work = async {
             match self.needs {
                 Needs::All => self.connections.settled(false).await,
@@ -134,11 +132,19 @@ impl Calling<'_> {
             () = cancel.cancelled() => {
                 Err(ToolError::new(ErrorKind::Cancelled, format!("Tool '{name}' was cancelled")))
             }
-            () = sleep(self.limit.0.saturating_sub(self.asked.elapsed())) => {
-                let text = format!("Tool '{name}' timed out after {}", self.limit);
+            () = sleep(limit.saturating_sub(self.asked.elapsed())) => {
+                let text = format!("Tool '{name}' timed out after {}", HumanDuration(limit));
                 Err(ToolError::new(ErrorKind::Timeout, text))
             }
         }
+    }
+
+    /// How long the call may take, connecting included: the narrowest of what was asked for and the settings.
+    fn limit(&self) -> Duration {
+        let executor = &self.house.executor;
+        let asked = self.call.timeout.map(|timeout| timeout.0);
+        let own = || executor.tools().timeout_of(&self.call.name);
+        asked.or_else(own).unwrap_or(executor.config().timeout.0)
     }
 }
 

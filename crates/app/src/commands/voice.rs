@@ -2,22 +2,21 @@
 
 mod screen;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use switchboard_voice::{
-    BackgroundTranscriber, Config, Mind, Parts, Watcher,
+    BackgroundTranscriber, Config, Mind, Parts, ToolServers, Watcher,
     config::{Call, Origin},
     recogniser, synthesiser, wake_word,
 };
-use tokio_util::sync::CancellationToken;
 
 use self::screen::Screen;
 use crate::{
     approvals,
     cli::{Cli, Voice},
     commands::serve::told_to_stop,
-    connections::{Connections, Needs, on_runtime, while_connected},
+    connections::{Needs, on_runtime, while_connected},
     house::{self, House},
     model, rehearsal,
     settings::Loaded,
@@ -34,14 +33,9 @@ pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
         let stop = told_to_stop()?;
         while_connected(&house, &loaded, Needs::AsSet, async |connections| {
             let watcher = Screen::new(voice.json, cli.color).watcher();
-            let ready = CancellationToken::new();
-            let parts = parts(voice, &loaded, &house, config, watcher, ready.clone()).await?;
-            let has_end = matches!(parts.config.source(), Origin::Wav(_) | Origin::Stdin);
-            let gateway = BackgroundTranscriber::new(parts)?;
-            let ended = tokio::select! {
-                ended = gateway.run(&stop) => ended,
-                never = tools_come(connections, has_end, &ready) => match never {},
-            };
+            let servers = connections.voice_servers();
+            let parts = parts(voice, &loaded, &house, config, watcher, servers).await?;
+            let ended = BackgroundTranscriber::new(parts)?.run(&stop).await;
             let is_well = ended.failures == 0 || stop.is_cancelled();
             Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         })
@@ -56,7 +50,7 @@ async fn parts(
     house: &House,
     config: Config,
     watcher: Watcher,
-    ready: CancellationToken,
+    servers: Arc<dyn ToolServers>,
 ) -> anyhow::Result<Parts> {
     let recogniser = config.stt.as_ref().map(recogniser).transpose().context("stt")?;
     let synthesiser = config.tts.as_ref().map(synthesiser).transpose().context("tts")?;
@@ -71,20 +65,7 @@ async fn parts(
             "there is no speech recognition, so nothing that is said is understood; --stt names one"
         );
     }
-    let mind = Mind::new(agent, &chosen.model, &config, ready);
+    let mind = Mind::new(agent, &chosen.model, &config, servers);
     let (source, output) = (None, None);
     Ok(Parts { config, recogniser, wake_word, mind, synthesiser, source, output, watcher })
-}
-
-/// Lets the mind answer: at once, or where the question is all there, with the tools of all servers, as `ask` does.
-async fn tools_come(
-    connections: &Connections,
-    has_end: bool,
-    ready: &CancellationToken,
-) -> std::convert::Infallible {
-    if has_end {
-        connections.settled(false).await;
-    }
-    ready.cancel();
-    std::future::pending().await
 }

@@ -61,6 +61,11 @@ impl<'a> Needs<'a> {
         }
     }
 
+    /// Whether the command runs on, so that somebody may mend meanwhile what waiting alone does not.
+    pub(super) fn runs_on(self) -> bool {
+        matches!(self, Self::AsSet | Self::Servers)
+    }
+
     /// Whether the groups of workers are looked for.
     pub(super) fn includes_groups(self) -> bool {
         matches!(self, Self::All | Self::AsSet | Self::Groups)

@@ -16,6 +16,7 @@ mod hostile;
 mod definitions;
 mod tools;
 mod servers;
+mod connecting;
 mod foreign;
 mod import;
 mod resources;

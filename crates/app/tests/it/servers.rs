@@ -103,7 +103,7 @@ const DEAD: &str = "[servers.zwave]\ncommand = \"sh\"\n\
 
 const BLOCK: &str = "\
 ❌ Failed to initialize MCP tools after 3 attempts
-   Reason: Connection to stdio server 'zwave' failed
+   Reason: Connection to stdio server 'zwave' failed: the server exited with status 3; it gets only some environment variables (`inherit_env = true` gives all)
    MCP Server stderr: no broker | giving up
    Check: MQTT broker running
 ⚠️ Continuing with local tools only (get_current_datetime, search_web, control_speaker_volume, …)

@@ -20,6 +20,7 @@ mod traces;
 mod household;
 mod sound;
 mod last_words;
+mod voice_waits;
 mod microphone;
 mod voice;
 mod fleet_records;

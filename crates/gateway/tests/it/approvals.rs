@@ -236,3 +236,33 @@ async fn an_mcp_client_hears_that_its_call_waits() {
     }
     assert!(text.contains("\"id\":2,\"result\"") && text.contains("structuredContent"), "{text}");
 }
+
+// EX-7: what a person took to decide is in no percentile and makes no tool a slow one.
+#[tokio::test]
+async fn the_time_of_a_person_is_in_no_figure() {
+    for house in [House::start().await, House::recording().await] {
+        let (id, called) = house.hold(json!({"level": 1})).await;
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        assert_eq!(answer(house.decide(&id, &json!({"decision": "allow"}))).await.0, 200);
+        let (_, envelope) = called.await.unwrap();
+        let milliseconds = |value: &Value| value.as_f64().expect("a number");
+        assert!(milliseconds(&envelope["waited_ms"]) >= 1500.0, "{envelope}");
+        assert!(milliseconds(&envelope["execution_time_ms"]) < 1500.0, "{envelope}");
+        let (_, stats) = answer(house.get("/api/stats?sort=p95")).await;
+        assert_eq!(stats["groups"][0]["name"], "delete_all");
+        for figures in [&stats["total"], &stats["groups"][0]] {
+            for percentile in ["p50_ms", "p95_ms", "p99_ms"] {
+                assert!(milliseconds(&figures[percentile]) < 1500.0, "{figures}");
+            }
+        }
+        let (_, metrics) = answer(house.get("/metrics")).await;
+        let sum = metrics.as_str().unwrap().lines().find_map(|line| {
+            line.strip_prefix("switchboard_tool_call_duration_seconds_sum{")?
+                .rsplit_once(' ')?
+                .1
+                .parse::<f64>()
+                .ok()
+        });
+        assert!(sum.is_some_and(|seconds| seconds < 1.5), "{metrics}");
+    }
+}

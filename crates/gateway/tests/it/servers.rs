@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use reqwest::Response;
 use serde_json::{Value, json};
 use switchboard_gateway::{Config, access::NewToken};
-use switchboard_mcp::client::{McpConfig, NoAnswers, ServerConfig, Servers, Surroundings};
+use switchboard_mcp::client::{ServerConfig, Servers, Surroundings};
 use switchboard_runtime::{Link, ServerSettings, ToolExecutor};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{BoxFuture, ToolError};
@@ -32,13 +32,7 @@ pub(crate) fn started(executor: &ToolExecutor, script: &str) -> Arc<Servers> {
         "command": "sh", "args": ["-c", script], "protocol": "legacy",
     }))
     .unwrap();
-    let around = Surroundings {
-        tools: Arc::downgrade(executor.tools()),
-        mcp: McpConfig::default(),
-        answers: Arc::new(NoAnswers),
-        announce: Arc::new(|_| {}),
-        guard: None,
-    };
+    let around = Surroundings::new(executor.tools());
     let configs = IndexMap::from([("tiny".to_owned(), config)]);
     Arc::new(Servers::start(configs, executor.tools(), &around).unwrap())
 }

@@ -1,11 +1,11 @@
 //! Our client, by itself and below the executor.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use switchboard_mcp::client::{
-    McpConfig, NoAnswers, RemoteTool, ServerConfig, Servers, State, Surroundings, config::Protocol,
+    RemoteTool, ServerConfig, Servers, State, Surroundings, config::Protocol,
 };
 use switchboard_runtime::{
     ToolExecutor,
@@ -27,13 +27,7 @@ pub(crate) struct Ours {
 impl Ours {
     pub(crate) async fn connect(fixture: &Fixture, protocol: Protocol) -> Self {
         let executor = ToolExecutor::default();
-        let around = Surroundings {
-            tools: Arc::downgrade(executor.tools()),
-            mcp: McpConfig::default(),
-            answers: Arc::new(NoAnswers),
-            announce: Arc::new(|_| {}),
-            guard: None,
-        };
+        let around = Surroundings::new(executor.tools());
         let began = Instant::now();
         let config = ServerConfig { protocol, ..fixture.config() };
         let configs = IndexMap::from([("s".to_owned(), config)]);

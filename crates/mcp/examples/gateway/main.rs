@@ -32,7 +32,7 @@ use axum::{
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use switchboard_mcp::{
-    client::{McpConfig, ServerConfig, Servers, Surroundings},
+    client::{ServerConfig, Servers, Surroundings},
     server::{Bridge, Caller, Config, Fleet, Seal, Server},
 };
 use switchboard_runtime::{
@@ -89,11 +89,9 @@ impl Gateway {
         let executor = ToolExecutor::default();
         let fleet = fleet(args, &executor, beside)?;
         let around = Surroundings {
-            tools: Arc::downgrade(executor.tools()),
-            mcp: McpConfig::default(),
             answers: Arc::new(Bridge),
             announce: Arc::new(|told| _ = writeln!(std::io::stderr(), "{}", told.error())),
-            guard: None,
+            ..Surroundings::new(executor.tools())
         };
         let servers: IndexMap<String, ServerConfig> = json(args, "--servers")?.unwrap_or_default();
         let servers = Arc::new(Servers::start(servers, executor.tools(), &around)?);

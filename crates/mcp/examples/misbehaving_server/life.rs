@@ -70,6 +70,7 @@ pub(crate) fn survives(modes: &Modes, method: &str) -> io::Result<bool> {
     match method {
         "server/discover" if modes.has("dies-on-discover") => process::exit(1),
         "server/discover" if modes.has("silent-on-discover") => Ok(false),
+        "initialize" if modes.has("dies-on-initialize") => process::exit(1),
         "tools/call" if modes.has("exits-on-call") => process::exit(3),
         "tools/call" if modes.has("never-answers-tools-call") => Ok(false),
         "tools/call" if modes.has("closes-stdout") => {

@@ -6,6 +6,7 @@
 //! Its life:
 //! - `slow-start=MS`: does nothing for so long. `dies-at-start`: says why on stderr and exits with 1.
 //! - `dies-on-discover`: exits with 1 on `server/discover`. `silent-on-discover`: does not answer it.
+//!   `dies-on-initialize`: exits with 1 on `initialize`.
 //! - `exits-after=N`: exits with 3 after N answers. `exits-on-call`: exits with 3 instead of answering `tools/call`.
 //! - `silent`: answers nothing. `reads-when=FILE`: reads nothing before the file exists.
 //! - `closes-stdout`: closes its stdout on `tools/call` and goes on running.

@@ -1,14 +1,20 @@
 //! One attempt to reach a server.
 
-use std::sync::{Arc, PoisonError};
+mod plan;
 
-use tracing::debug;
+use std::{
+    fmt::{self, Display},
+    sync::{Arc, PoisonError},
+};
+
+use switchboard_toolcall::HumanDuration;
+use tokio::time::timeout;
 
 use super::{
-    config::{Kind, Protocol},
+    config::Kind,
     http,
     inbox::{Changes, Desk},
-    negotiate::{SILENCE, SLOWNESS, Stranger},
+    negotiate::{Opening, Stranger},
     old_sse,
     server::Server,
     session::Session,
@@ -16,89 +22,126 @@ use super::{
     transport::{Failure, Transport},
 };
 use crate::wire::Era;
+use plan::{FailureKind, Plan};
+
+pub(super) use plan::FailedAttempts;
 
 /// Why an attempt failed, and what the server said to that.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     pub(super) reason: String,
     pub(super) stderr: Vec<String>,
+    /// Whether waiting cannot mend it: there is no such program, or the address is none.
+    pub(super) is_permanent: bool,
 }
 
 impl Trouble {
     pub(super) fn because(reason: impl ToString) -> Self {
-        Self { reason: reason.to_string(), stderr: Vec::new() }
+        Self { reason: reason.to_string(), ..Self::default() }
     }
 }
 
 type Met = (Session, Arc<Changes>);
 
 impl Server {
-    /// Starts or calls the server and agrees on a protocol.
-    pub(super) async fn attempt(&self) -> Result<Met, Trouble> {
-        let remembered = *self.era.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = self.config().protocol;
-        let protocol = match asked {
-            Protocol::Auto => remembered.unwrap_or(asked),
-            asked => asked,
+    /// Starts or calls the server, agrees on a protocol and does `further` with the session, within `connect_timeout`.
+    pub(super) async fn attempt<T>(
+        &self,
+        further: impl AsyncFnOnce(Met) -> Result<T, Failure>,
+    ) -> Result<T, Trouble> {
+        let plan = self.plan();
+        let work = async {
+            let (met, kind) = self.reach(plan).await?;
+            self.remember(&met.0, kind).await;
+            further(met).await.map_err(AttemptError::Failed)
         };
-        let met = match self.meet(protocol).await {
-            // An old server may die of a question that it does not know: that costs no attempt.
-            Err(Failure::Lost(reason))
-                if protocol == Protocol::Auto && self.kind() == Kind::Stdio =>
-            {
-                debug!(
-                    server = &**self.name(),
-                    reason, "it died on the probe; initialize comes next"
-                );
-                self.close().await;
-                self.meet(Protocol::Legacy).await
+        let limit = self.connect_timeout();
+        let error = match timeout(limit, work).await {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(error)) => error,
+            Err(_) => {
+                let text = format!("no answer within {}", HumanDuration(limit));
+                AttemptError::Failed(Failure::Protocol(text))
             }
-            met => met,
         };
-        // After a failure the server may be replaced by another one: ask it anew next time.
-        let era = met.as_ref().ok().map(|(session, _)| match session.era() {
-            Era::Legacy(_) => Protocol::Legacy,
-            Era::Modern => Protocol::Modern,
-        });
-        *self.era.lock().unwrap_or_else(PoisonError::into_inner) = era;
-        met.map_err(|failure| Trouble::because(&failure))
+        let is_lost = matches!(error, AttemptError::Failed(Failure::Lost(_)));
+        self.note_failure(plan, if is_lost { FailureKind::Lost } else { FailureKind::Other });
+        let never_started = self.open_transport().is_some_and(|open| open.never_started());
+        let is_permanent = never_started || matches!(error, AttemptError::Unusable(_));
+        Err(Trouble { is_permanent, ..Trouble::because(error) })
     }
 
-    async fn meet(&self, protocol: Protocol) -> Result<Met, Failure> {
+    /// Reaches the server and says how. An address may be one of streamable HTTP or of the old HTTP+SSE: if it does not
+    /// answer as the one, it is tried as the other, as the MCP specification tells clients to.
+    async fn reach(&self, plan: Plan) -> Result<(Met, Kind), AttemptError> {
+        let first = match self.meet(plan, plan.kind, plan.opening).await {
+            Ok(met) => return Ok((met, plan.kind)),
+            Err(error) => error,
+        };
+        let other = match (self.kind(), plan.kind, &first) {
+            (Kind::Http, Kind::Http, AttemptError::Failed(failure))
+                if may_be_sse(failure) && plan.opening != Opening::Discover =>
+            {
+                Kind::Sse
+            }
+            // It was one of HTTP+SSE before, and has been replaced.
+            (Kind::Http, Kind::Sse, AttemptError::Failed(failure))
+                if !matches!(failure, Failure::Lost(_)) =>
+            {
+                Kind::Http
+            }
+            _ => return Err(first),
+        };
+        self.close().await;
+        // HTTP+SSE is older than the probe.
+        let opening = if other == Kind::Sse { Opening::Initialize } else { Opening::Probe };
+        match self.meet(plan, other, opening).await {
+            Ok(met) => Ok((met, other)),
+            Err(second) => {
+                let (http, sse) =
+                    if other == Kind::Sse { (first, second) } else { (second, first) };
+                let text = format!("as streamable HTTP: {http}; as HTTP+SSE: {sse}");
+                Err(AttemptError::Failed(Failure::Protocol(text)))
+            }
+        }
+    }
+
+    async fn meet(&self, plan: Plan, kind: Kind, opening: Opening) -> Result<Met, AttemptError> {
         let (desk, changes) = Desk::new(self.name(), self.around.answers.clone());
-        let stranger = self.start(desk).map_err(Failure::Lost)?;
-        let transport = stranger.transport.clone();
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport);
-        Ok((stranger.meet(protocol).await?, changes))
+        let Way { transport, tell } = self.way(kind, &desk).map_err(AttemptError::Unusable)?;
+        desk.attach(&transport);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.clone());
+        let (answers, patience) = (self.around.answers.clone(), plan.patience(kind));
+        let stranger = Stranger { transport, desk, answers, patience, tell };
+        let session = stranger.meet(opening).await.map_err(AttemptError::Failed)?;
+        Ok((session, changes))
     }
 
-    fn start(&self, desk: Arc<Desk>) -> Result<Stranger, String> {
-        let Way { transport, tell } = match self.kind() {
-            Kind::Stdio => self.start_child(&desk)?,
+    fn way(&self, kind: Kind, desk: &Arc<Desk>) -> Result<Way, String> {
+        let (name, inbox) = (self.name(), desk.clone());
+        Ok(match kind {
+            Kind::Stdio => {
+                let transport = stdio::StdioTransport::start(name, &self.child(), inbox)
+                    .map_err(|error| error.to_string())?;
+                Way { transport, tell: Box::new(|_| {}) }
+            }
             Kind::Http => {
-                let transport = http::HttpTransport::new(self.name(), &self.http(), desk.clone())
+                let transport = http::HttpTransport::new(name, &self.http(), inbox)
                     .map_err(|error| error.to_string())?;
                 let told = transport.clone();
                 Way { transport, tell: Box::new(move |era| told.set_era(era.clone())) }
             }
             Kind::Sse => {
-                let config = self.http();
-                let transport = old_sse::OldSseTransport::new(self.name(), &config, desk.clone())
+                let transport = old_sse::OldSseTransport::new(name, &self.http(), inbox)
                     .map_err(|error| error.to_string())?;
                 Way { transport, tell: Box::new(|_| {}) }
             }
-        };
-        desk.attach(&transport);
-        let patience = match self.kind() {
-            Kind::Http => SLOWNESS,
-            Kind::Stdio | Kind::Sse => SILENCE,
-        };
-        Ok(Stranger { transport, desk, answers: self.around.answers.clone(), patience, tell })
+        })
     }
 
-    fn start_child(&self, desk: &Arc<Desk>) -> Result<Way, String> {
+    fn child(&self) -> stdio::Config {
         let config = self.config();
-        let settings = stdio::Config {
+        stdio::Config {
             args: config.args.clone(),
             env: config.env.clone(),
             inherit_env: config.inherit_env,
@@ -106,17 +149,38 @@ impl Server {
             guard: self.around.guard.clone(),
             log: Some(self.stderr.clone()),
             ..stdio::Config::new(config.command.clone().unwrap_or_default())
-        };
-        let transport = stdio::StdioTransport::start(self.name(), &settings, desk.clone())
-            .map_err(|error| error.to_string())?;
-        Ok(Way { transport, tell: Box::new(|_| {}) })
+        }
     }
 
     fn http(&self) -> http::Config {
+        let usual = http::Config::default();
         http::Config {
             url: self.config().url.clone().unwrap_or_default(),
             headers: self.config().headers.clone().into_iter().collect(),
-            ..http::Config::default()
+            connect_timeout: usual.connect_timeout.min(self.connect_timeout()),
+            ..usual
+        }
+    }
+}
+
+/// Whether what a POST was answered with is what a server of the old HTTP+SSE answers.
+fn may_be_sse(failure: &Failure) -> bool {
+    matches!(failure, Failure::Http { status: 400 | 404 | 405, .. })
+}
+
+/// Why a server was not met.
+enum AttemptError {
+    /// Nothing was tried: the settings name no program that can be started, or no address.
+    Unusable(String),
+    /// It was tried.
+    Failed(Failure),
+}
+
+impl Display for AttemptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(reason) => f.write_str(reason),
+            Self::Failed(failure) => failure.fmt(f),
         }
     }
 }

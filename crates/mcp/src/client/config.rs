@@ -1,8 +1,12 @@
 //! The settings of `[mcp]` and `[servers.*]`.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use switchboard_toolcall::{HumanDuration, Normalize, Size, Strictness, ToolSettings};
 
 /// The settings of `[mcp]`.
@@ -13,11 +17,31 @@ pub struct McpConfig {
     pub retry_attempts: u32,
     /// How long the second attempt waits; each further one waits twice as long.
     pub retry_base_delay: HumanDuration,
+    /// How long one attempt may take, a slow start included, if the server's own settings do not say.
+    pub connect_timeout: HumanDuration,
+    /// How long commands that need the tools of all servers wait for those that are still connecting.
+    pub startup_wait: HumanDuration,
 }
 
 impl Default for McpConfig {
     fn default() -> Self {
-        Self { retry_attempts: 3, retry_base_delay: HumanDuration(Duration::from_secs(2)) }
+        let seconds = |seconds| HumanDuration(Duration::from_secs(seconds));
+        Self {
+            retry_attempts: 3,
+            retry_base_delay: seconds(2),
+            connect_timeout: seconds(30),
+            startup_wait: seconds(10),
+        }
+    }
+}
+
+impl McpConfig {
+    /// Returns how long to wait before an attempt, the first of which has the number 1.
+    pub(super) fn delay(&self, attempt: u32) -> Duration {
+        match attempt {
+            0 | 1 => Duration::ZERO,
+            _ => self.retry_base_delay.0.saturating_mul(2_u32.saturating_pow(attempt - 2)),
+        }
     }
 }
 
@@ -46,6 +70,8 @@ pub struct ServerConfig {
     pub check: Option<String>,
     /// How long a call of its tools may take.
     pub timeout: Option<HumanDuration>,
+    /// How long one attempt to connect may take; as `[mcp]` says, if unset.
+    pub connect_timeout: Option<HumanDuration>,
     /// Whether a tool that reports progress gets its time anew with each report.
     pub progress_extends_timeout: bool,
     /// How many characters of its results are shown.
@@ -93,7 +119,7 @@ pub struct ToolConfig {
 }
 
 /// How a server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A child process.
@@ -106,7 +132,7 @@ pub enum Kind {
 }
 
 /// Which protocol is spoken with a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// Whichever the server understands, the newest first.
@@ -176,6 +202,20 @@ impl ServerConfig {
     /// Whether it is used at all.
     pub fn is_enabled(&self) -> bool {
         self.enabled != Some(false)
+    }
+
+    /// What somebody whose server does not start should know of these settings.
+    pub(super) fn start_advice(&self) -> Option<String> {
+        let command = self.command.as_deref()?;
+        if command.contains(char::is_whitespace) && !Path::new(command).exists() {
+            let mut words = command.split_whitespace().chain(self.args.iter().map(String::as_str));
+            let program = words.next().unwrap_or_default();
+            let args: Vec<_> = words.collect();
+            let text = "`command` is the program alone: write";
+            return Some(format!("{text} command = {program:?}, args = {args:?}"));
+        }
+        let few = "it gets only some environment variables (`inherit_env = true` gives all)";
+        (!self.inherit_env).then(|| few.to_owned())
     }
 
     /// How the server's tool `name` is run: its own settings, else the server's.

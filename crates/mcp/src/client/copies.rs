@@ -15,7 +15,7 @@ use switchboard_toolcall::{ErrorKind, HumanDuration, ToolError};
 use tokio::task::JoinHandle;
 
 use super::{
-    config::{Kind, Protocol, ServerConfig, Share, Start},
+    config::{Kind, ServerConfig, Share, Start},
     server::{Server, State, Surroundings},
 };
 use crate::wire::Era;
@@ -131,15 +131,7 @@ impl Server {
             announce: Arc::new(|_| {}),
             ..self.around.clone()
         };
-        let copy = Self::build(self.name(), config, around, self.stop.child_token())?;
-        let era = match self.state() {
-            State::Ready(session) => match session.era() {
-                Era::Legacy(_) => Some(Protocol::Legacy),
-                Era::Modern => Some(Protocol::Modern),
-            },
-            _ => None,
-        };
-        *copy.era.lock().unwrap_or_else(PoisonError::into_inner) = era;
-        Ok(copy)
+        // It finds the original's protocol among those that are remembered.
+        Self::build(self.name(), config, around, self.stop.child_token())
     }
 }

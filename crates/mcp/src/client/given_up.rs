@@ -19,8 +19,11 @@ pub struct GivenUp {
     pub check: Option<String>,
 }
 
-/// What to look at where the settings say nothing.
+/// What to look at if the settings say nothing.
 const CHECK: &str = "is the command installed, is what it talks to running?";
+
+/// The same for a server that is not started by us.
+const CHECK_URL: &str = "is the server running, and is its url right?";
 
 /// How many tools are named before the list is cut.
 const NAMED_TOOLS: usize = 3;
@@ -36,26 +39,38 @@ impl GivenUp {
         format!("Connection to {kind} server '{}' failed", self.server)
     }
 
-    /// What a call to the server is told.
+    /// What the log says, and a call to the server.
     pub fn error(&self) -> String {
-        let Self { attempts, reason, .. } = self;
-        let what = self.what_failed();
-        format!("MCP connection failed after {attempts} attempts: {what}: {reason}")
+        format!("MCP connection failed after {}: {}", self.tries(), self.full_reason())
+    }
+
+    /// `Connection to stdio server 'zwave' failed: the server exited with status 1`
+    fn full_reason(&self) -> String {
+        format!("{}: {}", self.what_failed(), self.reason)
+    }
+
+    /// `3 attempts`
+    fn tries(&self) -> String {
+        match self.attempts {
+            1 => "1 attempt".to_owned(),
+            many => format!("{many} attempts"),
+        }
     }
 
     /// The block for people, with the tools and servers that remain.
     pub fn block(&self, local_tools: &[String], servers: &[String]) -> String {
-        let Self { attempts, stderr, check, .. } = self;
+        let Self { stderr, check, .. } = self;
         let mut lines = vec![
-            format!("❌ Failed to initialize MCP tools after {attempts} attempts"),
-            format!("   Reason: {}", self.what_failed()),
+            format!("❌ Failed to initialize MCP tools after {}", self.tries()),
+            format!("   Reason: {}", self.full_reason()),
         ];
         if self.kind == Kind::Stdio {
             let stderr =
                 if stderr.is_empty() { "(nothing)".to_owned() } else { stderr.join(" | ") };
             lines.push(format!("   MCP Server stderr: {stderr}"));
         }
-        lines.push(format!("   Check: {}", check.as_deref().unwrap_or(CHECK)));
+        let usual = if self.kind == Kind::Stdio { CHECK } else { CHECK_URL };
+        lines.push(format!("   Check: {}", check.as_deref().unwrap_or(usual)));
         let mut tools = local_tools.iter().take(NAMED_TOOLS).cloned().collect::<Vec<_>>();
         if local_tools.len() > NAMED_TOOLS {
             tools.push("…".to_owned());
@@ -94,16 +109,26 @@ mod tests {
         let tools: Vec<String> = tools.iter().map(|tool| (*tool).to_owned()).collect();
         let block = given_up(Kind::Stdio, Some("MQTT broker running")).block(&tools, &[]);
         let expected = "❌ Failed to initialize MCP tools after 3 attempts
-   Reason: Connection to stdio server 'zwave' failed
+   Reason: Connection to stdio server 'zwave' failed: the server exited with status 1
    MCP Server stderr: one | two
    Check: MQTT broker running
 ⚠️ Continuing with local tools only (get_current_datetime, search_web, control_speaker_volume, …)";
         assert_eq!(block, expected);
-        let block = given_up(Kind::Http, None).block(&tools[..1], &["time".into(), "git".into()]);
-        let expected = "❌ Failed to initialize MCP tools after 3 attempts
-   Reason: Connection to http server 'zwave' failed
-   Check: is the command installed, is what it talks to running?
+        let refused = GivenUp {
+            reason: "connection refused".to_owned(),
+            attempts: 1,
+            ..given_up(Kind::Http, None)
+        };
+        let block = refused.block(&tools[..1], &["time".into(), "git".into()]);
+        let expected = "❌ Failed to initialize MCP tools after 1 attempt
+   Reason: Connection to http server 'zwave' failed: connection refused
+   Check: is the server running, and is its url right?
 ⚠️ Continuing with local tools (get_current_datetime) and servers: time, git";
         assert_eq!(block, expected);
+        let expected = "MCP connection failed after 1 attempt: Connection to http server 'zwave' failed: connection refused";
+        assert_eq!(refused.error(), expected);
+        let silent = GivenUp { stderr: Vec::new(), ..given_up(Kind::Stdio, None) };
+        let lines = "\n   MCP Server stderr: (nothing)\n   Check: is the command installed, is what it talks to running?\n";
+        assert!(silent.block(&tools, &[]).contains(lines));
     }
 }

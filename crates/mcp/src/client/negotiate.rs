@@ -26,8 +26,32 @@ use crate::wire::{Era, RpcError, eras};
 /// do not know.
 pub const SILENCE: Duration = Duration::from_secs(2);
 
-/// The same over HTTP, where everything is answered: a server that is silent there is slow.
+/// The same for a server that is known to understand the probe, and over HTTP, where everything is answered: if it is
+/// silent, it is slow.
 pub const SLOWNESS: Duration = Duration::from_secs(15);
+
+/// Which message a server gets first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// `server/discover`, and `initialize` unless it is answered in the new way.
+    Probe,
+    /// `initialize`, and `server/discover` if that is refused.
+    InitializeFirst,
+    /// `initialize`, and nothing else.
+    Initialize,
+    /// `server/discover`, and nothing else.
+    Discover,
+}
+
+impl From<Protocol> for Opening {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Auto => Self::Probe,
+            Protocol::Legacy => Self::Initialize,
+            Protocol::Modern => Self::Discover,
+        }
+    }
+}
 
 /// A transport whose server has not been spoken to yet.
 pub struct Stranger {
@@ -44,22 +68,23 @@ pub struct Stranger {
 }
 
 impl Stranger {
-    /// Opens a session in the era that `protocol` asks for, or else that the server understands.
+    /// Opens a session in the era that the server understands, as far as `opening` leaves that open.
     ///
     /// # Errors
     /// The server cannot be reached, or speaks no revision that we do.
-    pub async fn meet(self, protocol: Protocol) -> Result<Session, Failure> {
+    pub async fn meet(self, opening: Opening) -> Result<Session, Failure> {
         let ids = Arc::new(AtomicU64::new(1));
-        match protocol {
-            Protocol::Legacy => self.initialize(ids).await.map_err(|refused| refused.failure),
-            Protocol::Modern => match self.discover(&ids).await? {
+        match opening {
+            Opening::Initialize => self.initialize(ids).await.map_err(|refused| refused.failure),
+            Opening::InitializeFirst => self.initialize_first(ids).await,
+            Opening::Discover => match self.discover(&ids).await? {
                 Probe::Modern(result) => Ok(self.modern(ids, &result)),
                 Probe::Legacy => {
                     let text = format!("the server does not speak {}", eras::MODERN);
                     Err(Failure::Protocol(text))
                 }
             },
-            Protocol::Auto => self.either(ids).await,
+            Opening::Probe => self.either(ids).await,
         }
     }
 
@@ -86,6 +111,19 @@ impl Stranger {
                 }
             }
             Err(refused) => Err(refused.failure),
+        }
+    }
+
+    /// Opens a session with a server that has spoken the old way before, or that died of the probe.
+    async fn initialize_first(self, ids: Arc<AtomicU64>) -> Result<Session, Failure> {
+        match self.initialize(ids.clone()).await {
+            Ok(session) => Ok(session),
+            Err(Refused { failure: lost @ Failure::Lost(_), .. }) => Err(lost),
+            // It may have been replaced by one that speaks only the new way.
+            Err(Refused { stranger, failure }) => match stranger.discover(&ids).await {
+                Ok(Probe::Modern(result)) => Ok(stranger.modern(ids, &result)),
+                Ok(Probe::Legacy) | Err(_) => Err(failure),
+            },
         }
     }
 

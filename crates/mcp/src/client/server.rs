@@ -5,20 +5,25 @@ use std::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use serde_json::{Value, json};
 use switchboard_runtime::{Link, ToolManager};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::{
+    sync::{Notify, broadcast, watch},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    config::{Kind, McpConfig, Protocol, ServerConfig},
+    attempt::FailedAttempts,
+    config::{Kind, McpConfig, ServerConfig},
     copies::Copies,
     given_up::GivenUp,
-    inbox::{Answers, Changed},
+    inbox::{Answers, Changed, NoAnswers},
+    known_protocols::{self, KnownProtocols},
     session::Session,
     stderr_log::StderrLog,
     transport::Transport,
@@ -40,6 +45,27 @@ pub struct Surroundings {
     pub announce: Arc<dyn Fn(&GivenUp) + Send + Sync>,
     /// How children are guarded against being left behind.
     pub guard: Option<Guard>,
+    /// Which protocol each server spoke before.
+    pub protocols: Arc<KnownProtocols>,
+    /// Whether what waiting cannot mend, such as a program that is missing, is tried as often as everything else: in a
+    /// process that runs on, somebody may install it.
+    pub retries_permanent: bool,
+}
+
+impl Surroundings {
+    /// Offers tools to this manager. Everything else is as usual: nobody answers servers or hears of failures, children
+    /// have no guard, and protocols are remembered for as long as this process runs.
+    pub fn new(tools: &Arc<ToolManager>) -> Self {
+        Self {
+            tools: Arc::downgrade(tools),
+            mcp: McpConfig::default(),
+            answers: Arc::new(NoAnswers),
+            announce: Arc::new(|_| {}),
+            guard: None,
+            protocols: Arc::default(),
+            retries_permanent: true,
+        }
+    }
 }
 
 /// One server of the config.
@@ -47,10 +73,12 @@ pub struct Server {
     name: Arc<str>,
     kind: Kind,
     config: ServerConfig,
+    /// By which its protocol is remembered.
+    pub(super) key: String,
     pub(super) around: Surroundings,
     pub(super) state: watch::Sender<State>,
     /// Since when it is so.
-    since: Mutex<SystemTime>,
+    since: Mutex<Since>,
     /// What last went wrong, and when.
     setback: Mutex<Option<Setback>>,
     /// What people want of it.
@@ -60,8 +88,8 @@ pub struct Server {
     /// Rung when somebody needs the server, or has found that it is lost.
     pub(super) bell: Notify,
     pub(super) stop: CancellationToken,
-    /// The era that it was met in, so that it need not be asked again.
-    pub(super) era: Mutex<Option<Protocol>>,
+    /// What failed attempts have taught.
+    pub(super) failed_attempts: Mutex<FailedAttempts>,
     pub(super) starts: AtomicU64,
     /// What is open, connected or still connecting; closed before the server's task ends.
     pub(super) open: Mutex<Option<Arc<dyn Transport>>>,
@@ -104,6 +132,21 @@ impl State {
     }
 }
 
+/// When a server came to be as it is.
+#[derive(Clone, Copy, Debug)]
+struct Since {
+    /// For people.
+    clock: SystemTime,
+    /// For who waits.
+    instant: Instant,
+}
+
+impl Since {
+    fn now() -> Self {
+        Self { clock: SystemTime::now(), instant: Instant::now() }
+    }
+}
+
 /// Something that went wrong with a server.
 #[derive(Clone, Debug)]
 pub struct Setback {
@@ -141,16 +184,17 @@ impl Server {
         Ok(Arc::new(Self {
             name: name.into(),
             kind,
+            key: known_protocols::key(name, &config),
             config,
             around,
             state: watch::Sender::new(state),
-            since: Mutex::new(SystemTime::now()),
+            since: Mutex::new(Since::now()),
             setback: Mutex::default(),
             wish: watch::Sender::default(),
             stderr: Arc::default(),
             bell: Notify::new(),
             stop,
-            era: Mutex::default(),
+            failed_attempts: Mutex::default(),
             starts: AtomicU64::new(0),
             open: Mutex::default(),
             set_aside: Mutex::default(),
@@ -183,11 +227,16 @@ impl Server {
 
     /// Since when it is so.
     pub fn since(&self) -> SystemTime {
-        *self.since.lock().unwrap_or_else(PoisonError::into_inner)
+        self.since.lock().unwrap_or_else(PoisonError::into_inner).clock
+    }
+
+    /// How long it is so.
+    pub(super) fn age(&self) -> Duration {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner).instant.elapsed()
     }
 
     pub(super) fn enter(&self, state: State) {
-        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = SystemTime::now();
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Since::now();
         self.state.send_replace(state);
     }
 
@@ -251,7 +300,7 @@ impl Server {
             _ => false,
         });
         if renewed {
-            *self.since.lock().unwrap_or_else(PoisonError::into_inner) = SystemTime::now();
+            *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Since::now();
             tracing::info!(
                 server = &*self.name,
                 reason,
@@ -265,6 +314,16 @@ impl Server {
     /// Ends it for good; its task closes the connection.
     pub fn stop(&self) {
         self.stop.cancel();
+    }
+
+    /// How long one attempt to connect may take.
+    pub(super) fn connect_timeout(&self) -> Duration {
+        self.config.connect_timeout.unwrap_or(self.around.mcp.connect_timeout).0
+    }
+
+    /// What is open.
+    pub(super) fn open_transport(&self) -> Option<Arc<dyn Transport>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Closes what is open, and returns its last words when nothing of it is left.
@@ -314,6 +373,10 @@ impl Link for Server {
 
     fn starts(&self) -> u64 {
         Server::starts(self)
+    }
+
+    fn timeout(&self, tool: &str) -> Option<Duration> {
+        self.config.tool_settings(tool).timeout
     }
 
     fn status(&self) -> Value {

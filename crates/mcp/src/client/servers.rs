@@ -156,6 +156,24 @@ impl Servers {
         join_all(servers.iter().map(|server| server.settled())).await;
     }
 
+    /// As [`settled`](Self::settled), but for no server longer than `limit` after it began to connect. Returns those that
+    /// are still connecting.
+    pub async fn settled_within(&self, limit: Duration) -> Vec<Arc<Server>> {
+        let waits = self.all().into_iter().map(|server| async move {
+            let rest = limit.saturating_sub(server.age());
+            timeout(rest, server.settled()).await.err().map(|_| server)
+        });
+        join_all(waits).await.into_iter().flatten().collect()
+    }
+
+    /// The servers that are connecting now, and that [`settled_within`](Self::settled_within) would wait for.
+    pub fn connecting(&self, limit: Duration) -> Vec<Arc<Server>> {
+        let is_awaited = |server: &Arc<Server>| {
+            matches!(server.state(), State::Connecting) && server.age() < limit
+        };
+        self.all().into_iter().filter(is_awaited).collect()
+    }
+
     /// Stops all servers and waits until nothing of them is left.
     pub async fn close(&self) {
         let retiring = std::mem::take(&mut *lock(&self.retiring));

@@ -14,7 +14,16 @@ mod excerpt;
 mod group;
 mod life;
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use serde_json::value::RawValue;
 use switchboard_toolcall::BoxFuture;
@@ -129,6 +138,8 @@ struct Shared {
     tail: Tail,
     log: Option<Arc<StderrLog>>,
     group: Group,
+    /// Set if the guard could not start the command.
+    never_started: AtomicBool,
     /// Requests that are being taken back.
     taken_back: TaskTracker,
 }
@@ -150,6 +161,7 @@ impl StdioTransport {
             tail: Tail::default(),
             log: config.log.clone(),
             group: Group::default(),
+            never_started: AtomicBool::new(false),
             taken_back: TaskTracker::new(),
         });
         let reader = reader::read(pipes.stdout, Arc::clone(&shared), config.max_message);
@@ -210,6 +222,10 @@ impl Transport for StdioTransport {
             self.closing.token().cancel();
             self.ended.cancelled().await;
         })
+    }
+
+    fn never_started(&self) -> bool {
+        self.shared.never_started.load(Ordering::Acquire)
     }
 
     fn stderr_tail(&self) -> Vec<String> {

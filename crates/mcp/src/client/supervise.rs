@@ -1,8 +1,7 @@
-//! The life of a server's connection: three attempts, then in the background; started again when it dies.
+//! The life of a server's connection: followed while it lasts, connected again when it is lost.
 
 use std::{
-    hash::{BuildHasher, Hasher, RandomState},
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
@@ -11,15 +10,14 @@ use switchboard_runtime::Link;
 use switchboard_toolcall::{HumanDuration, Tool};
 use tokio::{
     task::spawn_blocking,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until},
 };
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use super::{
-    attempt::Trouble,
     config::Start,
+    connect::LONGEST_PAUSE,
     discover::List,
-    given_up::GivenUp,
     inbox::{Changed, Changes},
     server::{Server, State},
     session::{Asking, Session},
@@ -27,12 +25,6 @@ use super::{
     transport::Failure,
 };
 use crate::wire::Era;
-
-/// How long an attempt may take, a slow start included.
-const ATTEMPT: Duration = Duration::from_secs(30);
-
-/// The longest pause between attempts in the background.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// A server that lives longer than this has recovered from whatever killed it before.
 const HEALTHY: Duration = Duration::from_secs(30);
@@ -44,11 +36,19 @@ const SETTLE: Duration = Duration::from_millis(50);
 pub(super) struct Connected {
     pub(super) session: Arc<Session>,
     pub(super) changes: Arc<Changes>,
+    /// How many tools it lists.
+    tools: usize,
     /// When the list of tools is stale, by the server's own word.
     stale: Option<Instant>,
     /// How long changes are collected before the tools are read again: ten times what it took to check them, so that a
     /// server that says all the time that they have changed costs a tenth of a core at most.
     settle: Duration,
+}
+
+impl Connected {
+    pub(super) fn new(session: Session, changes: Arc<Changes>) -> Self {
+        Self { session: Arc::new(session), changes, tools: 0, stale: None, settle: SETTLE }
+    }
 }
 
 impl Server {
@@ -76,10 +76,11 @@ impl Server {
             }
             let connected = match self.connect().await {
                 Ok(connected) => connected,
-                Err(trouble) => self.connect_in_background(trouble).await,
+                Err(given_up) => self.connect_in_background(given_up).await,
             };
             let began = Instant::now();
             self.enter(State::Ready(connected.session.clone()));
+            self.log_connected(&connected);
             self.tell_of_lists(&connected.session);
             let reason = self.attend(connected).await;
             // From here on calls wait for the next session instead of failing with this one.
@@ -90,106 +91,26 @@ impl Server {
         }
     }
 
-    /// Tries as often as the settings say.
-    async fn connect(self: &Arc<Self>) -> Result<Connected, Trouble> {
-        let attempts = self.around.mcp.retry_attempts.max(1);
-        let mut trouble = None;
-        for attempt in 1..=attempts {
-            let delay = match attempt {
-                1 => Duration::ZERO,
-                _ => self.around.mcp.retry_base_delay.0 * 2_u32.saturating_pow(attempt - 2),
-            };
-            sleep(delay).await;
-            let (name, delay) = (self.name(), HumanDuration(delay));
-            info!("MCP connection attempt {attempt} of {attempts} to '{name}' (delay {delay})");
-            match self.try_once().await {
-                Ok(connected) => {
-                    if attempt > 1 {
-                        info!("MCP connection succeeded on attempt {attempt}");
-                    }
-                    return Ok(connected);
-                }
-                Err(failed) => {
-                    debug!(
-                        server = &**name,
-                        reason = failed.reason,
-                        "MCP connection attempt failed"
-                    );
-                    trouble = Some(failed);
-                }
-            }
-        }
-        Err(trouble.unwrap_or_default())
-    }
-
-    /// Says that the server was given up, and goes on trying: its tools appear when it is back.
-    async fn connect_in_background(self: &Arc<Self>, trouble: Trouble) -> Connected {
-        let given_up = GivenUp {
-            server: self.name().to_string(),
-            kind: self.kind(),
-            attempts: self.around.mcp.retry_attempts.max(1),
-            reason: trouble.reason,
-            stderr: trouble.stderr,
-            check: self.config().check.clone(),
-        };
-        self.offer(Vec::new()).await;
-        warn!(server = &**self.name(), "{}", given_up.error());
-        // People are told first: who waits for the servers to settle then sees the block before the rest.
-        (self.around.announce)(&given_up);
-        self.enter(State::GivenUp(given_up.error().into()));
-        for tries in 1.. {
-            sleep(self.pause(tries + 1)).await;
-            match self.try_once().await {
-                Ok(connected) => {
-                    info!(server = &**self.name(), "MCP server '{}' is back", self.name());
-                    return connected;
-                }
-                Err(trouble) => {
-                    debug!(server = &**self.name(), reason = trouble.reason, "still away")
-                }
-            }
-        }
-        unreachable!("the attempts never end")
-    }
-
-    /// Grows with each try up to a limit, with some jitter so that many servers do not come at once.
-    fn pause(&self, tries: u32) -> Duration {
-        let base = self.around.mcp.retry_base_delay.0;
-        let pause = base.saturating_mul(2_u32.saturating_pow(tries.min(16))).min(LONGEST_PAUSE);
-        let random = RandomState::new().build_hasher().finish() % 1000;
-        #[expect(clippy::cast_precision_loss, reason = "a number below 1000")]
-        pause.mul_f64(0.75 + random as f64 / 2000.0)
-    }
-
-    /// Connects and reads what the server has.
-    async fn try_once(self: &Arc<Self>) -> Result<Connected, Trouble> {
-        self.starts.fetch_add(1, Ordering::Relaxed);
-        let work = async {
-            let (session, changes) = self.attempt().await?;
-            let mut connected =
-                Connected { session: Arc::new(session), changes, stale: None, settle: SETTLE };
-            let read = self.read_tools(&mut connected).await;
-            read.map(|()| connected).map_err(|failure| Trouble::because(&failure))
-        };
-        let late = || Trouble::because(format!("no answer within {}", HumanDuration(ATTEMPT)));
-        let connected = timeout(ATTEMPT, work).await.unwrap_or_else(|_| Err(late()));
-        match connected {
-            Ok(connected) => Ok(connected),
-            Err(trouble) => {
-                self.set_back(&trouble.reason);
-                // Its last words come after its answer: let it end before they are read.
-                let stderr = self.close().await;
-                Err(Trouble { stderr, ..trouble })
-            }
-        }
+    fn log_connected(&self, connected: &Connected) {
+        let (name, count) = (self.name(), connected.tools);
+        let protocol = connected.session.era();
+        let tools = if count == 1 { "tool" } else { "tools" };
+        info!(
+            server = &**name,
+            "MCP server '{name}' is connected: {count} {tools}, protocol {protocol}"
+        );
     }
 
     /// Reads the server's tools and offers them.
-    async fn read_tools(self: &Arc<Self>, connected: &mut Connected) -> Result<(), Failure> {
+    pub(super) async fn read_tools(
+        self: &Arc<Self>,
+        connected: &mut Connected,
+    ) -> Result<(), Failure> {
         let listed = connected.session.list(List::Tools).await?;
         let shortest = Duration::from_secs(10);
         let ttl = listed.ttl.filter(|ttl| !ttl.is_zero());
         connected.stale = ttl.map(|ttl| Instant::now() + ttl.max(shortest));
+        connected.tools = listed.entries.len();
         let began = Instant::now();
         self.offer(listed.entries).await;
         connected.settle = (10 * began.elapsed()).clamp(SETTLE, LONGEST_PAUSE);

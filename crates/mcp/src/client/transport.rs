@@ -43,6 +43,11 @@ pub trait Transport: Send + Sync {
         false
     }
 
+    /// Whether there never was a server to speak to, because its program could not be started.
+    fn never_started(&self) -> bool {
+        false
+    }
+
     /// The last lines that the server wrote to its stderr, where it has one.
     fn stderr_tail(&self) -> Vec<String> {
         Vec::new()

@@ -61,11 +61,10 @@ async fn json_rpc_errors_keep_their_code() {
 // MC-1
 #[tokio::test]
 async fn other_statuses_are_told_with_their_text() {
-    let page = "<html>\n  <body>\u{1b}[31m\n  Bad   gateway</body></html>";
-    assert_eq!(
-        with("502 Bad Gateway", "text/html", page).await,
-        "Http 502 <html> <body>[31m Bad gateway</body></html>"
-    );
+    let page =
+        "<html>\n  <title>\u{1b}[31m\n  Bad   gateway</title><body>a long page</body></html>";
+    let told = with("502 Bad Gateway", "text/html", page).await;
+    assert_eq!(told, "Http 502 [31m Bad gateway");
     let told = with("500 Internal Server Error", "text/plain", &"ü".repeat(900)).await;
     assert_eq!(told, format!("Http 500 {}…", "ü".repeat(300)));
     assert_eq!(with("503 Service Unavailable", "text/plain", "").await, "Http 503 ");

@@ -1,10 +1,10 @@
 //! Servers behind HTTP as the executor's callers see them: expired sessions, changed lists.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use switchboard_mcp::client::{McpConfig, NoAnswers, ServerConfig, Servers, Surroundings};
+use switchboard_mcp::client::{McpConfig, ServerConfig, Servers, Surroundings};
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 
 use super::server::{Asked, Server};
@@ -12,14 +12,11 @@ use super::server::{Asked, Server};
 fn connect(url: &str) -> (ToolExecutor, Servers) {
     let executor = ToolExecutor::default();
     let around = Surroundings {
-        tools: Arc::downgrade(executor.tools()),
         mcp: McpConfig {
             retry_base_delay: HumanDuration(Duration::from_millis(1)),
             ..McpConfig::default()
         },
-        answers: Arc::new(NoAnswers),
-        announce: Arc::new(|_| {}),
-        guard: None,
+        ..Surroundings::new(executor.tools())
     };
     let config = ServerConfig { url: Some(url.to_owned()), ..ServerConfig::default() };
     let configs = IndexMap::from([("s".to_owned(), config)]);

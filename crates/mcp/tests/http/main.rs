@@ -11,3 +11,4 @@ mod failures;
 mod framing;
 mod old_sse;
 mod life;
+mod fallback;

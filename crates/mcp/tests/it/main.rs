@@ -3,6 +3,8 @@
 
 mod calls;
 mod claims;
+mod connecting;
+mod remembering;
 mod lists;
 mod life;
 
@@ -13,7 +15,7 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use switchboard_mcp::client::{GivenUp, McpConfig, NoAnswers, ServerConfig, Servers, Surroundings};
+use switchboard_mcp::client::{GivenUp, ServerConfig, Servers, Surroundings};
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 
 /// An executor with servers, and what was said of those given up.
@@ -29,16 +31,24 @@ impl House {
         base_delay: Duration,
         configs: impl IntoIterator<Item = (&'static str, ServerConfig)>,
     ) -> Self {
+        Self::in_surroundings(configs, |around| {
+            around.mcp.retry_base_delay = HumanDuration(base_delay);
+        })
+    }
+
+    /// Starts servers in surroundings that `change` makes different from the usual ones.
+    fn in_surroundings(
+        configs: impl IntoIterator<Item = (&'static str, ServerConfig)>,
+        change: impl FnOnce(&mut Surroundings),
+    ) -> Self {
         let executor = ToolExecutor::default();
         let given_up = Arc::new(Mutex::new(Vec::new()));
         let noted = given_up.clone();
-        let around = Surroundings {
-            tools: Arc::downgrade(executor.tools()),
-            mcp: McpConfig { retry_base_delay: HumanDuration(base_delay), ..Default::default() },
-            answers: Arc::new(NoAnswers),
+        let mut around = Surroundings {
             announce: Arc::new(move |told| noted.lock().unwrap().push(told.clone())),
-            guard: None,
+            ..Surroundings::new(executor.tools())
         };
+        change(&mut around);
         let configs: IndexMap<_, _> =
             configs.into_iter().map(|(name, config)| (name.to_owned(), config)).collect();
         let servers = Servers::start(configs, executor.tools(), &around).unwrap();

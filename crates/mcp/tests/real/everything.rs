@@ -98,6 +98,17 @@ async fn everything_over_the_old_sse() {
     house.close().await;
 }
 
+// MC-1: the same address without a `type`, as most configs have it.
+#[tokio::test]
+async fn everything_over_the_old_sse_is_found_out() {
+    let server = listening("sse").await;
+    let url = server.config().url.map(|url| url.replace("/mcp", "/sse"));
+    let house = House::of(ServerConfig { url, ..ServerConfig::default() }).await;
+    answers(&house).await;
+    long_calls(&house).await;
+    house.close().await;
+}
+
 // RS-4
 #[tokio::test]
 async fn a_refusal_of_the_server_is_passed_on_in_its_own_words() {

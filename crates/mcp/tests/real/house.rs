@@ -8,9 +8,7 @@ use std::sync::{
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use switchboard_mcp::{
-    client::{
-        McpConfig, NoAnswers, ServerConfig, Servers, Session, State, Surroundings, session::Asking,
-    },
+    client::{ServerConfig, Servers, Session, State, Surroundings, session::Asking},
     guard::Guard,
     wire::Era,
 };
@@ -39,11 +37,9 @@ impl House {
         let given_up = Arc::new(Mutex::new(Vec::new()));
         let noted = given_up.clone();
         let around = Surroundings {
-            tools: Arc::downgrade(executor.tools()),
-            mcp: McpConfig::default(),
-            answers: Arc::new(NoAnswers),
             announce: Arc::new(move |told| noted.lock().unwrap().push(told.clone())),
             guard: Some(Guard { program: example("guard"), args: Vec::new() }),
+            ..Surroundings::new(executor.tools())
         };
         let marked = configs.map(|(name, mut config)| {
             config.env.insert("SWITCHBOARD_REAL".to_owned(), mark.clone());

@@ -17,3 +17,4 @@ mod rust_server;
 mod rust_sdk;
 mod names;
 mod proxies;
+mod starting;

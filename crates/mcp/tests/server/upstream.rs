@@ -16,7 +16,7 @@ use axum::{
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use switchboard_mcp::{
-    client::{McpConfig, ServerConfig, Servers, Surroundings, config::Protocol},
+    client::{ServerConfig, Servers, Surroundings, config::Protocol},
     server::{Bridge, Config},
 };
 use switchboard_runtime::ToolExecutor;
@@ -101,13 +101,7 @@ pub(crate) async fn running<const N: usize>(
     configs: [(&str, ServerConfig); N],
     config: Config,
 ) -> (House, Arc<Servers>) {
-    let around = Surroundings {
-        tools: Arc::downgrade(executor.tools()),
-        mcp: McpConfig::default(),
-        answers: Arc::new(Bridge),
-        announce: Arc::new(|_| {}),
-        guard: None,
-    };
+    let around = Surroundings { answers: Arc::new(Bridge), ..Surroundings::new(executor.tools()) };
     let configs: IndexMap<_, _> = configs.map(|(name, config)| (name.to_owned(), config)).into();
     let servers = Arc::new(Servers::start(configs, executor.tools(), &around).unwrap());
     servers.settled().await;

@@ -1,6 +1,6 @@
 //! What the collection of tools knows of servers.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, Tool, ToolError};
@@ -12,6 +12,13 @@ pub trait Link: Send + Sync {
     /// # Errors
     /// The server was given up, as the call's error says.
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>>;
+
+    /// How long a call of its tool `tool` may take, by its own name at the server, if its settings say: so that waiting for
+    /// the server to connect keeps to that, too.
+    fn timeout(&self, tool: &str) -> Option<Duration> {
+        _ = tool;
+        None
+    }
 
     /// How the server is, for people and models.
     fn status(&self) -> Value;

@@ -9,12 +9,11 @@ use std::{
     time::Duration,
 };
 
-use stage::{Failing, Name, Plan, Stage};
+use stage::{Failing, Name, Plan, Servers, Stage};
 use switchboard_models::Message;
 use switchboard_testkit::sounds::{babble, silence};
 use switchboard_toolcall::HumanDuration;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, sleep};
 
 use super::{Ended, Incoming};
 use crate::{Config, config::Call};
@@ -309,17 +308,23 @@ async fn too_many_requests_are_refused() {
     assert_eq!(stage.stopped().await.pop().as_deref(), Some("offline"));
 }
 
-// MC-3: only a question that is all there waits for the tools of servers.
+// TL-6: a question waits for the tools of servers that are connecting, and says so; the next one does not.
 #[tokio::test(start_paused = true)]
-async fn the_mind_waits_until_it_may_answer() {
-    let ready = CancellationToken::new();
-    let stage = Stage::new(Plan { ready: ready.clone(), ..Plan::default() });
+async fn a_question_waits_for_servers_that_are_connecting() {
+    let servers = Servers {
+        names: vec!["zwave".to_owned(), "time".to_owned()],
+        until: Instant::now() + Duration::from_secs(10),
+    };
+    let stage = Stage::new(Plan { servers, ..Plan::default() });
     stage.ask("say Hello").await;
-    sleep(Duration::from_secs(60)).await;
-    assert_eq!(*stage.diary.borrow(), ["listening", "thinking"]);
-    ready.cancel();
+    sleep(Duration::from_millis(9_900)).await;
+    assert_eq!(*stage.diary.borrow(), ["listening", "thinking", "connecting zwave, time"]);
     stage.until("answer Hello. to request #1").await;
-    stage.stopped().await;
+    assert_eq!(stage.diary.borrow()[3], "thinking");
+    stage.ask("say Again").await;
+    stage.until("answer Again. to request #2").await;
+    let diary = stage.stopped().await;
+    assert_eq!(diary.iter().filter(|line| line.starts_with("connecting")).count(), 1, "{diary:?}");
 }
 
 // HM-2: the loss of the broker is told aloud, as it cannot be told there.

@@ -22,7 +22,10 @@ pub(super) fn read(takes_sound: bool) -> impl Iterator<Item = &'static str> {
 /// The topic and the payload that tell of it; none, where it is nobody's business.
 pub(super) fn of(news: &News) -> Option<(&'static str, Vec<u8>)> {
     let (topic, payload) = match news {
-        News::State(state) => (STATE, json!({"state": state, "timestamp": now()})),
+        News::State(State::Connecting(servers)) => {
+            (STATE, json!({"state": "connecting", "servers": servers, "timestamp": now()}))
+        }
+        News::State(state) => (STATE, json!({"state": state.word(), "timestamp": now()})),
         News::Transcription(transcription) => ("transcription", json!(transcription)),
         News::Answer(answer) => ("ai-response", json!(answer)),
         // It could only be told when it is no longer so.
@@ -35,7 +38,7 @@ pub(super) fn of(news: &News) -> Option<(&'static str, Vec<u8>)> {
 
 /// What is said of us when we are gone.
 pub(super) fn will() -> Vec<u8> {
-    json!({"state": State::Offline}).to_string().into_bytes()
+    json!({"state": State::Offline.word()}).to_string().into_bytes()
 }
 
 /// What a message on a topic below the prefix means.
@@ -145,6 +148,13 @@ mod tests {
         let payload: Value = serde_json::from_slice(&payload).unwrap();
         assert_eq!((topic, &payload["state"]), ("state", &json!("thinking")));
         assert!(payload["timestamp"].as_str().unwrap().ends_with('Z'), "{payload}");
+        // TL-6
+        let (_, payload) = of(&News::State(State::Connecting(vec![text("zwave")]))).unwrap();
+        let payload: Value = serde_json::from_slice(&payload).unwrap();
+        assert_eq!(
+            (&payload["state"], &payload["servers"]),
+            (&json!("connecting"), &json!(["zwave"]))
+        );
     }
 
     // HM-2

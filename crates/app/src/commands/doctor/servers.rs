@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use switchboard_mcp::client::{Server, State, config::Kind};
 use switchboard_runtime::{RegisteredTool, rename};
-use switchboard_toolcall::Origin;
-use tokio::time::Instant;
+use switchboard_toolcall::{HumanDuration, Origin};
+use tokio::time::{Instant, timeout};
 
 use super::{Check, Status};
 use crate::{connections::Connections, house::House, settings::Loaded, terminal::text};
@@ -25,7 +25,7 @@ pub(super) struct ServerReport {
     name: String,
     #[serde(rename = "type")]
     kind: &'static str,
-    /// `ready` or `given_up`.
+    /// `ready`, `connecting` or `given_up`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -55,7 +55,8 @@ pub(super) async fn probe(
 ) -> Vec<ServerReport> {
     let began = Instant::now();
     let times = join_all(connections.all().into_iter().map(|server| async move {
-        server.settled().await;
+        // One that takes longer is reported as connecting.
+        _ = timeout(connections.startup_wait(), server.settled()).await;
         u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }));
     let (times, ()) = tokio::join!(times, connections.settled(is_watched));
@@ -75,11 +76,16 @@ impl ServerReport {
         let tools: Vec<_> = tools.iter().filter(is_its).collect();
         let rejected = tools.iter().map(|tool| tool.name()).filter(is_rejected);
         let given_up = connections.given_up(server.name());
-        let (session, error) = match server.state() {
-            State::Ready(session) => (Some(session), None),
-            State::GivenUp(reason) => (None, Some(reason.to_string())),
-            State::Idle | State::Connecting | State::Stopped => {
-                (None, Some("it is connected no more".to_owned()))
+        let (state, session, error) = match server.state() {
+            State::Ready(session) => ("ready", Some(session), None),
+            State::GivenUp(reason) => ("given_up", None, Some(reason.to_string())),
+            State::Connecting => {
+                let limit = HumanDuration(connections.startup_wait());
+                let text = format!("not connected within {limit} (`[mcp] startup_wait`)");
+                ("connecting", None, Some(text))
+            }
+            State::Idle | State::Stopped => {
+                ("given_up", None, Some("it is connected no more".to_owned()))
             }
         };
         // One that was given up is already being tried again, so that its starts say nothing.
@@ -96,7 +102,7 @@ impl ServerReport {
                 Kind::Http => "http",
                 Kind::Sse => "sse",
             },
-            state: if session.is_some() { "ready" } else { "given_up" },
+            state,
             error,
             protocol: session.as_ref().map(|session| session.era().version().to_owned()),
             info: session.as_ref().map_or(Value::Null, |session| session.info().clone()),

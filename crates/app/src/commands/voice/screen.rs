@@ -35,12 +35,16 @@ impl Screen {
     fn words(&self, news: &News) -> String {
         let paint = self.paint;
         match news {
+            News::State(State::Connecting(servers)) => {
+                let names = text::one_line(&servers.join(", "));
+                self.paint.yellow(&format!("● connecting to {names}"))
+            }
             News::State(state) => {
                 let word = format!("● {}", state.word());
                 match state {
                     State::Listening => paint.green(&word),
                     State::Recording => paint.red(&word),
-                    State::Thinking => paint.yellow(&word),
+                    State::Thinking | State::Connecting(_) => paint.yellow(&word),
                     State::Speaking => paint.cyan(&word),
                     State::Offline => paint.dim(&word),
                 }

@@ -8,6 +8,7 @@ use super::{
 /// Settings of ours that may stand in a `servers` that has the shape of VS Code's.
 const OURS: &[&str] = &[
     "check",
+    "connect_timeout",
     "idle_stop",
     "inherit_env",
     "max_concurrent",

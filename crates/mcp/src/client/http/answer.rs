@@ -95,7 +95,8 @@ pub(super) async fn unreadable(response: Answer) -> Failure {
         Some(kind) => format!("`{kind}`"),
         None => "no content type".to_owned(),
     };
-    let text = shortened(&start(response).await);
+    let bytes = start(response).await;
+    let text = page_title(&bytes).unwrap_or_else(|| shortened(&bytes));
     let text = if text.is_empty() { text } else { format!(": {text}") };
     Failure::Protocol(format!("the answer is neither JSON nor an event stream but {found}{text}"))
 }
@@ -116,7 +117,7 @@ pub(in crate::client) async fn refused(response: Answer, id: Option<u64>) -> Fai
         error => {
             let body = match location.filter(|_| status.is_redirection()) {
                 Some(there) => format!("redirected to {}", shortened(&there)),
-                None => shortened(&bytes),
+                None => page_title(&bytes).unwrap_or_else(|| shortened(&bytes)),
             };
             Failure::Http { status: status.as_u16(), body, error: error.map(|(_, error)| error) }
         }
@@ -179,6 +180,24 @@ pub(in crate::client) fn let_end(mut body: Answer) {
     }
 }
 
+/// Returns the title of an HTML page, which is empty if it has none; `None` if the text is something else.
+fn page_title(bytes: &[u8]) -> Option<String> {
+    let page = String::from_utf8_lossy(bytes);
+    // ASCII letters alone change, so that places are the same in both.
+    let lower = page.to_ascii_lowercase();
+    let begins = |tag: &&str| lower.trim_start().starts_with(tag);
+    if !["<!doctype html", "<html", "<head", "<body"].iter().any(begins) {
+        return None;
+    }
+    let title = || {
+        let tag = lower.find("<title")?;
+        let start = tag + lower[tag..].find('>')? + 1;
+        let end = start + lower[start..].find("</title")?;
+        Some(shortened(page[start..end].as_bytes()))
+    };
+    Some(title().unwrap_or_default())
+}
+
 /// Text from elsewhere for a line of ours.
 pub(in crate::client) fn shortened(bytes: &[u8]) -> String {
     const MOST: usize = 300;
@@ -188,5 +207,29 @@ pub(in crate::client) fn shortened(bytes: &[u8]) -> String {
     match line.char_indices().nth(MOST) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_title;
+
+    #[test]
+    fn of_a_page_only_the_title_is_told() {
+        let cases = [
+            (
+                "<!DOCTYPE html>\n<html><head><title>Error</title></head><body><pre>Cannot POST /sse</pre>",
+                Some("Error"),
+            ),
+            ("<HTML lang=en><TITLE id=a>\u{dc}ber\n uns </TITLE>", Some("\u{dc}ber uns")),
+            ("<html><body>no title</body></html>", Some("")),
+            ("<!doctype html><title>cut off", Some("")),
+            ("Not Found", None),
+            ("{\"error\":\"<html>\"}", None),
+            ("", None),
+        ];
+        for (body, title) in cases {
+            assert_eq!(page_title(body.as_bytes()).as_deref(), title, "{body}");
+        }
     }
 }

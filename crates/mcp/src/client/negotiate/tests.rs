@@ -94,7 +94,7 @@ async fn met(server: &Arc<Scripted>, protocol: Protocol) -> Result<Session, Fail
     let (desk, _changes) = Desk::new("s", answers.clone());
     let transport: Arc<dyn Transport> = server.clone();
     Stranger { transport, desk, answers, patience: SILENCE, tell: Box::new(|_| {}) }
-        .meet(protocol)
+        .meet(protocol.into())
         .await
 }
 
@@ -277,7 +277,7 @@ async fn input_is_given_when_asked_for() {
         patience: SILENCE,
         tell: Box::new(|_| {}),
     };
-    let session = stranger.meet(Protocol::Modern).await.unwrap();
+    let session = stranger.meet(Opening::Discover).await.unwrap();
     let result = session.ask(Asking::new("tools/call", Map::new())).await.unwrap();
     assert_eq!(result["requestState"], "s\u{e9}al");
     assert_eq!(result["inputResponses"]["ok"]["asked"], "elicitation/create");

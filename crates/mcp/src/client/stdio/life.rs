@@ -1,6 +1,12 @@
 //! The life of the process: notices its end, says how it came, and sees to it that nothing is left.
 
-use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus, sync::Arc, time::Duration};
+use std::{
+    io,
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use tokio::{process::Child, task::JoinHandle, time::timeout};
@@ -90,9 +96,11 @@ impl Life {
         }
     }
 
-    /// What the guard said about a command that it could not start.
+    /// What the guard said about a command that it could not start. That is no word of the server's.
     fn not_started(&self) -> Option<String> {
-        self.shared.tail.lines().pop().filter(|line| line.starts_with("cannot start '"))
+        let said = self.shared.tail.take_last(|line| line.starts_with("cannot start '"))?;
+        self.shared.never_started.store(true, Ordering::Release);
+        Some(said)
     }
 
     /// Ends what is left: the server has seen the end of its input and gets to see signals next.

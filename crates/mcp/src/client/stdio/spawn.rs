@@ -2,13 +2,11 @@
 
 use std::{ffi::OsStr, process::Stdio};
 
+use switchboard_toolcall::child_env;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::{Config, StartError};
 use crate::guard;
-
-/// What every child gets of our environment (MC-7).
-const MINIMAL: [&str; 7] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "SHELL", "TERM"];
 
 /// Our ends of the child's pipes.
 pub(super) struct Pipes {
@@ -45,7 +43,8 @@ fn command(config: &Config) -> Command {
     command.args(&config.args);
     if !config.inherit_env {
         command.env_clear();
-        command.envs(MINIMAL.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        let is_inherited = |name: &OsStr| name.to_str().is_some_and(child_env::is_inherited);
+        command.envs(std::env::vars_os().filter(|(name, _)| is_inherited(name)));
     }
     command.envs(&config.env);
     if let Some(directory) = &config.cwd {

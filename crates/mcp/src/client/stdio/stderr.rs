@@ -35,6 +35,15 @@ impl Tail {
         self.locked().iter().cloned().collect()
     }
 
+    /// Takes the last line away, if it is one that `is_wanted`.
+    pub(super) fn take_last(&self, is_wanted: impl FnOnce(&str) -> bool) -> Option<String> {
+        let mut lines = self.locked();
+        match lines.back() {
+            Some(line) if is_wanted(line) => lines.pop_back(),
+            _ => None,
+        }
+    }
+
     fn add(&self, line: String) {
         let mut lines = self.locked();
         if lines.len() == KEPT {

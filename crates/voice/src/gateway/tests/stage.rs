@@ -16,13 +16,13 @@ use switchboard_testkit::Parrot;
 use switchboard_toolcall::{BoxFuture, CallContext, Json, ToolError, tool_fn};
 use tokio::{
     sync::{mpsc, watch},
-    time::sleep,
+    time::{Instant, sleep, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     BackgroundTranscriber, Blocks, Clip, Config, Ended, Error, Format, Mind, News, Parts,
-    Recogniser, SpeechError, Spoken, Synthesiser, WakeWord,
+    Recogniser, SpeechError, Spoken, State, Synthesiser, ToolServers, WakeWord,
     mqtt::Incoming,
     output::{Output, Unheard},
     source::Source,
@@ -46,8 +46,25 @@ pub(crate) struct Plan {
     pub(crate) wake_word: Option<Arc<dyn WakeWord>>,
     /// Whether source, output and household are those of the settings.
     pub(crate) is_wired: bool,
-    /// Fires when the mind may answer.
-    pub(crate) ready: CancellationToken,
+    /// The servers that are connecting, until a time.
+    pub(crate) servers: Servers,
+}
+
+/// Servers that are connecting for so long.
+#[derive(Clone)]
+pub(crate) struct Servers {
+    pub(crate) names: Vec<String>,
+    pub(crate) until: Instant,
+}
+
+impl ToolServers for Servers {
+    fn connecting(&self) -> Vec<String> {
+        if Instant::now() < self.until { self.names.clone() } else { Vec::new() }
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(sleep_until(self.until))
+    }
 }
 
 /// Whether a part works.
@@ -61,8 +78,6 @@ pub(crate) enum Failing {
 
 impl Default for Plan {
     fn default() -> Self {
-        let ready = CancellationToken::new();
-        ready.cancel();
         Self {
             config: Config { barge_in: Some(true), ..Config::default() },
             understood: Vec::new(),
@@ -73,7 +88,7 @@ impl Default for Plan {
             output: Failing::No,
             wake_word: None,
             is_wired: false,
-            ready,
+            servers: Servers { names: Vec::new(), until: Instant::now() },
         }
     }
 }
@@ -103,7 +118,7 @@ impl Stage {
         let parts = Parts {
             recogniser: plan.has_recogniser.then_some(recogniser),
             wake_word: plan.wake_word,
-            mind: mind(&parrot, &plan.config, plan.ready),
+            mind: mind(&parrot, &plan.config, plan.servers),
             synthesiser: is_there(plan.voice).then(|| Arc::new(said) as Arc<dyn Synthesiser>),
             source: (!plan.is_wired).then(|| Box::new(source) as Box<dyn Source>),
             output: (is_there(plan.output) && !plan.is_wired)
@@ -172,6 +187,7 @@ fn note(diary: &Diary, entry: String) {
 
 fn in_short(news: &News) -> String {
     match news {
+        News::State(State::Connecting(servers)) => format!("connecting {}", servers.join(", ")),
         News::State(state) => state.word().to_owned(),
         News::Called(word) => format!("called {word}"),
         News::Ignored(reason) => format!("ignored: {reason}"),
@@ -187,7 +203,7 @@ fn in_short(news: &News) -> String {
 }
 
 /// A mind whose model says what it is told, with a tool that works and one that does not.
-fn mind(parrot: &Parrot, config: &Config, ready: CancellationToken) -> Mind {
+fn mind(parrot: &Parrot, config: &Config, servers: Servers) -> Mind {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}
     let executor = ToolExecutor::default();
@@ -199,7 +215,7 @@ fn mind(parrot: &Parrot, config: &Config, ready: CancellationToken) -> Mind {
     executor.tools().add(bad.describe("Fails")).unwrap();
     let model: Arc<dyn switchboard_models::Model> = Arc::new(parrot.clone());
     let agent = Agent::new(model.clone(), executor, switchboard_agent::Config::default());
-    Mind::new(agent, &model, config, ready)
+    Mind::new(agent, &model, config, Arc::new(servers))
 }
 
 /// Sound that a test makes.

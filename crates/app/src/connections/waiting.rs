@@ -1,0 +1,142 @@
+//! Waiting for servers: no longer than `[mcp] startup_wait`, and then without them (SPEC TL-6).
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_mcp::client::{GivenUp, Server, Servers, State};
+use switchboard_toolcall::{BoxFuture, HumanDuration};
+use switchboard_voice::ToolServers;
+use switchboard_workers::Groups;
+use tokio::sync::OnceCell;
+
+use super::{Connections, WORKERS_KNOWN, unless_interrupted};
+use crate::terminal::{self, spinner};
+
+impl Connections {
+    /// Waits until every server that was started is connected or has failed, but no longer than `[mcp] startup_wait`: then
+    /// people are told who is missing. With the spinner if people watch.
+    pub(crate) async fn settled(&self, is_watched: bool) {
+        let work = async {
+            let limit = self.startup_wait;
+            let (missing, groups) =
+                tokio::join!(self.servers.settled_within(limit), self.groups_settled());
+            if let Err(error) = groups {
+                tracing::warn!("tools of workers are missing: {error}");
+            }
+            self.told().await;
+            tell_missing(&missing, limit);
+        };
+        if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
+    }
+
+    /// As [`settled`](Self::settled), unless somebody presses Ctrl-C.
+    ///
+    /// # Errors
+    /// [`Interrupted`](super::Interrupted).
+    pub(crate) async fn ready(&self, is_watched: bool) -> anyhow::Result<()> {
+        let settled = async {
+            self.settled(is_watched).await;
+            Ok(())
+        };
+        unless_interrupted(settled).await
+    }
+
+    /// Waits until it is known which workers are there, for a while.
+    ///
+    /// # Errors
+    /// That could not be found out.
+    pub(crate) async fn groups_settled(&self) -> Result<(), switchboard_workers::Error> {
+        match &self.groups {
+            Some(groups) => groups.settled(WORKERS_KNOWN).await,
+            None => Ok(()),
+        }
+    }
+
+    /// How long servers that are connecting are waited for.
+    pub(crate) fn startup_wait(&self) -> Duration {
+        self.startup_wait
+    }
+
+    /// What each question to `voice` waits for.
+    pub(crate) fn voice_servers(&self) -> Arc<dyn ToolServers> {
+        Arc::new(VoiceServers {
+            servers: self.servers.clone(),
+            groups: self.groups.clone(),
+            groups_known: OnceCell::new(),
+            limit: self.startup_wait,
+        })
+    }
+
+    /// Waits until people have read of every server that has failed: a server counts as failed a moment before.
+    async fn told(&self) {
+        let given_up = |server: &Arc<Server>| matches!(server.state(), State::GivenUp(_));
+        for server in self.all().into_iter().filter(given_up) {
+            let name = &**server.name();
+            let is_told = |told: &Vec<GivenUp>| told.iter().any(|given_up| given_up.server == name);
+            // The sender is ours, so it is there.
+            let _ = self.given_up.subscribe().wait_for(is_told).await;
+        }
+    }
+
+    /// What the spinner says.
+    fn waiting(&self) -> String {
+        let all = self.all();
+        let away = all.iter().filter(|server| matches!(server.state(), State::Connecting));
+        let away: Vec<_> = away.map(|server| &**server.name()).collect();
+        match &away[..] {
+            [] => "looking for workers…".to_owned(),
+            [one] => format!("connecting to {one}…"),
+            some => {
+                let text = format!("connecting to {} servers: {}…", some.len(), some.join(", "));
+                // A line that wraps cannot be taken away again.
+                terminal::text::shorten(&text, terminal::width().saturating_sub(12))
+            }
+        }
+    }
+}
+
+/// Says on stderr which servers are not waited for any longer.
+fn tell_missing(missing: &[Arc<Server>], limit: Duration) {
+    if missing.is_empty() {
+        return;
+    }
+    let names: Vec<_> = missing.iter().map(|server| &**server.name()).collect();
+    let (names, limit) = (terminal::text::one_line(&names.join(", ")), HumanDuration(limit));
+    terminal::tell(&format!(
+        "⚠️ Continuing without {names}: not connected within {limit} (`[mcp] startup_wait`)"
+    ));
+}
+
+/// What a question to `voice` waits for.
+struct VoiceServers {
+    servers: Arc<Servers>,
+    groups: Option<Arc<Groups>>,
+    /// Set once the workers that are there were looked for, with or without success.
+    groups_known: OnceCell<()>,
+    limit: Duration,
+}
+
+impl ToolServers for VoiceServers {
+    fn connecting(&self) -> Vec<String> {
+        let servers = self.servers.connecting(self.limit);
+        servers.iter().map(|server| server.name().to_string()).collect()
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let has_waited = !self.connecting().is_empty();
+            let groups = self.groups_known.get_or_init(|| async {
+                if let Some(groups) = &self.groups
+                    && let Err(error) = groups.settled(WORKERS_KNOWN).await
+                {
+                    tracing::warn!("tools of workers are missing: {error}");
+                }
+            });
+            let (missing, ()) =
+                tokio::join!(self.servers.settled_within(self.limit), async { _ = groups.await });
+            // Who has been told of a server once need not hear of it at each question.
+            if has_waited {
+                tell_missing(&missing, self.limit);
+            }
+        })
+    }
+}
