@@ -2,7 +2,7 @@
 
 use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus, sync::Arc, time::Duration};
 
-use rustix::process::Signal;
+use switchboard_process::group::Signal;
 use tokio::{process::Child, task::JoinHandle, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 

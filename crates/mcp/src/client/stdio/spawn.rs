@@ -1,14 +1,9 @@
 //! Starts the process.
 
-use std::{ffi::OsStr, process::Stdio};
-
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use switchboard_process::Program;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use super::{Config, StartError};
-use crate::guard;
-
-/// What every child gets of our environment (MC-7).
-const MINIMAL: [&str; 7] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "SHELL", "TERM"];
 
 /// Our ends of the child's pipes.
 pub(super) struct Pipes {
@@ -19,13 +14,7 @@ pub(super) struct Pipes {
 
 /// Starts the server, or the guard that starts it.
 pub(super) fn spawn(config: &Config) -> Result<(Child, Pipes), StartError> {
-    if let Some(directory) = config.cwd.as_ref().filter(|directory| !directory.is_dir()) {
-        return Err(StartError::Directory(directory.clone()));
-    }
-    let mut command = command(config);
-    let mut child = command.spawn().map_err(|error| {
-        StartError::Command(guard::cannot_start(command.as_std().get_program(), &error))
-    })?;
+    let mut child = program(config).spawn()?;
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok((child, Pipes { stdin, stdout, stderr })),
         // All three were asked for; without them the child sees the end of its input and leaves.
@@ -33,26 +22,13 @@ pub(super) fn spawn(config: &Config) -> Result<(Child, Pipes), StartError> {
     }
 }
 
-fn command(config: &Config) -> Command {
-    let program = config
-        .guard
-        .as_ref()
-        .map_or(OsStr::new(&config.command), |guard| guard.program.as_os_str());
-    let mut command = Command::new(program);
-    if let Some(guard) = &config.guard {
-        command.args(&guard.args).arg(&config.command);
+fn program(config: &Config) -> Program {
+    Program {
+        command: config.command.clone(),
+        args: config.args.clone(),
+        env: config.env.clone(),
+        inherit_env: config.inherit_env,
+        cwd: config.cwd.clone(),
+        guard: config.guard.clone(),
     }
-    command.args(&config.args);
-    if !config.inherit_env {
-        command.env_clear();
-        command.envs(MINIMAL.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    }
-    command.envs(&config.env);
-    if let Some(directory) = &config.cwd {
-        command.current_dir(directory);
-    }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Apart from ours, so that Ctrl-C in our terminal does not end it before we do, and all of it can be ended.
-    command.process_group(0);
-    command
 }

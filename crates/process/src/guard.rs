@@ -35,7 +35,7 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 pub const NOT_STARTED: u8 = 127;
 
 /// Stands at the start of a line on stderr that the guard writes for us, before the number of the server's group.
-pub(crate) const STARTED: &str = "\u{1}switchboard guard: group ";
+pub const STARTED: &str = "\u{1}switchboard guard: group ";
 
 /// How to start a guard: this program, with these arguments before the command and its own.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,78 @@
+//! What is started, and how.
+
+use std::{collections::BTreeMap, ffi::OsStr, path::PathBuf, process::Stdio};
+
+use tokio::process::{Child, Command};
+
+use crate::guard::{self, Guard};
+
+/// What every child gets of our environment (MC-7).
+const MINIMAL: [&str; 7] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "SHELL", "TERM"];
+
+/// A program with its arguments and surroundings.
+#[derive(Clone)]
+pub struct Program {
+    /// The program, looked for in `PATH` if it is a bare name.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Environment variables for it, besides the few that every child gets.
+    pub env: BTreeMap<String, String>,
+    /// Whether it gets all of our environment.
+    pub inherit_env: bool,
+    /// Where it runs; where we do, if unset.
+    pub cwd: Option<PathBuf>,
+    /// What ends it when we are killed.
+    pub guard: Option<Guard>,
+}
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The program, or the guard before it, cannot be run.
+    #[error("{0}")]
+    Command(String),
+    /// The working directory is not there.
+    #[error("the working directory '{}' does not exist", .0.display())]
+    Directory(PathBuf),
+}
+
+impl Program {
+    /// Starts the program, or the guard that starts it, in a process group of its own, with pipes to it.
+    ///
+    /// # Errors
+    /// Says what could not be started; with a guard that is the guard.
+    pub fn spawn(&self) -> Result<Child, StartError> {
+        if let Some(directory) = self.cwd.as_ref().filter(|directory| !directory.is_dir()) {
+            return Err(StartError::Directory(directory.clone()));
+        }
+        let mut command = self.command();
+        command.spawn().map_err(|error| {
+            StartError::Command(guard::cannot_start(command.as_std().get_program(), &error))
+        })
+    }
+
+    fn command(&self) -> Command {
+        let program = self
+            .guard
+            .as_ref()
+            .map_or(OsStr::new(&self.command), |guard| guard.program.as_os_str());
+        let mut command = Command::new(program);
+        if let Some(guard) = &self.guard {
+            command.args(&guard.args).arg(&self.command);
+        }
+        command.args(&self.args);
+        if !self.inherit_env {
+            command.env_clear();
+            command.envs(MINIMAL.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
+        command.envs(&self.env);
+        if let Some(directory) = &self.cwd {
+            command.current_dir(directory);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Apart from ours, so that Ctrl-C in our terminal does not end it before we do, and all of it can be ended.
+        command.process_group(0);
+        command
+    }
+}
