@@ -1,6 +1,13 @@
 //! What is started, and how.
 
-use std::{collections::BTreeMap, ffi::OsStr, path::PathBuf, process::Stdio};
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
 
 use tokio::process::{Child, Command};
 
@@ -35,6 +42,9 @@ pub enum StartError {
     /// The working directory is not there.
     #[error("the working directory '{}' does not exist", .0.display())]
     Directory(PathBuf),
+    /// The system does not take so much.
+    #[error("the arguments and variables are longer than the system takes")]
+    TooLong,
 }
 
 impl Program {
@@ -43,23 +53,45 @@ impl Program {
     /// # Errors
     /// Says what could not be started; with a guard that is the guard.
     pub fn spawn(&self) -> Result<Child, StartError> {
+        self.spawn_with(&[], Stdio::piped())
+    }
+
+    /// As [`spawn`](Self::spawn), with arguments for the guard and another stdin.
+    pub(crate) fn spawn_with(&self, guard: &[&str], stdin: Stdio) -> Result<Child, StartError> {
         if let Some(directory) = self.cwd.as_ref().filter(|directory| !directory.is_dir()) {
             return Err(StartError::Directory(directory.clone()));
         }
-        let mut command = self.command();
-        command.spawn().map_err(|error| {
-            StartError::Command(guard::cannot_start(command.as_std().get_program(), &error))
+        let mut command = self.command(guard);
+        command.stdin(stdin);
+        command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::ArgumentListTooLong => StartError::TooLong,
+            _ => StartError::Command(guard::cannot_start(command.as_std().get_program(), &error)),
         })
     }
 
-    fn command(&self) -> Command {
+    /// Returns whether there is such a program: one that may be executed, at its path or in a folder of `PATH`.
+    pub fn exists(&self) -> bool {
+        let is_program = |path: &Path| {
+            path.metadata()
+                .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+        };
+        if self.command.contains('/') {
+            let folder = self.cwd.as_deref().unwrap_or(Path::new(""));
+            return is_program(&folder.join(&self.command));
+        }
+        let own = self.env.get("PATH").map(Into::into);
+        let folders = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+        std::env::split_paths(&folders).any(|folder| is_program(&folder.join(&self.command)))
+    }
+
+    fn command(&self, for_guard: &[&str]) -> Command {
         let program = self
             .guard
             .as_ref()
             .map_or(OsStr::new(&self.command), |guard| guard.program.as_os_str());
         let mut command = Command::new(program);
         if let Some(guard) = &self.guard {
-            command.args(&guard.args).arg(&self.command);
+            command.args(&guard.args).args(for_guard).arg(&self.command);
         }
         command.args(&self.args);
         if !self.inherit_env {
@@ -70,7 +102,7 @@ impl Program {
         if let Some(directory) = &self.cwd {
             command.current_dir(directory);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // Apart from ours, so that Ctrl-C in our terminal does not end it before we do, and all of it can be ended.
         command.process_group(0);
         command
