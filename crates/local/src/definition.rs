@@ -1,15 +1,21 @@
 //! Tools as the config defines them: `[[tools]]` (SPEC §7, §13).
 
+mod error;
+mod implementation;
+mod reading;
 mod response;
 
 use std::{num::NonZeroUsize, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use switchboard_toolcall::{Annotations, HumanDuration, Size, Tool, ToolSettings, ToolSpec};
 
 use crate::{HandlerKind, Handlers, handled::HandledTool, mock::MockTool, responses::Responses};
 
+pub use error::DefinitionError;
+pub use implementation::{Implementation, ImplementationType};
+use reading::json_value;
 pub use response::{MockError, MockResponse};
 
 #[cfg(test)]
@@ -43,83 +49,6 @@ pub struct ToolDefinition {
     /// How long an answer may be given again without running the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<HumanDuration>,
-}
-
-/// What a call of a defined tool does; which field goes with which type is checked by
-/// [`ToolDefinition::check`].
-// A tagged enum would say that in types, but serde buffers those and loses the digits of large numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Implementation {
-    /// Where the answer comes from.
-    #[serde(rename = "type")]
-    pub kind: ImplementationType,
-    /// The registered function, for `builtin` and `internal`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handler: Option<String>,
-    /// The answer, for `mock`; null is an answer too.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub mock_response: Option<Value>,
-    /// The answers to certain arguments, for `mock`; `mock_response` answers all others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mock_responses: Vec<MockResponse>,
-}
-
-/// Where the answers of a defined tool come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ImplementationType {
-    /// The definition itself holds the answer.
-    Mock,
-    /// One of Switchboard's functions.
-    Builtin,
-    /// A service of the host application.
-    Internal,
-}
-
-/// A definition that contradicts itself.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DefinitionError {
-    /// A mock that does not say what it answers.
-    #[error("tool `{tool}`: a mock needs `mock_response`")]
-    NoResponse {
-        /// The defined tool.
-        tool: String,
-    },
-    /// A mock that names a handler.
-    #[error("tool `{tool}`: `handler` is only for builtin and internal")]
-    HandlerOfMock {
-        /// The defined tool.
-        tool: String,
-    },
-    /// A handler is asked for, but not named.
-    #[error("tool `{tool}`: type `{kind}` needs `handler`")]
-    NoHandler {
-        /// The defined tool.
-        tool: String,
-        /// The kind of handler it asks for.
-        kind: HandlerKind,
-    },
-    /// Both a handler and a fixed answer.
-    #[error("tool `{tool}`: `mock_response` is only for mock")]
-    ResponseOfHandler {
-        /// The defined tool.
-        tool: String,
-    },
-    /// Both a handler and answers to certain arguments.
-    #[error("tool `{tool}`: `mock_responses` is only for mock")]
-    ResponsesOfHandler {
-        /// The defined tool.
-        tool: String,
-    },
-    /// An answer to certain arguments that is none, or two.
-    #[error("tool `{tool}`: `mock_responses[{number}]` needs `response` or `error`, one of them")]
-    ResponseOrError {
-        /// The defined tool.
-        tool: String,
-        /// Which answer, from 0.
-        number: usize,
-    },
 }
 
 /// A checked implementation.
@@ -214,37 +143,4 @@ impl ToolDefinition {
 
 fn no_parameters() -> Value {
     json!({"type": "object", "properties": {}})
-}
-
-/// Reads a value that is there, null included.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    json_value(deserializer).map(Some)
-}
-
-fn json_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
-    match json_value(deserializer)? {
-        Value::Object(object) => Ok(object),
-        _ => Err(D::Error::custom("expected a table of arguments")),
-    }
-}
-
-fn json_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    Value::deserialize(deserializer).map(plain_dates)
-}
-
-/// TOML hands its dates over as a table with this one key; people who write a date mean its text.
-const TOML_DATE: &str = "$__toml_private_datetime";
-
-fn plain_dates(value: Value) -> Value {
-    match value {
-        Value::Object(mut object) if object.len() == 1 && object.contains_key(TOML_DATE) => {
-            object.remove(TOML_DATE).unwrap_or_default()
-        }
-        Value::Object(object) => {
-            let entries = object.into_iter().map(|(key, value)| (key, plain_dates(value)));
-            Value::Object(entries.collect::<Map<_, _>>())
-        }
-        Value::Array(items) => items.into_iter().map(plain_dates).collect(),
-        other => other,
-    }
 }
