@@ -11,10 +11,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use switchboard_toolcall::{Annotations, HumanDuration, Size, Tool, ToolSettings, ToolSpec};
 
-use crate::{HandlerKind, Handlers, handled::HandledTool, mock::MockTool, responses::Responses};
+use crate::{
+    HandlerKind, Handlers,
+    command::{Command, CommandTool},
+    handled::HandledTool,
+    http::{HttpTool, RequestTemplate},
+    mock::MockTool,
+    responses::Responses,
+    template::Parameters,
+};
 
 pub use error::DefinitionError;
-pub use implementation::{Implementation, ImplementationType};
+pub(crate) use error::Wrong;
+pub use implementation::{CommandOutput, Implementation, ImplementationType};
 use reading::json_value;
 pub use response::{MockError, MockResponse};
 
@@ -55,6 +64,8 @@ pub struct ToolDefinition {
 enum Answer<'a> {
     Mocked(&'a Implementation),
     By(HandlerKind, &'a str),
+    Runs(Command),
+    Sends(RequestTemplate),
 }
 
 impl ToolDefinition {
@@ -75,13 +86,15 @@ impl ToolDefinition {
             Answer::By(kind, name) => {
                 Arc::new(HandledTool::new(spec, kind, name, handlers.clone()))
             }
+            Answer::Runs(command) => Arc::new(CommandTool::new(spec, command, handlers.clone())),
+            Answer::Sends(request) => Arc::new(HttpTool::new(spec, request)),
         })
     }
 
-    /// Checks that type, handler and response fit each other.
+    /// Checks that type, handler and response fit each other, and that `{name}` stands for a parameter everywhere.
     ///
     /// # Errors
-    /// Says which of them is missing or too many.
+    /// Says which of them is missing, too many or wrong.
     pub fn check(&self) -> Result<(), DefinitionError> {
         self.answer().map(drop)
     }
@@ -96,33 +109,60 @@ impl ToolDefinition {
         }
     }
 
+    /// The program that a `command` tool runs and that is not there, if so.
+    pub fn missing_program(&self) -> Option<&str> {
+        match self.answer() {
+            Ok(Answer::Runs(command)) if !command.is_there() => {
+                self.implementation.program.as_deref()
+            }
+            _ => None,
+        }
+    }
+
     fn answer(&self) -> Result<Answer<'_>, DefinitionError> {
         let tool = || self.name.clone();
-        let Implementation { kind, handler, mock_response, mock_responses } = &self.implementation;
-        let kind = match kind {
-            ImplementationType::Mock => {
-                for (number, response) in mock_responses.iter().enumerate() {
-                    response.check(&self.name, number)?;
-                }
-                return match (mock_response, handler) {
-                    (_, Some(_)) => Err(DefinitionError::HandlerOfMock { tool: tool() }),
-                    (None, None) if mock_responses.is_empty() => {
-                        Err(DefinitionError::NoResponse { tool: tool() })
-                    }
-                    (_, None) => Ok(Answer::Mocked(&self.implementation)),
-                };
-            }
-            ImplementationType::Builtin => HandlerKind::Builtin,
-            ImplementationType::Internal => HandlerKind::Internal,
+        let implementation = &self.implementation;
+        if let Some((key, kinds)) = implementation.misplaced() {
+            return Err(DefinitionError::OnlyFor { tool: tool(), key, kinds });
+        }
+        let kind = implementation.kind;
+        let needs = |key| DefinitionError::Needs { tool: tool(), kind, key };
+        let handled = |by| match &implementation.handler {
+            Some(name) => Ok(Answer::By(by, name)),
+            None => Err(needs("handler")),
         };
-        if !mock_responses.is_empty() {
-            return Err(DefinitionError::ResponsesOfHandler { tool: tool() });
+        match kind {
+            ImplementationType::Mock => self.mocked(),
+            ImplementationType::Builtin => handled(HandlerKind::Builtin),
+            ImplementationType::Internal => handled(HandlerKind::Internal),
+            ImplementationType::Command => {
+                let program = implementation.program.as_deref();
+                let program = program.ok_or_else(|| needs("program"))?;
+                let command = Command::new(implementation, program, &self.names());
+                command.map(Answer::Runs).map_err(|wrong| wrong.of(&self.name))
+            }
+            ImplementationType::Http => {
+                let url = implementation.url.as_deref().ok_or_else(|| needs("url"))?;
+                let request = RequestTemplate::new(implementation, url, &self.names());
+                request.map(Answer::Sends).map_err(|wrong| wrong.of(&self.name))
+            }
         }
-        match (handler, mock_response) {
-            (_, Some(_)) => Err(DefinitionError::ResponseOfHandler { tool: tool() }),
-            (None, None) => Err(DefinitionError::NoHandler { tool: tool(), kind }),
-            (Some(name), None) => Ok(Answer::By(kind, name)),
+    }
+
+    fn mocked(&self) -> Result<Answer<'_>, DefinitionError> {
+        let Implementation { mock_response, mock_responses, .. } = &self.implementation;
+        for (number, response) in mock_responses.iter().enumerate() {
+            response.check(&self.name, number)?;
         }
+        if mock_response.is_none() && mock_responses.is_empty() {
+            return Err(DefinitionError::NoResponse { tool: self.name.clone() });
+        }
+        Ok(Answer::Mocked(&self.implementation))
+    }
+
+    /// The names that may stand in braces.
+    fn names(&self) -> Parameters {
+        Parameters::of(&self.parameters)
     }
 
     pub(crate) fn spec(&self) -> ToolSpec {

@@ -107,9 +107,8 @@ impl Calls {
             annotations: spec.map(|spec| spec.annotations).unwrap_or_default(),
             implementation: Implementation {
                 kind: ImplementationType::Mock,
-                handler: None,
-                mock_response: None,
                 mock_responses: self.responses(),
+                ..Implementation::default()
             },
             timeout: None,
             max_output: None,

@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("approvals", &["runtime", "toolcall"]),
     ("telemetry", &["runtime", "toolcall"]),
     ("workers", &["runtime", "toolcall"]),
-    ("local", &["math", "toolcall"]),
+    ("local", &["math", "process", "toolcall"]),
     ("mcp", &["process", "runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("zwave", &["mqtt", "toolcall"]),

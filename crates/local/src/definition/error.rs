@@ -1,6 +1,6 @@
 //! What can be wrong with a definition.
 
-use crate::HandlerKind;
+use super::ImplementationType;
 
 /// A definition that contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,31 +11,25 @@ pub enum DefinitionError {
         /// The defined tool.
         tool: String,
     },
-    /// A mock that names a handler.
-    #[error("tool `{tool}`: `handler` is only for builtin and internal")]
-    HandlerOfMock {
+    /// A key that says what another type does.
+    #[error("tool `{tool}`: `{key}` is only for {kinds}")]
+    OnlyFor {
         /// The defined tool.
         tool: String,
+        /// The key.
+        key: &'static str,
+        /// The types that it goes with.
+        kinds: String,
     },
-    /// A handler is asked for, but not named.
-    #[error("tool `{tool}`: type `{kind}` needs `handler`")]
-    NoHandler {
+    /// A key without which the type does nothing.
+    #[error("tool `{tool}`: type `{kind}` needs `{key}`")]
+    Needs {
         /// The defined tool.
         tool: String,
-        /// The kind of handler it asks for.
-        kind: HandlerKind,
-    },
-    /// Both a handler and a fixed answer.
-    #[error("tool `{tool}`: `mock_response` is only for mock")]
-    ResponseOfHandler {
-        /// The defined tool.
-        tool: String,
-    },
-    /// Both a handler and answers to certain arguments.
-    #[error("tool `{tool}`: `mock_responses` is only for mock")]
-    ResponsesOfHandler {
-        /// The defined tool.
-        tool: String,
+        /// Its type.
+        kind: ImplementationType,
+        /// The key.
+        key: &'static str,
     },
     /// An answer to certain arguments that is none, or two.
     #[error("tool `{tool}`: `mock_responses[{number}]` needs `response` or `error`, one of them")]
@@ -45,4 +39,31 @@ pub enum DefinitionError {
         /// Which answer, from 0.
         number: usize,
     },
+    /// A key whose value cannot be used.
+    #[error("tool `{tool}`: `{key}`: {problem}")]
+    Wrong {
+        /// The defined tool.
+        tool: String,
+        /// The key, with the way to it: `args[1]`, `query.q`.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// What is wrong with one key of a definition.
+pub(crate) struct Wrong {
+    pub(crate) key: String,
+    pub(crate) problem: String,
+}
+
+impl Wrong {
+    pub(crate) fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { key: key.into(), problem: problem.into() }
+    }
+
+    /// The error of the tool's definition.
+    pub(crate) fn of(self, tool: &str) -> DefinitionError {
+        DefinitionError::Wrong { tool: tool.to_owned(), key: self.key, problem: self.problem }
+    }
 }

@@ -39,3 +39,12 @@ fn plain_dates(value: Value) -> Value {
         other => other,
     }
 }
+
+pub(super) fn json_values<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Value>, D::Error> {
+    match json_value(deserializer)? {
+        Value::Array(items) => Ok(items),
+        _ => Err(D::Error::custom("expected a list")),
+    }
+}
