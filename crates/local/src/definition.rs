@@ -1,11 +1,12 @@
 //! Tools as the config defines them: `[[tools]]` (SPEC §7, §13).
 
 mod error;
+mod fixed;
 mod implementation;
 mod reading;
 mod response;
 
-use std::{num::NonZeroUsize, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ use crate::{
 
 pub use error::DefinitionError;
 pub(crate) use error::Wrong;
+pub use fixed::ArgumentSettings;
 pub use implementation::{CommandOutput, Implementation, ImplementationType};
 use reading::json_value;
 pub use response::{MockError, MockResponse};
@@ -43,6 +45,9 @@ pub struct ToolDefinition {
     pub parameters: Value,
     /// What a call of it does.
     pub implementation: Implementation,
+    /// What the config says of single arguments.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, ArgumentSettings>,
     /// What it may do to the world.
     #[serde(default)]
     pub annotations: Annotations,
@@ -122,6 +127,7 @@ impl ToolDefinition {
     fn answer(&self) -> Result<Answer<'_>, DefinitionError> {
         let tool = || self.name.clone();
         let implementation = &self.implementation;
+        self.check_fixed()?;
         if let Some((key, kinds)) = implementation.misplaced() {
             return Err(DefinitionError::OnlyFor { tool: tool(), key, kinds });
         }
@@ -162,10 +168,11 @@ impl ToolDefinition {
 
     /// The names that may stand in braces.
     fn names(&self) -> Parameters {
-        Parameters::of(&self.parameters)
+        Parameters::of(&self.parameters).with(self.arguments.keys())
     }
 
     pub(crate) fn spec(&self) -> ToolSpec {
+        let (parameters, fixed) = self.shown();
         let as_usize = |Size(size)| usize::try_from(size).unwrap_or(usize::MAX);
         ToolSpec {
             annotations: self.annotations,
@@ -174,9 +181,10 @@ impl ToolDefinition {
                 max_output: self.max_output.map(as_usize),
                 max_concurrent: self.max_concurrent.map(NonZeroUsize::get),
                 cache: self.cache.map(|HumanDuration(time)| time),
+                fixed: fixed.into_iter().collect(),
                 ..ToolSettings::default()
             },
-            ..ToolSpec::new(&self.name, &self.description, self.parameters.clone())
+            ..ToolSpec::new(&self.name, &self.description, parameters)
         }
     }
 }

@@ -19,8 +19,8 @@ mod template;
 
 pub use builtins::BuiltinsConfig;
 pub use definition::{
-    CommandOutput, DefinitionError, Implementation, ImplementationType, MockError, MockResponse,
-    ToolDefinition,
+    ArgumentSettings, CommandOutput, DefinitionError, Implementation, ImplementationType,
+    MockError, MockResponse, ToolDefinition,
 };
 pub use faults::{FaultError, FaultRule, Faults};
 pub use handlers::{Handler, HandlerKind, Handlers, handler_fn};

@@ -40,6 +40,17 @@ impl Parameters {
         Self(names)
     }
 
+    /// Adds names that the schema does not declare.
+    pub(crate) fn with<'a>(mut self, names: impl Iterator<Item = &'a String>) -> Self {
+        self.0.extend(names.cloned());
+        self
+    }
+
+    /// Returns whether no name is declared.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether the schema declares the name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains(name)
