@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use switchboard_gateway::RuleSet;
-use switchboard_local::{HandlerKind, Handlers, builtins};
+use switchboard_local::{Guard, HandlerKind, Handlers, builtins};
 use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
 use switchboard_runtime::{
     Approver, Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services,
@@ -175,6 +175,11 @@ fn local_tools(
 ) -> Vec<Local> {
     let builtins = builtins::all(&loaded.settings.builtins);
     builtins::register(&builtins, handlers);
+    // Without a guard programs still end with us, unless we are killed with -9.
+    match Guard::this_program() {
+        Ok(guard) => handlers.set_guard(guard),
+        Err(error) => tracing::warn!(%error, "programs run without a guard"),
+    }
     let services = services::all(executor);
     for service in &services {
         handlers.register_tool(HandlerKind::Internal, service.clone());

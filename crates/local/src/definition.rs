@@ -1,15 +1,32 @@
 //! Tools as the config defines them: `[[tools]]` (SPEC §7, §13).
 
+mod error;
+mod fixed;
+mod implementation;
+mod reading;
 mod response;
 
-use std::{num::NonZeroUsize, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use switchboard_toolcall::{Annotations, HumanDuration, Size, Tool, ToolSettings, ToolSpec};
 
-use crate::{HandlerKind, Handlers, handled::HandledTool, mock::MockTool, responses::Responses};
+use crate::{
+    HandlerKind, Handlers,
+    command::{Command, CommandTool},
+    handled::HandledTool,
+    http::{HttpTool, RequestTemplate},
+    mock::MockTool,
+    responses::Responses,
+    template::Parameters,
+};
 
+pub use error::DefinitionError;
+pub(crate) use error::Wrong;
+pub use fixed::ArgumentSettings;
+pub use implementation::{CommandOutput, Implementation, ImplementationType};
+use reading::json_value;
 pub use response::{MockError, MockResponse};
 
 #[cfg(test)]
@@ -28,6 +45,9 @@ pub struct ToolDefinition {
     pub parameters: Value,
     /// What a call of it does.
     pub implementation: Implementation,
+    /// What the config says of single arguments.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, ArgumentSettings>,
     /// What it may do to the world.
     #[serde(default)]
     pub annotations: Annotations,
@@ -45,87 +65,12 @@ pub struct ToolDefinition {
     pub cache: Option<HumanDuration>,
 }
 
-/// What a call of a defined tool does; which field goes with which type is checked by
-/// [`ToolDefinition::check`].
-// A tagged enum would say that in types, but serde buffers those and loses the digits of large numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Implementation {
-    /// Where the answer comes from.
-    #[serde(rename = "type")]
-    pub kind: ImplementationType,
-    /// The registered function, for `builtin` and `internal`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handler: Option<String>,
-    /// The answer, for `mock`; null is an answer too.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub mock_response: Option<Value>,
-    /// The answers to certain arguments, for `mock`; `mock_response` answers all others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mock_responses: Vec<MockResponse>,
-}
-
-/// Where the answers of a defined tool come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ImplementationType {
-    /// The definition itself holds the answer.
-    Mock,
-    /// One of Switchboard's functions.
-    Builtin,
-    /// A service of the host application.
-    Internal,
-}
-
-/// A definition that contradicts itself.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DefinitionError {
-    /// A mock that does not say what it answers.
-    #[error("tool `{tool}`: a mock needs `mock_response`")]
-    NoResponse {
-        /// The defined tool.
-        tool: String,
-    },
-    /// A mock that names a handler.
-    #[error("tool `{tool}`: `handler` is only for builtin and internal")]
-    HandlerOfMock {
-        /// The defined tool.
-        tool: String,
-    },
-    /// A handler is asked for, but not named.
-    #[error("tool `{tool}`: type `{kind}` needs `handler`")]
-    NoHandler {
-        /// The defined tool.
-        tool: String,
-        /// The kind of handler it asks for.
-        kind: HandlerKind,
-    },
-    /// Both a handler and a fixed answer.
-    #[error("tool `{tool}`: `mock_response` is only for mock")]
-    ResponseOfHandler {
-        /// The defined tool.
-        tool: String,
-    },
-    /// Both a handler and answers to certain arguments.
-    #[error("tool `{tool}`: `mock_responses` is only for mock")]
-    ResponsesOfHandler {
-        /// The defined tool.
-        tool: String,
-    },
-    /// An answer to certain arguments that is none, or two.
-    #[error("tool `{tool}`: `mock_responses[{number}]` needs `response` or `error`, one of them")]
-    ResponseOrError {
-        /// The defined tool.
-        tool: String,
-        /// Which answer, from 0.
-        number: usize,
-    },
-}
-
 /// A checked implementation.
 enum Answer<'a> {
     Mocked(&'a Implementation),
     By(HandlerKind, &'a str),
+    Runs(Command),
+    Sends(RequestTemplate),
 }
 
 impl ToolDefinition {
@@ -146,13 +91,15 @@ impl ToolDefinition {
             Answer::By(kind, name) => {
                 Arc::new(HandledTool::new(spec, kind, name, handlers.clone()))
             }
+            Answer::Runs(command) => Arc::new(CommandTool::new(spec, command, handlers.clone())),
+            Answer::Sends(request) => Arc::new(HttpTool::new(spec, request)),
         })
     }
 
-    /// Checks that type, handler and response fit each other.
+    /// Checks that type, handler and response fit each other, and that `{name}` stands for a parameter everywhere.
     ///
     /// # Errors
-    /// Says which of them is missing or too many.
+    /// Says which of them is missing, too many or wrong.
     pub fn check(&self) -> Result<(), DefinitionError> {
         self.answer().map(drop)
     }
@@ -167,36 +114,65 @@ impl ToolDefinition {
         }
     }
 
-    fn answer(&self) -> Result<Answer<'_>, DefinitionError> {
-        let tool = || self.name.clone();
-        let Implementation { kind, handler, mock_response, mock_responses } = &self.implementation;
-        let kind = match kind {
-            ImplementationType::Mock => {
-                for (number, response) in mock_responses.iter().enumerate() {
-                    response.check(&self.name, number)?;
-                }
-                return match (mock_response, handler) {
-                    (_, Some(_)) => Err(DefinitionError::HandlerOfMock { tool: tool() }),
-                    (None, None) if mock_responses.is_empty() => {
-                        Err(DefinitionError::NoResponse { tool: tool() })
-                    }
-                    (_, None) => Ok(Answer::Mocked(&self.implementation)),
-                };
+    /// The program that a `command` tool runs and that is not there, if so.
+    pub fn missing_program(&self) -> Option<&str> {
+        match self.answer() {
+            Ok(Answer::Runs(command)) if !command.is_there() => {
+                self.implementation.program.as_deref()
             }
-            ImplementationType::Builtin => HandlerKind::Builtin,
-            ImplementationType::Internal => HandlerKind::Internal,
-        };
-        if !mock_responses.is_empty() {
-            return Err(DefinitionError::ResponsesOfHandler { tool: tool() });
-        }
-        match (handler, mock_response) {
-            (_, Some(_)) => Err(DefinitionError::ResponseOfHandler { tool: tool() }),
-            (None, None) => Err(DefinitionError::NoHandler { tool: tool(), kind }),
-            (Some(name), None) => Ok(Answer::By(kind, name)),
+            _ => None,
         }
     }
 
+    fn answer(&self) -> Result<Answer<'_>, DefinitionError> {
+        let tool = || self.name.clone();
+        let implementation = &self.implementation;
+        self.check_fixed()?;
+        if let Some((key, kinds)) = implementation.misplaced() {
+            return Err(DefinitionError::OnlyFor { tool: tool(), key, kinds });
+        }
+        let kind = implementation.kind;
+        let needs = |key| DefinitionError::Needs { tool: tool(), kind, key };
+        let handled = |by| match &implementation.handler {
+            Some(name) => Ok(Answer::By(by, name)),
+            None => Err(needs("handler")),
+        };
+        match kind {
+            ImplementationType::Mock => self.mocked(),
+            ImplementationType::Builtin => handled(HandlerKind::Builtin),
+            ImplementationType::Internal => handled(HandlerKind::Internal),
+            ImplementationType::Command => {
+                let program = implementation.program.as_deref();
+                let program = program.ok_or_else(|| needs("program"))?;
+                let command = Command::new(implementation, program, &self.names());
+                command.map(Answer::Runs).map_err(|wrong| wrong.of(&self.name))
+            }
+            ImplementationType::Http => {
+                let url = implementation.url.as_deref().ok_or_else(|| needs("url"))?;
+                let request = RequestTemplate::new(implementation, url, &self.names());
+                request.map(Answer::Sends).map_err(|wrong| wrong.of(&self.name))
+            }
+        }
+    }
+
+    fn mocked(&self) -> Result<Answer<'_>, DefinitionError> {
+        let Implementation { mock_response, mock_responses, .. } = &self.implementation;
+        for (number, response) in mock_responses.iter().enumerate() {
+            response.check(&self.name, number)?;
+        }
+        if mock_response.is_none() && mock_responses.is_empty() {
+            return Err(DefinitionError::NoResponse { tool: self.name.clone() });
+        }
+        Ok(Answer::Mocked(&self.implementation))
+    }
+
+    /// The names that may stand in braces.
+    fn names(&self) -> Parameters {
+        Parameters::of(&self.parameters).with(self.arguments.keys())
+    }
+
     pub(crate) fn spec(&self) -> ToolSpec {
+        let (parameters, fixed) = self.shown();
         let as_usize = |Size(size)| usize::try_from(size).unwrap_or(usize::MAX);
         ToolSpec {
             annotations: self.annotations,
@@ -205,46 +181,14 @@ impl ToolDefinition {
                 max_output: self.max_output.map(as_usize),
                 max_concurrent: self.max_concurrent.map(NonZeroUsize::get),
                 cache: self.cache.map(|HumanDuration(time)| time),
+                fixed: fixed.into_iter().collect(),
                 ..ToolSettings::default()
             },
-            ..ToolSpec::new(&self.name, &self.description, self.parameters.clone())
+            ..ToolSpec::new(&self.name, &self.description, parameters)
         }
     }
 }
 
 fn no_parameters() -> Value {
     json!({"type": "object", "properties": {}})
-}
-
-/// Reads a value that is there, null included.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    json_value(deserializer).map(Some)
-}
-
-fn json_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
-    match json_value(deserializer)? {
-        Value::Object(object) => Ok(object),
-        _ => Err(D::Error::custom("expected a table of arguments")),
-    }
-}
-
-fn json_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    Value::deserialize(deserializer).map(plain_dates)
-}
-
-/// TOML hands its dates over as a table with this one key; people who write a date mean its text.
-const TOML_DATE: &str = "$__toml_private_datetime";
-
-fn plain_dates(value: Value) -> Value {
-    match value {
-        Value::Object(mut object) if object.len() == 1 && object.contains_key(TOML_DATE) => {
-            object.remove(TOML_DATE).unwrap_or_default()
-        }
-        Value::Object(object) => {
-            let entries = object.into_iter().map(|(key, value)| (key, plain_dates(value)));
-            Value::Object(entries.collect::<Map<_, _>>())
-        }
-        Value::Array(items) => items.into_iter().map(plain_dates).collect(),
-        other => other,
-    }
 }

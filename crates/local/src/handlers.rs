@@ -1,13 +1,15 @@
-//! The functions that defined tools may call: Switchboard's own and the host application's (SPEC LT-2).
+//! What the host gives to defined tools: the functions that they may call, Switchboard's own and the host application's
+//! (SPEC LT-2), and the guard of the programs that they start (MC-7).
 
 use std::{
     collections::BTreeMap,
     fmt,
     future::Future,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
 use serde_json::Value;
+use switchboard_process::Guard;
 use switchboard_toolcall::{
     BoxFuture, CallContext, ErrorKind, IntoOutput, Tool, ToolError, ToolOutput,
 };
@@ -62,7 +64,13 @@ impl fmt::Display for HandlerKind {
 
 /// The registered handlers. Cheap to clone; clones share what is registered, before and after.
 #[derive(Clone, Default)]
-pub struct Handlers(Arc<RwLock<BTreeMap<HandlerKind, BTreeMap<String, Handler>>>>);
+pub struct Handlers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    functions: RwLock<BTreeMap<HandlerKind, BTreeMap<String, Handler>>>,
+    guard: OnceLock<Guard>,
+}
 
 impl Handlers {
     /// No handlers.
@@ -90,21 +98,32 @@ impl Handlers {
         self.register(kind, name, handler_fn(call));
     }
 
+    /// Starts the programs of `command` tools behind this guard, so that none of them outlives a host that is killed. The
+    /// first guard stays.
+    pub fn set_guard(&self, guard: Guard) {
+        let _ = self.0.guard.set(guard);
+    }
+
+    /// The guard of the programs that tools start, if there is one.
+    pub(crate) fn guard(&self) -> Option<Guard> {
+        self.0.guard.get().cloned()
+    }
+
     /// Returns the handler registered under `name`.
     pub fn lookup(&self, kind: HandlerKind, name: &str) -> Option<Handler> {
-        let spaces = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let spaces = self.0.functions.read().unwrap_or_else(PoisonError::into_inner);
         spaces.get(&kind)?.get(name).cloned()
     }
 
     /// The registered names of one kind, sorted.
     pub fn names(&self, kind: HandlerKind) -> Vec<String> {
-        let spaces = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let spaces = self.0.functions.read().unwrap_or_else(PoisonError::into_inner);
         let names = spaces.get(&kind).into_iter().flat_map(BTreeMap::keys);
         names.cloned().collect()
     }
 
     fn register(&self, kind: HandlerKind, name: String, handler: Handler) {
-        let mut spaces = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut spaces = self.0.functions.write().unwrap_or_else(PoisonError::into_inner);
         spaces.entry(kind).or_default().insert(name, handler);
     }
 }

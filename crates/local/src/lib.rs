@@ -9,13 +9,19 @@ pub mod handlers;
 pub mod builtins;
 pub mod replay;
 pub mod faults;
+mod binary;
+mod command;
 mod handled;
+mod http;
 mod mock;
 mod responses;
+mod template;
 
 pub use builtins::BuiltinsConfig;
 pub use definition::{
-    DefinitionError, Implementation, ImplementationType, MockError, MockResponse, ToolDefinition,
+    ArgumentSettings, CommandOutput, DefinitionError, Implementation, ImplementationType,
+    MockError, MockResponse, ToolDefinition,
 };
 pub use faults::{FaultError, FaultRule, Faults};
 pub use handlers::{Handler, HandlerKind, Handlers, handler_fn};
+pub use switchboard_process::{Guard, guard};

@@ -1,6 +1,9 @@
 //! Recorded calls as tools that give the recorded answers again.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::{Normalize, Origin, Tool, ToolSpec};
@@ -87,7 +90,12 @@ impl Calls {
     }
 
     fn definition(mut self, name: String, spec: Option<ToolSpec>) -> ToolDefinition {
-        for (_, outcomes) in &mut self.groups {
+        for (args, outcomes) in &mut self.groups {
+            // Records have what was sent, and callers do not send what the config fixes.
+            let is_fixed = |name: &str| {
+                spec.as_ref().is_some_and(|spec| spec.settings.fixed.contains_key(name))
+            };
+            args.retain(|name, _| !is_fixed(name));
             // The last answer is given again and again, so once is enough.
             while outcomes.len() > 1 && outcomes[outcomes.len() - 1] == outcomes[outcomes.len() - 2]
             {
@@ -107,10 +115,10 @@ impl Calls {
             annotations: spec.map(|spec| spec.annotations).unwrap_or_default(),
             implementation: Implementation {
                 kind: ImplementationType::Mock,
-                handler: None,
-                mock_response: None,
                 mock_responses: self.responses(),
+                ..Implementation::default()
             },
+            arguments: BTreeMap::new(),
             timeout: None,
             max_output: None,
             max_concurrent: None,

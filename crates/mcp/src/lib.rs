@@ -5,6 +5,7 @@
 //! wire.
 
 pub mod client;
-pub mod guard;
 pub mod server;
 pub mod wire;
+
+pub use switchboard_process::guard;

@@ -78,7 +78,8 @@ impl ToolExecutor {
         result
     }
 
-    async fn open(&self, call: ToolCall, cx: &CallContext) -> (CallRecord, Map<String, Value>) {
+    async fn open(&self, mut call: ToolCall, cx: &CallContext) -> (CallRecord, Map<String, Value>) {
+        self.tools.fix(&call.name, &mut call.args);
         CallRecord::open(&self.recorder, self.config.load_full(), call, cx).await
     }
 

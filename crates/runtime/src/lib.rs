@@ -29,6 +29,7 @@ pub mod record;
 pub mod tools;
 pub mod lookup;
 pub mod rename;
+mod fixed;
 pub mod validate;
 pub mod policy;
 pub mod approval;

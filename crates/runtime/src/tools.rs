@@ -4,7 +4,10 @@ mod error;
 mod registered;
 mod servers;
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicBool, Ordering},
+};
 
 use switchboard_toolcall::{Strictness, Tool};
 use tokio::sync::{Semaphore, watch};
@@ -12,6 +15,7 @@ use tracing::warn;
 
 use crate::{
     config::Config,
+    fixed,
     policy::Policy,
     registry::{Registry, Server, Tools},
     validate::{Budget, Check, CheckSlots},
@@ -35,6 +39,8 @@ pub struct ToolManager {
     herald: OnceLock<Arc<dyn Link>>,
     /// Counts the changes.
     version: watch::Sender<u64>,
+    /// Whether any tool has arguments that its definition fixes.
+    pub(crate) fixes: AtomicBool,
 }
 
 /// Makes of a tool, known by its full name, what is called instead of it.
@@ -52,6 +58,7 @@ impl ToolManager {
             policy: None,
             herald: OnceLock::new(),
             version: watch::Sender::new(0),
+            fixes: AtomicBool::new(false),
         }
     }
 
@@ -119,6 +126,7 @@ impl ToolManager {
         }
         let name = tool.spec().name.as_str().into();
         let check = self.check(&name, &tool, None, &mut Budget::default())?;
+        fixed::check(tool.spec())?;
         Ok(self.register(name, tool, check, None))
     }
 
@@ -339,6 +347,9 @@ impl ToolManager {
         check: Arc<Check>,
         server: Option<&Server>,
     ) -> RegisteredTool {
+        if !tool.spec().settings.fixed.is_empty() {
+            self.fixes.store(true, Ordering::Relaxed);
+        }
         let own = tool.spec().settings.max_concurrent;
         let own = own.map(|slots| Arc::new(Semaphore::new(slots)));
         let slots = own.into_iter().chain(server.map(|server| server.slots.clone())).collect();

@@ -17,7 +17,7 @@ use switchboard_toolcall::{
     CallContext, ErrorKind, HumanDuration, Strictness, ToolError, numbers::whole_numbers,
 };
 
-use crate::{dispatch, record::CallRecord, tools::RegisteredTool};
+use crate::{dispatch, fixed, record::CallRecord, tools::RegisteredTool};
 pub(crate) use budget::{Budget, Weight};
 use compiled::Compiled;
 use cost::{Cost, Effort};
@@ -177,17 +177,18 @@ fn is_draft_4(dialect: &str) -> bool {
     dialect.contains("json-schema.org/draft-04/")
 }
 
-/// Returns the arguments if they fit the tool's schema.
+/// Returns the arguments if they fit the tool's schema, with those that the config fixes.
 ///
 /// # Errors
 /// `invalid_parameters` with all problems at once, and the required parameters as the way out; `timeout` or `cancelled`
 /// if the call ends before a long check does.
 pub(crate) async fn args(
     tool: &Arc<RegisteredTool>,
-    args: Map<String, Value>,
+    mut args: Map<String, Value>,
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<Value, ToolError> {
+    fixed::take_out(tool.spec(), &mut args);
     let args = Value::Object(args);
     let (args, invalid) = match tool.check.effort(&args) {
         Effort::Large => {
@@ -199,10 +200,24 @@ pub(crate) async fn args(
             (args, invalid)
         }
     };
-    match invalid {
-        None => Ok(args),
-        Some(Invalid { error, .. }) => Err(error),
+    match (invalid, args) {
+        (Some(Invalid { error, .. }), _) => Err(error),
+        (None, Value::Object(mut args)) => {
+            fixed::put(tool.spec(), &mut args);
+            Ok(Value::Object(args))
+        }
+        (None, args) => Ok(args),
     }
+}
+
+/// Says what is wrong with the arguments; `None` if they fit.
+pub(crate) fn problems(check: &Check, args: &Value) -> Option<String> {
+    if check.accepts(args) {
+        return None;
+    }
+    let validator = check.schema.as_ref().and_then(Compiled::validator);
+    let problems = validator.map(|validator| Problems::of(validator.iter_errors(args)).text());
+    Some(problems.unwrap_or_else(|| "the schema does not compile".to_owned()))
 }
 
 /// Arguments that do not fit.

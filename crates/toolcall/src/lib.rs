@@ -14,7 +14,6 @@
 //! ```
 
 pub mod call;
-pub mod child_env;
 pub mod context;
 pub mod error;
 pub mod function;
@@ -37,7 +36,7 @@ pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, Size};
 pub use output::{Binary, Content, IntoOutput, Json, Part, ToolOutput};
 pub use result::{Answer, Artifact, Reused, ToolMessage, ToolResult};
-pub use spec::{Annotations, Normalize, Origin, Strictness, ToolSettings, ToolSpec};
+pub use spec::{Annotations, FixedArgument, Normalize, Origin, Strictness, ToolSettings, ToolSpec};
 pub use tool::{BoxFuture, Tool};
 pub use trace::TraceContext;
 pub use visibility::Visibility;

@@ -119,6 +119,17 @@ pub struct ToolSettings {
     pub normalize: Normalize,
     /// Argument names that the config maps: what models say → what the server expects.
     pub rename: BTreeMap<String, String>,
+    /// Arguments that callers do not choose (SPEC TK-4): they are not in `parameters`, and the executor always sends them.
+    pub fixed: BTreeMap<String, FixedArgument>,
+}
+
+/// An argument whose value the config fixes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FixedArgument {
+    /// What is sent.
+    pub value: Value,
+    /// What the tool's own schema says of it; `true` if nothing.
+    pub schema: Value,
 }
 
 /// What is checked of a tool's arguments before it runs (SPEC VA-3, VA-4).

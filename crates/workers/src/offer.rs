@@ -193,6 +193,8 @@ impl OfferedTool {
                 },
                 normalize: self.normalize,
                 rename: self.rename.clone(),
+                // The worker's own executor adds what its config fixes.
+                fixed: BTreeMap::new(),
             },
             extra: self.extra.clone(),
         }

@@ -16,6 +16,9 @@ pub(super) const PACKAGES: &[&str] = &[
     "wireplumber",
     // A browser for the console.
     "chromium",
+    // Programs for command tools.
+    "git",
+    "jq",
     // The headers of ALSA, for cpal.
     "libasound2-dev",
     "pkg-config",

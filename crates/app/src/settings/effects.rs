@@ -89,10 +89,44 @@ impl Effects {
     fn add_tools(&mut self, tools: &Node) {
         let Content::List(tools) = &tools.content else { return self.add_settings("tools", tools) };
         for (index, tool) in tools.iter().enumerate() {
-            let implementation = tool.get("implementation");
-            let kind = implementation.and_then(|node| text(node.get("type")));
-            if !kind.is_some_and(|kind| HARMLESS_TOOLS.contains(&kind)) {
+            let Some(implementation) = tool.get("implementation") else {
                 self.add_settings(&format!("tools[{index}]"), tool);
+                continue;
+            };
+            let name = quoted(tool.own_name().unwrap_or_default());
+            match text(implementation.get("type")) {
+                Some(kind) if HARMLESS_TOOLS.contains(&kind) => {}
+                Some("command") if text(implementation.get("program")).is_some() => {
+                    self.add_command(&name, implementation);
+                }
+                Some("http") if text(implementation.get("url")).is_some() => {
+                    self.add_request(&name, implementation);
+                }
+                _ => self.add_settings(&format!("tools[{index}]"), tool),
+            }
+        }
+    }
+
+    fn add_command(&mut self, name: &str, tool: &Node) {
+        for (key, value) in table(tool) {
+            match (key.name.as_str(), &value.content) {
+                ("program", Content::Text(program)) => {
+                    let line = command_line(program, tool);
+                    self.starts.push(format!("{line}{} (tool {name})", folder_of(tool)));
+                }
+                ("inherit_env", Content::Bool(true)) => {
+                    self.reads.insert(format!("the whole environment (tool {name})"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_request(&mut self, name: &str, tool: &Node) {
+        // JSON may give a key twice, so that all are looked at.
+        for (key, value) in table(tool) {
+            if let ("url", Content::Text(url)) = (key.name.as_str(), &value.content) {
+                self.connects.push(format!("{} (tool {name})", quoted(url)));
             }
         }
     }
@@ -108,8 +142,7 @@ impl Effects {
             match (key.name.as_str(), &value.content) {
                 ("command", Content::Text(command)) => {
                     let line = command_line(command, server);
-                    let place = text(server.get("cwd"));
-                    let place = place.map_or(String::new(), |cwd| format!(" in {}", quoted(cwd)));
+                    let place = folder_of(server);
                     self.starts.push(format!("{line}{place} (server {}{off})", quoted(name)));
                 }
                 ("url", Content::Text(url)) => {
@@ -193,16 +226,26 @@ fn variables(root: &Node) -> Result<BTreeSet<String>, Problem> {
     Ok(names.into_inner())
 }
 
+/// Where a program is to run.
+fn folder_of(program: &Node) -> String {
+    text(program.get("cwd")).map_or(String::new(), |cwd| format!(" in {}", quoted(cwd)))
+}
+
 /// The command as one would type it in a shell, with the variables that are set for it.
-fn command_line(command: &str, server: &Node) -> String {
-    let env = server.get("env").into_iter().flat_map(table).map(|(key, value)| {
+fn command_line(command: &str, program: &Node) -> String {
+    let env = program.get("env").into_iter().flat_map(table).map(|(key, value)| {
         format!("{}={}", visible(&key.name), quoted(text(Some(value)).unwrap_or_default()))
     });
-    let args = match server.get("args").map(|args| &args.content) {
+    let args = match program.get("args").map(|args| &args.content) {
         Some(Content::List(items)) => items.as_slice(),
         _ => &[],
     };
-    let args = args.iter().map(|item| quoted(text(Some(item)).unwrap_or_default()));
+    // A tool's arguments may stand in lists of their own.
+    let args = args.iter().flat_map(|item| match &item.content {
+        Content::List(inner) => inner.as_slice(),
+        _ => std::slice::from_ref(item),
+    });
+    let args = args.map(|item| quoted(text(Some(item)).unwrap_or_default()));
     env.chain([quoted(command)]).chain(args).collect::<Vec<_>>().join(" ")
 }
 
@@ -281,14 +324,27 @@ mod tests {
             list = [true]
             [[tools]]
             name = 't'
-            implementation = { type = 'command', program = 'rm' }";
+            implementation = { type = 'magic', program = 'rm' }
+            [[tools]]
+            name = 'log'
+            implementation = { type = 'command', program = 'git', args = ['log', ['-n', '{count}']], cwd = '/src', inherit_env = true }
+            [[tools]]
+            name = 'weather of'
+            implementation = { type = 'http', url = 'https://w.example/{city}?k=${KEY}' }";
         let found = of(config);
         let line = r"TOKEN='Bearer ${SECRET}' sh -c 'echo '\''a'\'' \u{1b}]0;x\u{202e}' in 'sub folder' (server a)";
-        assert_eq!(found.starts, [line]);
-        assert_eq!(found.connects, ["https://b.example/mcp (server b, switched off)"]);
+        assert_eq!(found.starts, [line, "git log -n '{count}' in /src (tool log)"]);
+        let weather = "'https://w.example/{city}?k=${KEY}' (tool 'weather of')";
+        assert_eq!(found.connects, ["https://b.example/mcp (server b, switched off)", weather]);
         let reads: Vec<_> = found.reads.iter().map(String::as_str).collect();
-        let expected =
-            ["$DENIED", "$OPENAI_API_KEY", "$SECRET", "the whole environment (server a)"];
+        let expected = [
+            "$DENIED",
+            "$KEY",
+            "$OPENAI_API_KEY",
+            "$SECRET",
+            "the whole environment (server a)",
+            "the whole environment (tool log)",
+        ];
         assert_eq!(reads, expected);
         for set in [
             "models.m.base_url = https://evil.example/v1",

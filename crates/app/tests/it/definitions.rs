@@ -50,7 +50,7 @@ fn broken_definitions_are_named_with_file_and_line() {
         ),
         (
             "[{\"name\":\"x\",\"description\":\"d\",\n\"implementation\":{\"type\":\"magic\"}}]",
-            "t.json:2: tool `x`: `implementation.type`: expected one of `mock`, `builtin`, `internal`, got `magic`",
+            "t.json:2: tool `x`: `implementation.type`: expected one of `mock`, `builtin`, `internal`, `command`, `http`, got `magic`",
         ),
         (
             "{\"name\":\"x\",\"description\":\"d\",\"parameters\":{\"type\":\"object\",\

@@ -14,6 +14,7 @@ mod config;
 mod trust;
 mod hostile;
 mod definitions;
+mod programs;
 mod tools;
 mod servers;
 mod connecting;

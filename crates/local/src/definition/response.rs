@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use switchboard_toolcall::{ErrorKind, ToolError};
 
-use super::{DefinitionError, json_object, present};
+use super::{
+    DefinitionError,
+    reading::{json_object, present},
+};
 
 /// What a mock answers to these arguments: a response or an error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

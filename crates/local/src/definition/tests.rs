@@ -142,6 +142,37 @@ async fn mocks_may_answer_by_arguments() {
     assert_eq!(error.for_model, "no recorded call of 'weather' with these arguments");
 }
 
+// TK-4
+#[test]
+fn what_is_fixed_is_not_shown() {
+    let definition = |parameters: &str| -> ToolDefinition {
+        let text = format!(
+            "name = 't'\ndescription = 'd'\nimplementation = {{ type = 'builtin', handler = 'echo' }}\n\
+             arguments.zone = {{ fixed = 'Asia/Tokyo' }}\n{parameters}"
+        );
+        toml::from_str(&text).unwrap()
+    };
+    let declared = "parameters = { type = 'object', properties = { zone = { type = 'string' }, format = {} }, \
+                    required = ['zone'], anyOf = [{ required = ['zone', 'format'] }] }";
+    let spec = definition(declared).spec();
+    let shown = json!({"type": "object", "properties": {"format": {}}, "anyOf": [{"required": ["format"]}]});
+    assert_eq!(spec.parameters, shown);
+    let fixed = &spec.settings.fixed["zone"];
+    assert_eq!((&fixed.value, &fixed.schema), (&json!("Asia/Tokyo"), &json!({"type": "string"})));
+    // Without parameters everything may be fixed; beside others only what they declare.
+    assert_eq!(definition("").spec().settings.fixed["zone"].schema, json!(true));
+    definition("").check().unwrap();
+    let wrong =
+        definition("parameters = { properties = { zones = {} } }").check().unwrap_err().to_string();
+    assert!(
+        wrong.starts_with("tool `t`: `arguments.zone`: it is no parameter; did you mean `zones`?"),
+        "{wrong}"
+    );
+    let unknown =
+        toml::from_str::<ToolDefinition>("name = 't'\narguments.x = { fix = 1 }").unwrap_err();
+    assert!(unknown.to_string().contains("unknown field `fix`"), "{unknown}");
+}
+
 #[test]
 fn what_cannot_be_read_is_named() {
     let check = |text: &str| serde_json::from_str::<ToolDefinition>(text).unwrap_err().to_string();

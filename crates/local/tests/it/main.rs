@@ -1,8 +1,12 @@
-//! The built-in tools from outside: their order and schemas, and `search_web` over a real socket.
+//! The built-in tools from outside: their order and schemas, `search_web` over a real socket, and what
+//! the config defines.
 
 #![expect(clippy::unwrap_used, reason = "tests may")]
 
 mod builtins;
+mod command;
+mod defined;
+mod http;
 mod responder;
 mod search_config;
 mod search_failures;

@@ -237,6 +237,7 @@ impl ServerConfig {
             },
             normalize: self.normalize,
             rename: self.rename.get(name).cloned().unwrap_or_default(),
+            fixed: BTreeMap::new(),
         }
     }
 }

@@ -10,8 +10,6 @@ mod writer;
 mod reader;
 mod pace;
 mod stderr;
-mod excerpt;
-mod group;
 mod life;
 
 use std::{
@@ -26,6 +24,7 @@ use std::{
 };
 
 use serde_json::value::RawValue;
+use switchboard_process::{Group, Guard};
 use switchboard_toolcall::BoxFuture;
 use tokio::{
     runtime::Handle,
@@ -41,14 +40,14 @@ use crate::{
         stderr_log::StderrLog,
         transport::{Failure, Request, SharedInbox, Transport},
     },
-    guard::Guard,
     wire::{Outgoing, RpcError},
 };
-use group::Group;
 use life::Life;
 use pending::{Pending, Ticket};
 use stderr::Tail;
 use writer::Writer;
+
+pub use switchboard_process::StartError;
 
 /// How long the server may take to read that calls were given up, before its input is closed.
 const GOODBYE: Duration = Duration::from_millis(250);
@@ -106,17 +105,6 @@ impl fmt::Debug for Config {
             .field("max_message", &self.max_message)
             .finish()
     }
-}
-
-/// Why a server could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The program, or the guard before it, cannot be run.
-    #[error("{0}")]
-    Command(String),
-    /// The working directory is not there.
-    #[error("the working directory '{}' does not exist", .0.display())]
-    Directory(PathBuf),
 }
 
 /// A running server and the pipes to it.

@@ -10,7 +10,7 @@ use switchboard_mcp::{
     },
     guard::Guard,
 };
-use switchboard_runtime::toolcall::child_env;
+use switchboard_process::environment;
 
 use crate::support::{Directory, Heard, Server, bounded, config, unguarded};
 
@@ -25,7 +25,7 @@ async fn environment(config: &Config) -> Value {
 // MC-7: a minimal environment plus what the config names.
 #[tokio::test]
 async fn the_environment_is_minimal() {
-    let here = env::vars().filter(|(name, _)| child_env::is_inherited(name));
+    let here = env::vars().filter(|(name, _)| environment::is_inherited(name));
     let mut expected: BTreeMap<String, Value> =
         here.map(|(name, value)| (name, json!(value))).collect();
     // Cargo sets variables of its own for tests.

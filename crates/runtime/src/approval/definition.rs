@@ -11,7 +11,7 @@ use crate::tools::RegisteredTool;
 pub(super) fn hash(tool: &RegisteredTool) -> [u8; 32] {
     *tool.definition.get_or_init(|| {
         let spec = tool.spec();
-        let definition = json!({
+        let mut definition = json!({
             "name": &**tool.full_name(),
             "server": spec.server().map(|server| &**server),
             "title": spec.extra.get("title"),
@@ -21,6 +21,9 @@ pub(super) fn hash(tool: &RegisteredTool) -> [u8; 32] {
             "annotations": spec.annotations,
             "hints": spec.extra.get("annotations"),
         });
+        for (name, fixed) in &spec.settings.fixed {
+            definition["fixed"][name] = fixed.value.clone();
+        }
         Sha256::digest(canonical(&definition).to_string().as_bytes()).into()
     })
 }

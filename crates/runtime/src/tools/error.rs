@@ -20,6 +20,9 @@ pub enum AddError {
         #[source]
         reason: SchemaError,
     },
+    /// The config fixes an argument to what the tool does not take.
+    #[error("tool `{0}`: `arguments`: the fixed values do not fit `parameters`: {1}")]
+    Fixed(String, String),
     /// A server's name contains the separator.
     #[error("server name `{0}` must not be empty or contain `{1}`")]
     ServerName(String, String),

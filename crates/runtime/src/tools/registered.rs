@@ -10,7 +10,7 @@ use switchboard_toolcall::{Origin, Tool, ToolError, ToolSpec, Visibility};
 use tokio::sync::Semaphore;
 
 use crate::{
-    rename,
+    fixed, rename,
     validate::{self, Check, CheckSlots, Invalid},
 };
 
@@ -59,7 +59,8 @@ impl RegisteredTool {
     /// Whether a call with these arguments may pass validation, argument names fixed as a call fixes them. What would
     /// take long to check is left to the call.
     pub fn may_accept(&self, args: &Map<String, Value>) -> bool {
-        let args = rename::for_server(self.spec(), args.clone());
+        let mut args = rename::for_server(self.spec(), args.clone());
+        fixed::take_out(self.spec(), &mut args);
         self.check.may_accept(&Value::Object(args))
     }
 
@@ -73,7 +74,8 @@ impl RegisteredTool {
         args: Map<String, Value>,
         limit: Duration,
     ) -> Result<Option<Invalid>, ToolError> {
-        let args = rename::for_server(self.spec(), args);
+        let mut args = rename::for_server(self.spec(), args);
+        fixed::take_out(self.spec(), &mut args);
         validate::judge_within(self, Value::Object(args), limit).await
     }
 

@@ -4,6 +4,7 @@
 mod approvals;
 mod concurrency;
 mod endings;
+mod fixed;
 mod hostile;
 mod logs;
 mod names;

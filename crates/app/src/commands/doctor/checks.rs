@@ -1,5 +1,6 @@
 //! The checks themselves.
 
+use switchboard_local::{ImplementationType, ToolDefinition};
 use switchboard_runtime::{Verdict, lookup::close_names};
 
 use super::{Check, Status};
@@ -13,6 +14,7 @@ use crate::{
 pub(super) fn of_tools(loaded: &Loaded, house: &House) -> Vec<Check> {
     let mut checks = vec![tools(loaded, house)];
     checks.extend(handlers(loaded, house));
+    checks.extend(programs(loaded));
     checks.extend(policy(loaded, house));
     checks
 }
@@ -67,6 +69,29 @@ fn handlers(loaded: &Loaded, house: &House) -> Vec<Check> {
     match missing.is_empty() {
         true => vec![check("handlers", Status::Ok, "every defined tool has its handler")],
         false => missing,
+    }
+}
+
+/// A program that is not there is the call's error, so only this tells before the call (SPEC TK-1).
+fn programs(loaded: &Loaded) -> Vec<Check> {
+    let tools = loaded.settings.tools.iter().enumerate();
+    let missing = tools.filter_map(|(index, definition)| {
+        let (place, program) = (loaded.place_of_tool(index), definition.missing_program()?);
+        let message = format!(
+            "{place}: tool `{}`: the program `{program}` is not there, or may not be executed; install it, or set \
+             `program` to its path",
+            definition.name
+        );
+        Some(check("programs", Status::Broken, message))
+    });
+    let missing: Vec<_> = missing.collect();
+    let is_command =
+        |tool: &ToolDefinition| tool.implementation.kind == ImplementationType::Command;
+    match missing.is_empty() {
+        true if loaded.settings.tools.iter().any(is_command) => {
+            vec![check("programs", Status::Ok, "every command tool has its program")]
+        }
+        _ => missing,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use switchboard_process::excerpt::excerpt;
 use tokio::{io::AsyncReadExt, process::ChildStdout};
 
-use super::{Shared, excerpt::excerpt, pace::Pace};
+use super::{Shared, pace::Pace};
 use crate::{
     client::transport::Failure,
     wire::{

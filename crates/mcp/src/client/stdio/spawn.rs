@@ -1,12 +1,9 @@
 //! Starts the process.
 
-use std::{ffi::OsStr, process::Stdio};
-
-use switchboard_toolcall::child_env;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use switchboard_process::Program;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use super::{Config, StartError};
-use crate::guard;
 
 /// Our ends of the child's pipes.
 pub(super) struct Pipes {
@@ -17,13 +14,7 @@ pub(super) struct Pipes {
 
 /// Starts the server, or the guard that starts it.
 pub(super) fn spawn(config: &Config) -> Result<(Child, Pipes), StartError> {
-    if let Some(directory) = config.cwd.as_ref().filter(|directory| !directory.is_dir()) {
-        return Err(StartError::Directory(directory.clone()));
-    }
-    let mut command = command(config);
-    let mut child = command.spawn().map_err(|error| {
-        StartError::Command(guard::cannot_start(command.as_std().get_program(), &error))
-    })?;
+    let mut child = program(config).spawn()?;
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok((child, Pipes { stdin, stdout, stderr })),
         // All three were asked for; without them the child sees the end of its input and leaves.
@@ -31,27 +22,13 @@ pub(super) fn spawn(config: &Config) -> Result<(Child, Pipes), StartError> {
     }
 }
 
-fn command(config: &Config) -> Command {
-    let program = config
-        .guard
-        .as_ref()
-        .map_or(OsStr::new(&config.command), |guard| guard.program.as_os_str());
-    let mut command = Command::new(program);
-    if let Some(guard) = &config.guard {
-        command.args(&guard.args).arg(&config.command);
+fn program(config: &Config) -> Program {
+    Program {
+        command: config.command.clone(),
+        args: config.args.clone(),
+        env: config.env.clone(),
+        inherit_env: config.inherit_env,
+        cwd: config.cwd.clone(),
+        guard: config.guard.clone(),
     }
-    command.args(&config.args);
-    if !config.inherit_env {
-        command.env_clear();
-        let is_inherited = |name: &OsStr| name.to_str().is_some_and(child_env::is_inherited);
-        command.envs(std::env::vars_os().filter(|(name, _)| is_inherited(name)));
-    }
-    command.envs(&config.env);
-    if let Some(directory) = &config.cwd {
-        command.current_dir(directory);
-    }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Apart from ours, so that Ctrl-C in our terminal does not end it before we do, and all of it can be ended.
-    command.process_group(0);
-    command
 }

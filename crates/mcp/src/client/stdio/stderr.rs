@@ -6,9 +6,10 @@ use std::{
     time::Duration,
 };
 
+use switchboard_process::excerpt::excerpt;
 use tokio::{io::AsyncReadExt, process::ChildStderr, time::Instant};
 
-use super::{Shared, excerpt::excerpt};
+use super::Shared;
 use crate::{
     guard::STARTED,
     wire::lines::{Line, Lines},

@@ -4,6 +4,10 @@
 //! last write end of stdin closes, because we closed it or because we were killed with -9, the server has had its end
 //! of input; what does not leave then is sent SIGTERM and after that SIGKILL, as a process group. A parent-death
 //! signal would follow the thread that started the server and would not reach its children.
+//!
+//! Programs that run for one call read an end of input that means nothing: `controlled.rs` watches a socket instead.
+
+pub(crate) mod controlled;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -35,7 +39,11 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 pub const NOT_STARTED: u8 = 127;
 
 /// Stands at the start of a line on stderr that the guard writes for us, before the number of the server's group.
-pub(crate) const STARTED: &str = "\u{1}switchboard guard: group ";
+pub const STARTED: &str = "\u{1}switchboard guard: group ";
+
+/// The argument that makes a guard take its command's input, and tell of the command, over a socket that is its stdin.
+/// The number of bytes of the input follows it.
+pub const CONTROLLED: &str = "--controlled";
 
 /// How to start a guard: this program, with these arguments before the command and its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +76,9 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(command) = args.next() else {
         return refuse("a guard needs a command to start");
     };
+    if command == CONTROLLED {
+        return controlled::run(args);
+    }
     // The watcher is there first: a server that nobody watches must not run.
     let (started, group) = mpsc::channel();
     let watcher = thread::Builder::new().spawn(move || end_with_stdin(&group));
@@ -75,13 +86,16 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         return refuse(&cannot_start(&command, &error));
     }
     match Command::new(&command).args(args).process_group(0).spawn() {
-        Ok(child) => outlive(child, &started),
+        Ok(child) => {
+            tell(Pid::from_child(&child));
+            ExitCode::from(outlive(child, &started).map_or(1, code))
+        }
         Err(error) => refuse(&cannot_start(&command, &error)),
     }
 }
 
 /// One line that says which command could not be started and why.
-pub(crate) fn cannot_start(command: &OsStr, error: &io::Error) -> String {
+pub fn cannot_start(command: &OsStr, error: &io::Error) -> String {
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
     format!("cannot start '{}': {reason}", command.to_string_lossy())
@@ -93,11 +107,10 @@ fn refuse(reason: &str) -> ExitCode {
 }
 
 /// Waits for the command and ends what it leaves behind in its group.
-fn outlive(mut child: Child, started: &mpsc::Sender<Pid>) -> ExitCode {
+fn outlive(mut child: Child, started: &mpsc::Sender<Pid>) -> io::Result<ExitStatus> {
     let group = Pid::from_child(&child);
     // The watcher waits for this before it looks at anything, so it cannot be gone.
     let _ = started.send(group);
-    tell(group);
     let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while waitid(WaitId::Pid(group), exited).err() == Some(Errno::INTR) {}
     // Not yet reaped, the command keeps its number: the signal cannot reach a stranger's group.
@@ -108,7 +121,7 @@ fn outlive(mut child: Child, started: &mpsc::Sender<Pid>) -> ExitCode {
         // Being killed takes a moment too.
         left(group, PATIENCE);
     }
-    ExitCode::from(status.map_or(1, code))
+    status
 }
 
 /// Tells Switchboard which group to end should the guard itself be killed, and lets go of stdout, so that Switchboard

@@ -1,22 +1,23 @@
-//! The server's process group.
+//! The process group that a program was started in.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process_group, test_kill_process_group};
 
 /// The number of a process group, once it is known.
 #[derive(Default)]
-pub(super) struct Group(AtomicI32);
+pub struct Group(AtomicI32);
 
 impl Group {
-    /// The child leads the group.
-    pub(super) fn led_by(&self, child: &tokio::process::Child) {
+    /// Notes that the child leads the group.
+    pub fn led_by(&self, child: &tokio::process::Child) {
         let number = child.id().and_then(|number| i32::try_from(number).ok());
         self.0.store(number.unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// The guard has said which group it started. Said twice it is not believed: the server writes to stderr too.
-    pub(super) fn learn(&self, number: &[u8]) {
+    /// Notes which group the guard says that it started. The first number counts: the server writes to stderr too.
+    pub fn learn(&self, number: &[u8]) {
         let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
         // No group of ours has such a number, and 1 would mean everybody.
         if let Some(number) = number.filter(|number| *number > 1) {
@@ -24,19 +25,21 @@ impl Group {
         }
     }
 
-    pub(super) fn number(&self) -> Option<u32> {
+    /// Returns the number of the group, if it is known.
+    pub fn number(&self) -> Option<u32> {
         self.pid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs())
     }
 
     /// Sends a signal to whoever is in the group.
-    pub(super) fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         if let Some(pid) = self.pid() {
             // Nobody there is what we want.
             let _ = kill_process_group(pid, signal);
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns whether nobody is left in the group.
+    pub fn is_empty(&self) -> bool {
         self.pid().is_none_or(|pid| test_kill_process_group(pid).is_err())
     }
 

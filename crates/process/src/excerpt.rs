@@ -1,7 +1,7 @@
 //! Shows foreign bytes in a log without trusting them.
 
 /// The first characters of the bytes as text: no colours, no control characters, and a mark where some are missing.
-pub(super) fn excerpt(bytes: &[u8], limit: usize) -> String {
+pub fn excerpt(bytes: &[u8], limit: usize) -> String {
     // No character takes more than four bytes; the rest of a huge line need not be looked at.
     let start = &bytes[..bytes.len().min(4 * limit + 4)];
     let text = String::from_utf8_lossy(start);

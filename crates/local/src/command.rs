@@ -1,0 +1,188 @@
+//! Tools that run a program of this machine (SPEC TK-1).
+
+mod line;
+mod outcome;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde_json::Value;
+use switchboard_process::{Captured, Program, StartError};
+use switchboard_toolcall::{
+    BoxFuture, CallContext, ErrorKind, Tool, ToolError, ToolOutput, ToolSpec,
+};
+
+use crate::{
+    Handlers,
+    definition::{CommandOutput, Implementation, Wrong},
+    template::{Arguments, Parameters, Template, given, text_of},
+};
+use line::CommandLine;
+
+#[cfg(test)]
+mod tests;
+
+/// How much of what a program writes to stdout is kept, in bytes: half of it from the beginning, half from the end.
+const KEPT: usize = 16 * 1024 * 1024;
+
+/// How much of the end of stderr is kept, in bytes.
+const KEPT_OF_STDERR: usize = 16 * 1024;
+
+/// A program with what it is given, as the definition says it.
+pub(crate) struct Command {
+    program: String,
+    line: CommandLine,
+    stdin: Option<Template>,
+    cwd: Option<Template>,
+    env: BTreeMap<String, Template>,
+    inherit_env: bool,
+    output: CommandOutput,
+}
+
+impl Command {
+    /// Reads the definition of a `command` tool.
+    ///
+    /// # Errors
+    /// Says which key cannot be used, and why.
+    pub(crate) fn new(
+        implementation: &Implementation,
+        program: &str,
+        parameters: &Parameters,
+    ) -> Result<Self, Wrong> {
+        let template = |key: &str, text: &str| {
+            Template::parse(text, parameters).map_err(|problem| Wrong::new(key, problem))
+        };
+        if program.is_empty() {
+            return Err(Wrong::new("program", "it is empty"));
+        }
+        if template("program", program).map_or(true, |program| program.arguments().count() > 0) {
+            let problem = "no `{name}` may stand here: callers do not choose what is started";
+            return Err(Wrong::new("program", problem));
+        }
+        let optional = |key: &str, text: &Option<String>| {
+            text.as_deref().map(|text| template(key, text)).transpose()
+        };
+        let env = implementation.env.iter();
+        let env = env.map(|(name, text)| {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(Wrong::new("env", format!("`{name}` is no name of a variable")));
+            }
+            Ok((name.clone(), template(&format!("env.{name}"), text)?))
+        });
+        let line = CommandLine::new(&implementation.args, &implementation.dashes, parameters)?;
+        line.check_shell(program)?;
+        Ok(Self {
+            program: program.to_owned(),
+            line,
+            stdin: optional("stdin", &implementation.stdin)?,
+            cwd: optional("cwd", &implementation.cwd)?,
+            env: env.collect::<Result<_, _>>()?,
+            inherit_env: implementation.inherit_env.unwrap_or(false),
+            output: implementation.output.unwrap_or_default(),
+        })
+    }
+
+    /// Returns whether the program is there; one in a folder that a call names is left to the call.
+    pub(crate) fn is_there(&self) -> bool {
+        let is_fixed = |template: &Template| template.arguments().next().is_none();
+        let is_open = self.program.contains('/') && !self.cwd.as_ref().is_none_or(is_fixed);
+        is_open || self.prepare(&Arguments::new(), &Handlers::new()).is_ok_and(|it| it.exists())
+    }
+
+    /// The program for these arguments.
+    fn prepare(&self, args: &Arguments, handlers: &Handlers) -> Result<Program, ToolError> {
+        let mut env = BTreeMap::new();
+        for (name, template) in &self.env {
+            if let Some(value) = template.fill(args) {
+                without_nul(template, args)?;
+                env.insert(name.clone(), value);
+            }
+        }
+        let cwd = self.cwd.as_ref().and_then(|cwd| Some((cwd, cwd.fill(args)?)));
+        if let Some((template, _)) = &cwd {
+            without_nul(template, args)?;
+        }
+        Ok(Program {
+            command: self.program.clone(),
+            args: self.line.fill(&self.program, args)?,
+            env,
+            inherit_env: self.inherit_env,
+            cwd: cwd.map(|(_, folder)| PathBuf::from(folder)),
+            guard: handlers.guard(),
+        })
+    }
+}
+
+/// Refuses a NUL character, at which the system would end the text.
+fn without_nul(template: &Template, args: &Arguments) -> Result<(), ToolError> {
+    let has_nul =
+        |name: &&str| given(args, name).is_some_and(|value| text_of(value).contains('\0'));
+    match template.arguments().find(has_nul) {
+        Some(name) => {
+            Err(ToolError::invalid(format_args!("'{name}' must not contain a NUL character")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A tool that runs a program.
+pub(crate) struct CommandTool {
+    spec: ToolSpec,
+    command: Command,
+    handlers: Handlers,
+}
+
+impl CommandTool {
+    pub(crate) fn new(spec: ToolSpec, command: Command, handlers: Handlers) -> Self {
+        Self { spec, command, handlers }
+    }
+
+    async fn run(&self, args: Value) -> Result<ToolOutput, ToolError> {
+        let Value::Object(args) = args else {
+            return Err(ToolError::invalid("arguments must be object"));
+        };
+        let program = self.command.prepare(&args, &self.handlers)?;
+        let input = self.command.stdin.as_ref().and_then(|stdin| stdin.fill(&args));
+        let stdout = Captured::keeping(KEPT / 2, KEPT / 2);
+        let stderr = Captured::keeping(0, KEPT_OF_STDERR);
+        let finished = program.run(input.unwrap_or_default().as_bytes(), stdout, stderr).await;
+        let finished = finished.map_err(|error| self.not_started(error, &args))?;
+        outcome::of(&self.spec.name, &self.command, finished)
+    }
+
+    fn not_started(&self, error: StartError, args: &Arguments) -> ToolError {
+        let longest = args.iter().max_by_key(|(_, value)| text_of(value).len());
+        match (&error, longest) {
+            (StartError::TooLong, Some((name, value))) => {
+                let length = text_of(value).chars().count();
+                ToolError::invalid(format_args!(
+                    "'{name}' is too long for a command line ({length} characters)"
+                ))
+            }
+            _ => unavailable(&self.spec.name, &error),
+        }
+        .caused_by(error)
+    }
+}
+
+/// The error of a call whose program cannot be started.
+fn unavailable(tool: &str, reason: &dyn std::fmt::Display) -> ToolError {
+    let text = format!("Tool '{tool}' is unavailable: {reason}");
+    let hint =
+        "Is the program installed, and do `program` and `cwd` of the tool's definition lead to it?";
+    ToolError::new(ErrorKind::Unavailable, text).with_hint(hint)
+}
+
+impl Tool for CommandTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    // At the deadline, or if the caller cancels, the executor drops this, which ends the program.
+    fn call<'a>(
+        &'a self,
+        args: Value,
+        _cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(args))
+    }
+}

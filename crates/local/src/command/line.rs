@@ -1,0 +1,145 @@
+//! The arguments of a program, made of the arguments of a call.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use switchboard_toolcall::ToolError;
+
+use super::without_nul;
+use crate::{
+    definition::Wrong,
+    template::{Arguments, Parameters, Piece, Template, each, given, text_of},
+};
+
+/// Programs that take the text after `-c` for a script.
+const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
+
+/// What stands after the program's name.
+pub(super) struct CommandLine {
+    parts: Vec<Part>,
+    /// Arguments that may begin with `-` anywhere.
+    dashes: BTreeSet<String>,
+}
+
+/// Elements that are left out together.
+struct Part(Vec<Template>);
+
+impl CommandLine {
+    pub(super) fn new(
+        args: &[Value],
+        dashes: &[String],
+        parameters: &Parameters,
+    ) -> Result<Self, Wrong> {
+        let parts = args.iter().enumerate().map(|(index, arg)| {
+            let key = format!("args[{index}]");
+            match arg {
+                Value::Array(items) => {
+                    let inner =
+                        |(inner, item)| element(format!("{key}[{inner}]"), item, parameters);
+                    items.iter().enumerate().map(inner).collect::<Result<_, _>>().map(Part)
+                }
+                other => element(key, other, parameters).map(|element| Part(vec![element])),
+            }
+        });
+        let parts = parts.collect::<Result<_, _>>()?;
+        if let Some(unknown) = dashes.iter().find(|name| !parameters.has(name)) {
+            let way_out = parameters.way_out(unknown, |name| format!("`{name}`"));
+            return Err(Wrong::new("dashes", format!("`{unknown}` is no parameter; {way_out}")));
+        }
+        Ok(Self { parts, dashes: dashes.iter().cloned().collect() })
+    }
+
+    /// Refuses a shell's script in which a value would stand: it would be read as a part of the script.
+    pub(super) fn check_shell(&self, program: &str) -> Result<(), Wrong> {
+        let is_shell = |name: &str| SHELLS.contains(&name);
+        if !program.rsplit('/').next().is_some_and(is_shell) {
+            return Ok(());
+        }
+        let elements: Vec<_> = self.parts.iter().flat_map(|Part(templates)| templates).collect();
+        let is_command_option = |template: &Template| match template.pieces() {
+            [Piece::Text(text)] => {
+                text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
+            }
+            _ => false,
+        };
+        let script = elements.windows(2).find(|pair| is_command_option(pair[0]));
+        match script.and_then(|pair| pair[1].arguments().next()) {
+            Some(name) => Err(Wrong::new(
+                "args",
+                format!(
+                    "`{{{name}}}` must not stand in the script of a shell, which would run what it holds: give                      it after the script, as \"$1\": [\"-c\", \"…\", \"sh\", \"{{{name}}}\"]"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Fills in the arguments of a call of `program`.
+    ///
+    /// # Errors
+    /// A value holds what no program can be given, or would be taken for an option.
+    pub(super) fn fill(&self, program: &str, args: &Arguments) -> Result<Vec<String>, ToolError> {
+        let mut line = Vec::new();
+        let mut options_ended = false;
+        for Part(templates) in &self.parts {
+            let filled: Option<Vec<_>> = templates.iter().map(|it| elements(it, args)).collect();
+            for (template, elements) in templates.iter().zip(filled.into_iter().flatten()) {
+                without_nul(template, args)?;
+                for element in elements {
+                    if !options_ended && element.starts_with('-') {
+                        self.check_dash(program, template, args)?;
+                    }
+                    line.push(element);
+                }
+                options_ended |= template.is_text("--");
+            }
+        }
+        Ok(line)
+    }
+
+    /// Refuses an element that begins with `-` because of a caller's value.
+    fn check_dash(
+        &self,
+        program: &str,
+        template: &Template,
+        args: &Arguments,
+    ) -> Result<(), ToolError> {
+        let is_filled = |piece: &&Piece| match piece {
+            Piece::Text(_) => true,
+            Piece::Argument(name) => {
+                given(args, name).is_some_and(|value| !text_of(value).is_empty())
+            }
+        };
+        match template.pieces().iter().find(is_filled) {
+            Some(Piece::Argument(name)) if !self.dashes.contains(name) => {
+                Err(ToolError::invalid(format_args!(
+                    "'{name}' must not begin with '-': {program} would take it for an option (`dashes` \
+                     in the tool's definition allows it)"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn element(key: String, value: &Value, parameters: &Parameters) -> Result<Template, Wrong> {
+    let Value::String(text) = value else {
+        return Err(Wrong::new(key, "expected a text, or a list of texts that belong together"));
+    };
+    if text.contains('\0') {
+        return Err(Wrong::new(key, "no program can be given a NUL character"));
+    }
+    Template::parse(text, parameters).map_err(|problem| Wrong::new(key, problem))
+}
+
+/// The elements that a template becomes: one, or each value of a list that stands alone. `None` if an argument was left
+/// out, or the list is empty.
+fn elements(template: &Template, args: &Arguments) -> Option<Vec<String>> {
+    match template.lone().and_then(|name| given(args, name)) {
+        Some(value) => {
+            let values = each(value);
+            (!values.is_empty()).then(|| values.iter().map(|it| text_of(it).into_owned()).collect())
+        }
+        None => template.fill(args).map(|element| vec![element]),
+    }
+}

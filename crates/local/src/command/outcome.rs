@@ -1,0 +1,96 @@
+//! What a program's end means for the call.
+
+use serde_json::Value;
+use switchboard_process::{Captured, Ending, Finished, excerpt::excerpt};
+use switchboard_toolcall::{ToolError, ToolOutput};
+
+use super::{Command, KEPT, unavailable};
+use crate::{binary, definition::CommandOutput};
+
+/// How many lines of stderr an error shows.
+const LINES: usize = 20;
+
+/// How much of a line an error shows, in characters.
+const WIDTH: usize = 500;
+
+/// What the call of a program answers.
+pub(super) fn of(
+    tool: &str,
+    command: &Command,
+    finished: Finished,
+) -> Result<ToolOutput, ToolError> {
+    let Finished { ending, stdout, stderr } = finished;
+    let program = &command.program;
+    let how = match ending {
+        Ending::Exited(0) => return answer(tool, command, stdout),
+        Ending::Exited(status) => format!("{program} exited with status {status}"),
+        Ending::Killed(signal) => format!("{program} was killed by signal {signal}"),
+        Ending::Refused(reason) => return Err(unavailable(tool, &reason)),
+        Ending::Unguarded => format!("{program} was ended: its guard was killed"),
+    };
+    // Programs that write nothing to stderr often write what is wrong to stdout.
+    let lines = match last_lines(stderr) {
+        lines if lines.is_empty() => last_lines(stdout),
+        lines => lines,
+    };
+    Err(ToolError::failed([vec![how], lines].concat().join("\n")))
+}
+
+fn answer(tool: &str, command: &Command, stdout: Captured) -> Result<ToolOutput, ToolError> {
+    let program = &command.program;
+    let (written, missing) = (stdout.written(), stdout.missing());
+    let (mut bytes, end) = stdout.into_parts();
+    if missing == 0 {
+        bytes.extend_from_slice(&end);
+    }
+    let is_text = !bytes.contains(&0) && (missing == 0 || !end.contains(&0));
+    if missing > 0 && (!is_text || command.output == CommandOutput::Json) {
+        let what = if command.output == CommandOutput::Json { "JSON" } else { "binary data" };
+        return Err(ToolError::failed(format_args!(
+            "{program} wrote {written} bytes of {what}; at most {KEPT} are taken"
+        )));
+    }
+    if command.output == CommandOutput::Json {
+        return json(program, &bytes);
+    }
+    if !is_text {
+        return Ok(binary::output(tool, binary::media_type(&bytes), &bytes));
+    }
+    let mut text = text(bytes);
+    if missing > 0 {
+        text = format!(
+            "{text}\n[… {missing} of {written} bytes that {program} wrote are missing here: they were not kept …]\n{}",
+            String::from_utf8_lossy(&end)
+        );
+    }
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(ToolOutput::Value(Value::String(text)))
+}
+
+fn json(program: &str, bytes: &[u8]) -> Result<ToolOutput, ToolError> {
+    serde_json::from_slice(bytes).map(ToolOutput::Value).map_err(|error| {
+        let beginning = match excerpt(bytes.trim_ascii(), WIDTH) {
+            text if text.is_empty() => "it wrote nothing".to_owned(),
+            text => format!("it wrote: {text}"),
+        };
+        ToolError::failed(format_args!("{program} wrote no JSON: {error}; {beginning}"))
+            .caused_by(error)
+    })
+}
+
+/// The bytes as text, with a mark for each that is none.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// The last lines that say something, without colours and control characters.
+fn last_lines(written: Captured) -> Vec<String> {
+    let (head, tail) = written.into_parts();
+    let bytes = [head, tail].concat();
+    let lines = bytes.split(|byte| *byte == b'\n').map(|line| excerpt(line, WIDTH));
+    let lines: Vec<_> = lines.filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LINES)..].to_vec()
+}

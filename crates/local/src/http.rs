@@ -1,0 +1,62 @@
+//! Tools that send one HTTP request (SPEC TK-2).
+//!
+//! `request.rs` makes a [`Request`](request::Request) of the arguments, `exchange.rs` sends it and bounds what comes
+//! back, `answer.rs` makes the result of it. Neither of the latter two knows of templates.
+
+mod answer;
+mod body;
+mod exchange;
+mod failure;
+mod fields;
+mod json;
+mod request;
+mod url;
+
+use serde_json::Value;
+use switchboard_toolcall::{BoxFuture, CallContext, Tool, ToolError, ToolOutput, ToolSpec};
+
+pub(crate) use request::RequestTemplate;
+
+use exchange::Exchange;
+
+#[cfg(test)]
+mod tests;
+
+/// A tool that sends a request.
+pub(crate) struct HttpTool {
+    spec: ToolSpec,
+    template: RequestTemplate,
+    exchange: Exchange,
+}
+
+impl HttpTool {
+    pub(crate) fn new(spec: ToolSpec, template: RequestTemplate) -> Self {
+        let exchange = Exchange::with(template.origin());
+        Self { spec, template, exchange }
+    }
+
+    async fn send(&self, args: Value) -> Result<ToolOutput, ToolError> {
+        let Value::Object(args) = args else {
+            return Err(ToolError::invalid("arguments must be object"));
+        };
+        let request = self.template.fill(&args)?;
+        let response = self.exchange.send(request).await;
+        let response = response.map_err(|failure| failure.explain(&self.spec.name))?;
+        answer::of(&self.spec.name, response)
+    }
+}
+
+impl Tool for HttpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    // At the deadline, or if the caller cancels, the executor drops this, which closes the connection.
+    fn call<'a>(
+        &'a self,
+        args: Value,
+        _cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.send(args))
+    }
+}

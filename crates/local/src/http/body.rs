@@ -1,0 +1,58 @@
+//! What a request carries.
+
+use super::{fields::Fields, json::JsonTemplate, url::encoded};
+use crate::{
+    definition::{Implementation, Wrong},
+    template::{Arguments, Parameters, Template},
+};
+
+/// A body in one of the ways in which the config can say it.
+pub(super) enum BodyTemplate {
+    Json(JsonTemplate),
+    Form(Fields),
+    Text(Template),
+}
+
+impl BodyTemplate {
+    pub(super) fn new(
+        implementation: &Implementation,
+        parameters: &Parameters,
+    ) -> Result<Option<Self>, Wrong> {
+        let Implementation { json, form, text, .. } = implementation;
+        match (json, form.is_empty(), text) {
+            (None, true, None) => Ok(None),
+            (Some(json), true, None) => {
+                JsonTemplate::new("json", json, parameters).map(Self::Json).map(Some)
+            }
+            (None, false, None) => Fields::new("form", form, parameters).map(Self::Form).map(Some),
+            (None, true, Some(text)) => match Template::parse(text, parameters) {
+                Ok(text) => Ok(Some(Self::Text(text))),
+                Err(problem) => Err(Wrong::new("text", problem)),
+            },
+            _ => {
+                let key = if json.is_some() { "json" } else { "form" };
+                Err(Wrong::new(key, "a request has one body: `json`, `form` or `text`"))
+            }
+        }
+    }
+
+    /// Fills in the arguments, and says what the body is. Returns `None` if an argument was left out without which there
+    /// is none.
+    pub(super) fn fill(&self, args: &Arguments) -> Option<(&'static str, Vec<u8>)> {
+        match self {
+            Self::Json(json) => {
+                let json = json.fill(args)?;
+                Some(("application/json", json.to_string().into_bytes()))
+            }
+            Self::Form(fields) => {
+                let pairs = fields.fill(args);
+                let pairs = pairs.iter().map(|(name, value)| {
+                    format!("{}={}", encoded(name), encoded(value)).replace("%20", "+")
+                });
+                let form = pairs.collect::<Vec<_>>().join("&");
+                Some(("application/x-www-form-urlencoded", form.into_bytes()))
+            }
+            Self::Text(text) => Some(("text/plain; charset=utf-8", text.fill(args)?.into_bytes())),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A request, made of the arguments of a call.
+
+use reqwest::{
+    Method, Url,
+    header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue},
+};
+use switchboard_toolcall::ToolError;
+
+use super::{body::BodyTemplate, fields::Fields, url::UrlTemplate};
+use crate::{
+    definition::{Implementation, Wrong},
+    template::{Arguments, Parameters, Template, given, text_of},
+};
+
+/// Headers that say how a request is sent, which is not for the config to say.
+const OURS: [&str; 6] =
+    ["connection", "content-length", "te", "trailer", "transfer-encoding", "upgrade"];
+
+/// A request that can be sent.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+/// A request as the definition says it.
+pub(crate) struct RequestTemplate {
+    method: Method,
+    url: UrlTemplate,
+    query: Fields,
+    headers: Vec<(HeaderName, Template)>,
+    body: Option<BodyTemplate>,
+}
+
+impl RequestTemplate {
+    /// Reads the definition of an `http` tool.
+    ///
+    /// # Errors
+    /// Says which key cannot be used, and why.
+    pub(crate) fn new(
+        implementation: &Implementation,
+        url: &str,
+        parameters: &Parameters,
+    ) -> Result<Self, Wrong> {
+        let body = BodyTemplate::new(implementation, parameters)?;
+        let method = match &implementation.method {
+            Some(method) => read_method(method)?,
+            None if body.is_some() => Method::POST,
+            None => Method::GET,
+        };
+        let headers = implementation.headers.iter();
+        let headers = headers.map(|(name, text)| header(name, text, parameters));
+        Ok(Self {
+            method,
+            url: UrlTemplate::new(url, parameters)?,
+            query: Fields::new("query", &implementation.query, parameters)?,
+            headers: headers.collect::<Result<_, _>>()?,
+            body,
+        })
+    }
+
+    /// Scheme, host and port of the request, which no argument changes.
+    pub(crate) fn origin(&self) -> &Url {
+        self.url.origin()
+    }
+
+    /// Fills in the arguments of a call; what belongs to one that was left out is left out.
+    ///
+    /// # Errors
+    /// A value cannot stand where it would.
+    pub(crate) fn fill(&self, args: &Arguments) -> Result<Request, ToolError> {
+        let url = self.url.fill(args, self.query.fill(args))?;
+        let mut headers = HeaderMap::new();
+        for (name, template) in &self.headers {
+            if let Some(value) = template.fill(args) {
+                headers.insert(name.clone(), header_value(template, &value, args)?);
+            }
+        }
+        let body = self.body.as_ref().and_then(|body| body.fill(args));
+        let body = body.map(|(media_type, bytes)| {
+            headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(media_type));
+            bytes
+        });
+        Ok(Request { method: self.method.clone(), url, headers, body })
+    }
+}
+
+fn read_method(text: &str) -> Result<Method, Wrong> {
+    let method = Method::from_bytes(text.to_ascii_uppercase().as_bytes());
+    match method.ok().filter(|method| *method != Method::CONNECT) {
+        Some(method) => Ok(method),
+        None => Err(Wrong::new("method", format!("`{text}` is no method of HTTP"))),
+    }
+}
+
+fn header(
+    name: &str,
+    text: &str,
+    parameters: &Parameters,
+) -> Result<(HeaderName, Template), Wrong> {
+    let wrong = |problem: String| Wrong::new(format!("headers.{name}"), problem);
+    let header = HeaderName::from_bytes(name.as_bytes());
+    let header = header.map_err(|_| wrong("this is no name of a header".to_owned()))?;
+    if OURS.contains(&header.as_str()) {
+        return Err(wrong("this header is set as the request needs it".to_owned()));
+    }
+    if text.contains(char::is_control) {
+        return Err(wrong("a header has no line breaks or control characters".to_owned()));
+    }
+    let template = Template::parse(text, parameters).map_err(wrong)?;
+    if header == HOST && template.arguments().next().is_some() {
+        return Err(wrong("no `{name}` may stand here: callers do not choose the host".to_owned()));
+    }
+    Ok((header, template))
+}
+
+fn header_value(
+    template: &Template,
+    value: &str,
+    args: &Arguments,
+) -> Result<HeaderValue, ToolError> {
+    HeaderValue::from_bytes(value.as_bytes()).map_err(|error| {
+        let is_wrong = |name: &&str| {
+            given(args, name).is_some_and(|value| text_of(value).contains(char::is_control))
+        };
+        let name = template.arguments().find(is_wrong).unwrap_or_default();
+        let what = match value.contains(['\r', '\n']) {
+            true => "a line break",
+            false => "a control character",
+        };
+        ToolError::invalid(format_args!(
+            "'{name}' must not contain {what}: it stands in a header of the request"
+        ))
+        .caused_by(error)
+    })
+}

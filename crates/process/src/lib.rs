@@ -1,0 +1,18 @@
+//! Programs that Switchboard starts: MCP servers and the programs of `command` tools (SPEC MC-7).
+//!
+//! [`Program`] says what is started, with which environment; [`guard`] ends it when we are gone. What is said to the
+//! program and what it answers is left to those who start it.
+
+pub mod capture;
+pub mod environment;
+pub mod excerpt;
+pub mod group;
+pub mod guard;
+pub mod program;
+pub mod run;
+
+pub use capture::Captured;
+pub use group::Group;
+pub use guard::Guard;
+pub use program::{Program, StartError};
+pub use run::{Ending, Finished};

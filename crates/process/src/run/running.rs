@@ -1,0 +1,176 @@
+//! A program that runs, with or without a guard before it.
+
+use std::{
+    os::{fd::OwnedFd, unix::net::UnixStream as BlockingSocket, unix::process::ExitStatusExt},
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::UnixStream,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    runtime::Handle,
+    time::{sleep, timeout},
+};
+
+use super::Ending;
+use crate::{
+    Group, Program, StartError,
+    group::Signal,
+    guard::{
+        CONTROLLED, PATIENCE,
+        controlled::{GROUP, REFUSED, SIGNAL},
+    },
+};
+
+/// More than a guard ever says, in bytes.
+const MOST_SAID: u64 = 64 * 1024;
+
+/// What the program writes to.
+pub(super) struct Pipes {
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+}
+
+/// The program, or the guard before it; ends with this.
+pub(super) struct Running {
+    /// Taken when it has ended.
+    child: Option<Child>,
+    group: Group,
+    link: Link,
+}
+
+/// How the program gets its input.
+enum Link {
+    /// Through its guard, which ends the program as soon as this is closed.
+    Guard(UnixStream),
+    /// From us, if it gets any.
+    Pipe(Option<ChildStdin>),
+}
+
+impl Running {
+    /// Starts the program for so many bytes of input.
+    pub(super) fn start(program: &Program, input: usize) -> Result<(Self, Pipes), StartError> {
+        let group = Group::default();
+        let (mut child, link) = match program.guard {
+            Some(_) => {
+                let (ours, theirs) = socket().map_err(|error| {
+                    StartError::Command(format!("no socket for '{}': {error}", program.command))
+                })?;
+                let theirs = Stdio::from(OwnedFd::from(theirs));
+                let child = program.spawn_with(&[CONTROLLED, &input.to_string()], theirs)?;
+                (child, Link::Guard(ours))
+            }
+            None => {
+                let stdin = if input == 0 { Stdio::null() } else { Stdio::piped() };
+                let mut child = program.spawn_with(&[], stdin)?;
+                group.led_by(&child);
+                let stdin = child.stdin.take();
+                (child, Link::Pipe(stdin))
+            }
+        };
+        let pipes = child.stdout.take().zip(child.stderr.take());
+        let running = Self { child: Some(child), group, link };
+        match pipes {
+            Some((stdout, stderr)) => Ok((running, Pipes { stdout, stderr })),
+            // Both were asked for.
+            None => Err(StartError::Command(format!("no pipes to '{}'", program.command))),
+        }
+    }
+
+    /// Brings the program its input, waits for its end, and ends what it leaves behind in its group.
+    pub(super) async fn end(&mut self, input: &[u8]) -> Ending {
+        let Some(child) = &mut self.child else { return Ending::Unguarded };
+        let ending = match &mut self.link {
+            Link::Guard(socket) => {
+                let (mut from, mut to) = socket.split();
+                let mut said = Vec::new();
+                let mut hear = (&mut from).take(MOST_SAID);
+                // The program may end without having read all of its input: neither end of the socket minds.
+                let (_, _, status) =
+                    tokio::join!(to.write_all(input), hear.read_to_end(&mut said), child.wait());
+                guarded(status.ok(), &String::from_utf8_lossy(&said), &self.group)
+            }
+            Link::Pipe(stdin) => {
+                let stdin = stdin.take();
+                let feed = async {
+                    if let Some(mut stdin) = stdin {
+                        let _ = stdin.write_all(input).await;
+                    }
+                    std::future::pending::<()>().await;
+                };
+                let status = tokio::select! {
+                    status = child.wait() => status,
+                    () = feed => return Ending::Unguarded,
+                };
+                end_group(&self.group).await;
+                status.map_or(Ending::Unguarded, plain)
+            }
+        };
+        self.child = None;
+        ending
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A guard sees the socket close.
+        let (Some(mut child), Link::Pipe(_)) = (self.child.take(), &self.link) else { return };
+        let group = std::mem::take(&mut self.group);
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(async move {
+                group.signal(Signal::TERM);
+                let _ = timeout(PATIENCE, child.wait()).await;
+                end_group(&group).await;
+                let _ = child.wait().await;
+            })),
+            // There is no time left to be kind.
+            Err(_) => group.signal(Signal::KILL),
+        }
+    }
+}
+
+fn socket() -> std::io::Result<(UnixStream, BlockingSocket)> {
+    let (ours, theirs) = BlockingSocket::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, theirs))
+}
+
+/// How a program ended, by the guard's status and what it said.
+fn guarded(status: Option<ExitStatus>, said: &str, group: &Group) -> Ending {
+    let after = |what| said.lines().find_map(|line| line.strip_prefix(what));
+    let Some(code) = status.and_then(|status| status.code()) else {
+        // Somebody killed the guard, so that nobody watches the program any more.
+        group.learn(after(GROUP).unwrap_or_default().as_bytes());
+        group.signal(Signal::KILL);
+        return Ending::Unguarded;
+    };
+    match (after(REFUSED), after(SIGNAL).and_then(|signal| signal.parse().ok())) {
+        (Some(reason), _) => Ending::Refused(reason.to_owned()),
+        (None, Some(signal)) => Ending::Killed(signal),
+        (None, None) => Ending::Exited(code),
+    }
+}
+
+fn plain(status: ExitStatus) -> Ending {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ending::Exited(code),
+        (None, signal) => Ending::Killed(signal.unwrap_or_default()),
+    }
+}
+
+/// Ends whoever is left in the group.
+async fn end_group(group: &Group) {
+    if group.is_empty() {
+        return;
+    }
+    group.signal(Signal::TERM);
+    let left = async {
+        while !group.is_empty() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let _ = timeout(PATIENCE, left).await;
+    group.signal(Signal::KILL);
+}
