@@ -91,7 +91,7 @@ impl Gateway {
         let around = Surroundings {
             tools: Arc::downgrade(executor.tools()),
             mcp: McpConfig::default(),
-            answers: Arc::new(Bridge),
+            answers: Arc::new(Bridge::to_clients()),
             announce: Arc::new(|told| _ = writeln!(std::io::stderr(), "{}", told.error())),
             guard: None,
         };

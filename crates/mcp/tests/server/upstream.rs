@@ -104,7 +104,7 @@ pub(crate) async fn running<const N: usize>(
     let around = Surroundings {
         tools: Arc::downgrade(executor.tools()),
         mcp: McpConfig::default(),
-        answers: Arc::new(Bridge),
+        answers: Arc::new(Bridge::to_clients()),
         announce: Arc::new(|_| {}),
         guard: None,
     };
