@@ -7,7 +7,10 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use switchboard_gateway::RuleSet;
 use switchboard_local::{Guard, HandlerKind, Handlers, builtins};
-use switchboard_mcp::client::{Answers, NoAnswers, ServerConfig};
+use switchboard_mcp::{
+    client::{Answers, ServerConfig},
+    server::Bridge,
+};
 use switchboard_runtime::{
     Approver, Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services,
 };
@@ -45,11 +48,11 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// As the settings say, with nobody to answer servers, and only somebody at this terminal to allow calls.
+    /// As the settings say, with nobody but who is at this terminal to answer servers and to allow calls.
     pub(crate) fn usual(loaded: &Loaded) -> Self {
         Self {
             records: Records::of(loaded),
-            answers: Arc::new(NoAnswers),
+            answers: Arc::new(Bridge::to_people()),
             approver: approvals::here(loaded),
             is_open: false,
         }

@@ -14,6 +14,7 @@ mod cluster;
 mod shipping;
 mod arguments;
 mod model;
+mod questions;
 mod talk;
 mod commands;
 mod excerpt;

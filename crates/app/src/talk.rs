@@ -17,7 +17,11 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use crate::terminal::spinner;
+use crate::{
+    model::Chosen,
+    questions::{self, Sampler},
+    terminal::spinner,
+};
 
 pub(crate) use ending::{Ending, summary};
 pub(crate) use screen::{Answers, Screen};
@@ -30,13 +34,15 @@ pub(crate) use screen::{Answers, Screen};
 pub(crate) async fn turn(
     agent: &Agent,
     conversation: &mut Conversation,
+    chosen: &Chosen,
     screen: &mut Screen,
 ) -> anyhow::Result<Option<Outcome>> {
     let mut interrupts = signal(SignalKind::interrupt()).context("failed to watch for Ctrl-C")?;
     let (sender, mut events) = mpsc::unbounded_channel();
     // Nobody listens only when the turn is over.
     let tell: Events = Arc::new(move |event| _ = sender.send(event));
-    let cx = CallContext::for_caller("command line").with_client("chat");
+    let mut cx = CallContext::for_caller("command line").with_client("chat");
+    cx.way_back = questions::here(Sampler::Chosen(chosen.clone()));
     let mut steps = interval(spinner::STEP);
     steps.set_missed_tick_behavior(MissedTickBehavior::Skip);
     screen.begin();

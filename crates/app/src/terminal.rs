@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod guard;
 pub(crate) mod json;
 pub(crate) mod keys;
+pub(crate) mod lines;
 pub(crate) mod spinner;
 pub(crate) mod text;
 

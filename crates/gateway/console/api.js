@@ -59,7 +59,8 @@ export async function part(path) {
  * @returns {AsyncGenerator<{ event: string, data: string }>}
  */
 export async function* stream(path, body, signal) {
-  const accept = { ...headers(), Accept: 'text/event-stream' };
+  // What servers ask in the middle of a call is answered by `questions.js`, wherever the page is by then.
+  const accept = { ...headers(), Accept: 'text/event-stream', 'X-Switchboard-Answers': 'elicitation, sampling' };
   const response = await ask(path, { method: 'POST', body: text(body), headers: accept, signal });
   if (!response.headers.get('content-type')?.startsWith('text/event-stream') || !response.body) {
     yield { event: 'result', data: await response.text() };

@@ -9,6 +9,7 @@ import * as held from './held.js';
 import * as keys from './keys.js';
 import * as live from './live/live.js';
 import * as overview from './overview.js';
+import * as questions from './questions.js';
 import * as router from './router.js';
 import * as servers from './servers.js';
 import * as session from './session.js';
@@ -107,6 +108,7 @@ function linkState(state) {
 function enter() {
   feed.open();
   held.start();
+  questions.start();
   router.start(show);
 }
 

@@ -162,6 +162,27 @@ export interface Approval {
   four_eyes?: boolean;
 }
 
+/** Something that an MCP server asks in the middle of a call. */
+export interface Question {
+  id: string;
+  call_id: string | null;
+  tool: string;
+  server: string;
+  method: string;
+  request: {
+    message?: string;
+    mode?: string;
+    url?: string;
+    requestedSchema?: SchemaObject;
+    systemPrompt?: string;
+    maxTokens?: number;
+    messages?: { role: string; content: Json }[];
+  };
+  model: string | null;
+  asked: string;
+  expires: string;
+}
+
 export interface Rule { id: string; tool: string; arguments?: Json; by: string; created: string }
 
 export interface Route { path: string[]; query: URLSearchParams }

@@ -10,7 +10,7 @@ use crate::access::Access;
 /// What pages may call.
 const PLACES: [&str; 4] = ["/mcp", "/api/", "/v1/", "/.well-known/"];
 /// The headers that pages may send, beside those that begin with `mcp-`.
-const SENT: [&str; 10] = [
+const SENT: [&str; 11] = [
     "accept",
     "authorization",
     "cache-control",
@@ -20,6 +20,7 @@ const SENT: [&str; 10] = [
     "mcp-protocol-version",
     "mcp-session-id",
     "traceparent",
+    "x-switchboard-answers",
     "x-timeout",
 ];
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");

@@ -12,7 +12,7 @@ use switchboard_runtime::{
 };
 use switchboard_toolcall::{BoxError, BoxFuture};
 
-use crate::Metrics;
+use crate::{Metrics, questions::Told};
 use memory::Memory;
 use wording::{Begun, Decided, Ended, Held};
 
@@ -34,6 +34,8 @@ pub struct Event {
     pub caller: Option<Arc<str>>,
     /// Whether it tells of a call that waits, or waited, for a person.
     pub is_held: bool,
+    /// Whether it is for the caller alone, whoever else watches.
+    pub is_private: bool,
     /// The whole event as JSON.
     pub json: String,
     /// Its place among all events since the start.
@@ -81,7 +83,24 @@ impl Feed {
         if self.memory.is_wanted() {
             let json = serde_json::to_string(&event()).unwrap_or_default();
             let (tool, caller) = (tool.clone(), start.caller.clone());
-            self.memory.add(Event { tool, caller, is_held, json, number: 0 });
+            let event = Event { tool, caller, is_held, is_private: false, json, number: 0 };
+            self.memory.add(event);
+        }
+    }
+
+    /// Tells who made a call, and nobody else, of a question that a server asks in the middle of it.
+    pub(crate) fn tell_question(&self, caller: Option<&Arc<str>>, told: &Told) {
+        if self.memory.is_wanted() {
+            let json = serde_json::to_string(told).unwrap_or_default();
+            let (tool, caller) = (told.tool.as_str().into(), caller.cloned());
+            self.memory.add(Event {
+                tool,
+                caller,
+                is_held: false,
+                is_private: true,
+                json,
+                number: 0,
+            });
         }
     }
 

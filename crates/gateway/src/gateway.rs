@@ -20,7 +20,7 @@ use tower_service::Service;
 use crate::{
     Access, Config, Feed, Models, access::Peer, access_log::Line, admission, ambiguous, console,
     content::Content, cors::Page, draining::Draining, listen, metadata, openai, privacy::Privacy,
-    rest,
+    questions::Questions, rest,
 };
 
 /// What a gateway is made of.
@@ -53,12 +53,19 @@ pub struct Gateway {
     router: Arc<OnceLock<Router>>,
     /// Fires when nothing new is begun any more.
     draining: Draining,
+    /// What servers ask callers over HTTP.
+    questions: Questions,
 }
 
 impl Gateway {
     /// A gateway of these parts.
     pub fn new(parts: Parts) -> Self {
-        Self { router: Arc::default(), parts: Arc::new(parts), draining: Draining::default() }
+        Self {
+            router: Arc::default(),
+            parts: Arc::new(parts),
+            draining: Draining::default(),
+            questions: Questions::default(),
+        }
     }
 
     /// Serves until `stop` fires, then lets calls finish within the limit.
@@ -113,7 +120,8 @@ impl Gateway {
         let router = guarded.merge(open).fallback(rest::nothing_here);
         // How large a body may be is said in `admission`, by the config.
         let router = router.layer(DefaultBodyLimit::disable());
-        router.layer(Extension(self.draining.clone())).with_state(self.parts.clone())
+        let router = router.layer(Extension(self.draining.clone()));
+        router.layer(Extension(self.questions.clone())).with_state(self.parts.clone())
     }
 
     /// Ends what only watches, and lets connections end when they have been answered.

@@ -23,7 +23,9 @@ mod rest;
 mod console;
 mod content;
 pub mod openai;
+mod questions;
 mod refusal;
+pub mod sampling;
 mod sse;
 
 pub use access::{Access, Caller};

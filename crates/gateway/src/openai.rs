@@ -17,13 +17,17 @@ use std::sync::Arc;
 use axum::{
     Extension, Json, Router,
     extract::{Path, State},
-    http::{Method, Uri},
+    http::{Method, StatusCode, Uri},
     middleware,
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
 
-use crate::{Caller, gateway::Parts};
+use crate::{
+    Caller,
+    gateway::Parts,
+    questions::{Answers, Asker, Questions},
+};
 use chat::Chat;
 use failure::Failure;
 
@@ -49,6 +53,9 @@ pub(crate) fn in_its_words(routes: Router<Arc<Parts>>) -> Router<Arc<Parts>> {
 /// Answers a chat; the tools that the model needs are run here.
 #[utoipa::path(
     post, path = "/v1/chat/completions", operation_id = "create_chat_completion", tag = "chat",
+    params(("X-Switchboard-Answers" = inline(Option<String>), Header,
+        description = "As with calls: what the caller answers through `/api/questions`",
+        pattern = "^(elicitation|sampling)(, ?(elicitation|sampling))?$", nullable = false)),
     request_body = ChatRequest,
     responses(
         (status = 200, description = "The answer, or with `stream` the chunks of it", content(
@@ -68,11 +75,16 @@ pub(crate) fn in_its_words(routes: Router<Arc<Parts>>) -> Router<Arc<Parts>> {
 pub(crate) async fn complete(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
+    Extension(questions): Extension<Questions>,
     headers: axum::http::HeaderMap,
     body: Result<axum::body::Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<Response, Failure> {
     let request = convert::read(&body?)?;
+    let answers = Answers::read(&headers)
+        .map_err(|problem| Failure::new(StatusCode::BAD_REQUEST, problem))?;
+    let back = Asker::way_back(&caller, answers, &questions, &parts, Some(&request.model));
     let mut chat = Chat::new(parts, &caller, &request)?;
+    chat.cx.way_back = back;
     chat.cx.trace = switchboard_mcp::server::http::trace(&headers);
     match request.stream.unwrap_or_default() {
         true => stream::answer(chat).await,

@@ -6,6 +6,7 @@ mod call;
 mod calls;
 mod events;
 mod openapi;
+mod questions;
 pub(crate) mod queued;
 mod servers;
 mod session;
@@ -55,6 +56,8 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/approvals/rules", get(approvals::rules))
         .route("/api/approvals/rules/{id}", delete(approvals::forget))
         .route("/api/approvals/{id}", post(approvals::decide))
+        .route("/api/questions", get(questions::list))
+        .route("/api/questions/{id}", post(questions::answer))
         .route("/api/events", get(events::stream))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi::document))

@@ -16,8 +16,8 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 use switchboard_mcp::{
     client::{
-        Answers, McpConfig, ServerConfig, Servers, Session, Surroundings, config::Protocol,
-        discover::List, session::Asking,
+        Answers, McpConfig, ServerConfig, ServerRequest, Servers, Session, Surroundings,
+        config::Protocol, discover::List, session::Asking,
     },
     wire::RpcError,
 };
@@ -153,7 +153,8 @@ impl Answers for Accepts {
         json!({"elicitation": {"form": {"applyDefaults": true}}})
     }
 
-    fn answer(&self, method: String, params: Value) -> BoxFuture<'_, Result<Value, RpcError>> {
+    fn answer(&self, request: ServerRequest) -> BoxFuture<'_, Result<Value, RpcError>> {
+        let ServerRequest { method, params, .. } = request;
         let answer = match method.as_str() {
             "elicitation/create" => {
                 let asked = params["requestedSchema"]["properties"].as_object();

@@ -36,7 +36,10 @@ pub mod old_sse;
 
 pub use config::{McpConfig, ServerConfig};
 pub use given_up::GivenUp;
-pub use inbox::{Answers, NoAnswers};
+pub use inbox::{
+    Answers, NoAnswers, NoRecipient, ServerRequest, cannot_be_asked, cannot_be_shown, may_be_asked,
+    refusal,
+};
 pub use known_protocols::KnownProtocols;
 pub use method::{Method, RemoteMethod};
 pub use server::{Server, State, Surroundings};

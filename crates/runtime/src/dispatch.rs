@@ -1,5 +1,6 @@
 //! Runs a tool under its deadline: waits for a slot, cancels for real, survives what the tool does.
 
+mod answer_time;
 mod patient;
 
 use std::{
@@ -26,6 +27,7 @@ use tokio_util::sync::DropGuard;
 use tracing::Instrument;
 
 use crate::{record::CallRecord, tools::RegisteredTool};
+pub(crate) use answer_time::AnswerTime;
 
 /// Bounds how many calls run and how many wait (SPEC EX-8).
 #[derive(Clone)]
@@ -46,6 +48,9 @@ pub(crate) async fn run(
     let limit = record.timeout(cx);
     let extends = tool.spec().settings.progress_extends_timeout;
     let alive = (extends || cx.way_back.is_some()).then(|| Arc::new(Alive::default()));
+    if let Some(alive) = &alive {
+        record.may_be_asked(&alive.answers);
+    }
     let own = CallContext {
         // The caller's token is watched by `within`: a child of it would only cost a lock.
         cancel: CancellationToken::new(),
@@ -126,13 +131,13 @@ async fn sign_of_life(alive: Option<&Alive>) {
 struct Alive {
     /// Rung by each sign of life, which gives the tool its time anew.
     bell: Notify,
-    /// How many questions of the tool's are unanswered.
-    asking: AtomicUsize,
+    /// The time in which questions of the tool's are unanswered.
+    answers: Arc<AnswerTime>,
 }
 
 impl Alive {
     fn waits_for_an_answer(&self) -> bool {
-        self.asking.load(Ordering::Acquire) > 0
+        self.answers.runs()
     }
 }
 

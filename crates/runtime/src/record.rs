@@ -18,7 +18,11 @@ use switchboard_toolcall::{
 use tokio::time::Instant;
 
 use crate::{
-    approval::Approval, artifacts::Source, config::Config, dispatch, log, redact,
+    approval::Approval,
+    artifacts::Source,
+    config::Config,
+    dispatch::{self, AnswerTime},
+    log, redact,
     tools::RegisteredTool,
 };
 
@@ -66,6 +70,8 @@ pub(crate) struct CallRecord {
     cut_short: Option<ToolError>,
     reused: OnceLock<Reused>,
     approval: OnceLock<Approval>,
+    /// How long questions of the tool's were unanswered, where it can ask any.
+    answers: OnceLock<Arc<AnswerTime>>,
     closed: bool,
 }
 
@@ -103,6 +109,7 @@ impl CallRecord {
             cut_short: too_long,
             reused: OnceLock::new(),
             approval: OnceLock::new(),
+            answers: OnceLock::new(),
             closed: false,
         };
         let opened = match recorder.open(start) {
@@ -169,9 +176,25 @@ impl CallRecord {
         let _ = self.approval.set(approval);
     }
 
-    /// How long a person took to decide about the call.
+    /// Notes who measures how long questions of the tool's are unanswered.
+    pub(crate) fn may_be_asked(&self, answers: &Arc<AnswerTime>) {
+        // Set once: a call is dispatched once.
+        let _ = self.answers.set(answers.clone());
+    }
+
+    /// How long people took: to decide about the call, and to answer what its tool asked (EX-7).
     pub(crate) fn waited(&self) -> Duration {
+        self.held() + self.asked()
+    }
+
+    /// How long a person took to decide about the call.
+    fn held(&self) -> Duration {
         self.approval.get().map_or(Duration::ZERO, |approval| approval.held)
+    }
+
+    /// How long questions of the tool's were unanswered.
+    fn asked(&self) -> Duration {
+        self.answers.get().map_or(Duration::ZERO, |answers| answers.total())
     }
 
     /// What claims `key` for this call.
@@ -273,14 +296,14 @@ impl CallRecord {
         self.marks.started
     }
 
-    /// How long the call has taken so far, without the time in which a person decided (EX-7).
+    /// How long the call has taken so far, without the time in which a person decided or answered (EX-7).
     pub(crate) fn elapsed(&self) -> Duration {
         self.marks.started.elapsed().saturating_sub(self.waited())
     }
 
     /// When the call's time began: what a person took to allow it is not the tool's, unless the caller set the limit.
     pub(crate) fn runs_from(&self, cx: &CallContext) -> Instant {
-        let held = if cx.timeout.is_none() { self.waited() } else { Duration::ZERO };
+        let held = if cx.timeout.is_none() { self.held() } else { Duration::ZERO };
         self.marks.started + held
     }
 
@@ -299,7 +322,7 @@ impl CallRecord {
     fn finish(&self, result: Option<&ToolResult>) -> Closing<'_> {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.elapsed(), |result| result.elapsed);
-        let stages = self.marks.stages(self.waited());
+        let stages = self.marks.stages(self.held(), self.asked());
         // Until the tool is found its server connects, which the log tells by itself.
         let since_found = duration.saturating_sub(stages.open + stages.lookup);
         let is_slow = since_found > self.config.slow_call.0;

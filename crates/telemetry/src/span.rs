@@ -73,11 +73,12 @@ pub(crate) fn of_call(
         add("gen_ai.tool.call.result", text.clone().filter(|_| error.is_none()));
     }
     attributes.extend(stages(end.stages));
-    let waited = end.approval.map_or(Duration::ZERO, |approval| approval.held);
+    let held = end.approval.map_or(Duration::ZERO, |approval| approval.held);
+    let waited = end.result.map_or(held, |result| result.waited);
     if !waited.is_zero() {
         attributes.push(KeyValue::new("switchboard.waited_ms", waited.as_secs_f64() * 1e3));
     }
-    // A span lasts from its start to its end, so it includes the time in which a person decided.
+    // A span lasts from its start to its end, so it includes the time in which a person decided or answered.
     let lasted = end.duration + waited;
     SpanData {
         attributes,

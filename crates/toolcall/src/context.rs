@@ -103,26 +103,49 @@ pub trait WayBack: fmt::Debug + Send + Sync {
     /// What may be asked, as MCP's client capabilities say it.
     fn takes(&self) -> Value;
 
-    /// Asks questions, each `{method, params}` as MCP has them, and returns the answers under the same keys.
+    /// Asks questions and returns the answers under the same keys.
     fn ask(
         &self,
-        questions: Map<String, Value>,
+        questions: ServerQuestions,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
 
     /// What the caller says beside the call, for whoever runs it: trace context, vendors' keys.
-    fn notes(&self) -> Map<String, Value>;
+    fn notes(&self) -> Map<String, Value> {
+        Map::new()
+    }
 
     /// From which level on it wants to hear the tool's log, as MCP names levels; none, where it does not.
-    fn hears(&self) -> Option<&'static str>;
+    fn hears(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Passes on a line of the tool's log: `{level, logger?, data}`.
-    fn say(&self, line: &RawValue);
-
-    /// Who made the call.
-    fn caller(&self) -> Option<&Arc<str>>;
+    fn say(&self, _line: &RawValue) {}
 
     /// The session that the call belongs to, where it belongs to one.
-    fn session(&self) -> Option<&Arc<str>>;
+    fn session(&self) -> Option<&Arc<str>> {
+        None
+    }
+}
+
+/// What an MCP server asks in the middle of a call.
+#[derive(Clone, Debug)]
+pub struct ServerQuestions {
+    /// The server's name.
+    pub server: Arc<str>,
+    /// The name of the tool that was called.
+    pub tool: String,
+    /// The call, as the records know it.
+    pub call_id: Option<CallId>,
+    /// The questions, each `{method, params}` as MCP has them.
+    pub questions: Map<String, Value>,
+}
+
+impl ServerQuestions {
+    /// Questions of `server` in the call of no tool in particular.
+    pub fn new(server: impl Into<Arc<str>>, questions: Map<String, Value>) -> Self {
+        Self { server: server.into(), tool: String::new(), call_id: None, questions }
+    }
 }
 
 /// Where a tool reports its progress; silent unless somebody listens.

@@ -30,7 +30,7 @@ pub mod trace;
 pub mod visibility;
 
 pub use call::{CallId, ToolCall};
-pub use context::{CallContext, Progress, ProgressUpdate, WayBack, client_name};
+pub use context::{CallContext, Progress, ProgressUpdate, ServerQuestions, WayBack, client_name};
 pub use error::{BoxError, ErrorKind, ToolError};
 pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, Size};

@@ -9,13 +9,12 @@ use switchboard_runtime::{
     approval::{Asked, Decision, Held, Question},
 };
 use switchboard_toolcall::{BoxError, text::visible};
-use tokio::sync::Mutex;
 
 use super::shown;
 use crate::{
     environment,
     terminal::{
-        self, Paint,
+        self, Paint, ask,
         keys::{Key, Keys},
         spinner::Hush,
     },
@@ -28,18 +27,16 @@ const OTHER_EYES: &str = "With `[policy] four_eyes`, who asks cannot allow. Call
 /// Somebody at this terminal.
 pub(super) struct Person {
     desk: Arc<Desk>,
-    /// One question at a time.
-    terminal: Mutex<()>,
 }
 
 impl Person {
     pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, terminal: Mutex::default() }
+        Self { desk }
     }
 
     /// Asks at the terminal, and lays the answer on the desk as anybody would.
     async fn answer(&self, question: &Question, id: &str) -> Result<(), BoxError> {
-        let _turn = self.terminal.lock().await;
+        let _turn = ask::turn().await;
         let _hush = Hush::begin();
         let paint = Paint::stderr(ColorChoice::Auto);
         // Before the question is there: what is typed at its sight is an answer.

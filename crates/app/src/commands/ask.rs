@@ -63,7 +63,7 @@ async fn answer(
     let mut screen = Screen::new(answers, !ask.json, cli.color);
     let mut conversation = ask.asked.conversation();
     conversation.say(question);
-    let outcome = talk::turn(agent, &mut conversation, &mut screen).await?;
+    let outcome = talk::turn(agent, &mut conversation, chosen, &mut screen).await?;
     let ending = Ending::of(outcome.as_ref(), chosen.model.provider(), agent.offers_tools());
     if ask.json {
         terminal::print(&report(&ending, outcome.as_ref(), &conversation).to_string())?;

@@ -7,6 +7,7 @@ mod unknown;
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,14 +22,16 @@ use crate::{
     cli::{Call, Cli},
     connections::{Connections, Needs, is_watched, with_servers},
     house::House,
+    questions::{self, Sampler},
     rehearsal,
+    settings::Loaded,
     terminal::{self, spinner},
 };
 use queued::Accepted;
 
 pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
     let asked = Instant::now();
-    let loaded = rehearsal::load(cli)?;
+    let loaded = Arc::new(rehearsal::load(cli)?);
     let house = House::build(&loaded)?;
     let needs = Needs::of_tool(&call.name, house.executor.tools(), &loaded);
     // Wrong JSON is told before anything is started; only pairs need the schema of a tool that is elsewhere.
@@ -36,7 +39,15 @@ pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
     let args = is_early.then(|| read_arguments(call, &house)).transpose()?;
     let has_cluster = loaded.settings.cluster.nats.is_some();
     with_servers(&house, &loaded, needs, async |connections| {
-        let calling = Calling { house: &house, call, asked, needs, has_cluster, connections };
+        let calling = Calling {
+            house: &house,
+            loaded: &loaded,
+            call,
+            asked,
+            needs,
+            has_cluster,
+            connections,
+        };
         let work = calling.execute(args);
         let told = match is_watched(call.json) {
             true => spinner::watch(|| call.name.clone(), work).await?,
@@ -76,6 +87,7 @@ enum Told {
 
 struct Calling<'a> {
     house: &'a House,
+    loaded: &'a Arc<Loaded>,
     call: &'a Call,
     /// When the command began: waiting for servers is part of the call's time (EX-7).
     asked: Instant,
@@ -91,6 +103,7 @@ impl Calling<'_> {
         let (executor, name) = (&self.house.executor, &self.call.name);
         let mut cx = CallContext::for_caller("command line").with_client("cli");
         cx.asked = Some(self.asked);
+        cx.way_back = questions::here(Sampler::Usual(self.loaded.clone()));
         cx.timeout = self.call.timeout.map(|timeout| timeout.0);
         cx.idempotency_key = self.call.idempotency_key.as_deref().map(Into::into);
         tokio::spawn(cancel_on_interrupt(cx.cancel.clone()));

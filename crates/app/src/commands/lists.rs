@@ -18,6 +18,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{
     connections::Connections,
+    questions::{self, Sampler},
     terminal::{self, Failed, Paint, text},
 };
 
@@ -89,7 +90,8 @@ pub(super) async fn ask(
     whole: bool,
 ) -> anyhow::Result<Answered> {
     let name = method.call_name(server, executor.tools().separator());
-    let cx = CallContext { whole, ..CallContext::for_caller("command line") };
+    let way_back = questions::here(Sampler::None);
+    let cx = CallContext { whole, way_back, ..CallContext::for_caller("command line") };
     let result = executor.execute(ToolCall::new(name, params), &cx).await;
     let answer = result.outcome.as_ref().ok().and_then(|answer| method.result(&answer.output));
     match answer {

@@ -55,7 +55,8 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
             None => approvals::desk(&loaded),
         };
         let approver = approvals::elsewhere(approvals.clone());
-        let around = Around { records, answers: Arc::new(Bridge), approver, is_open: true };
+        let around =
+            Around { records, answers: Arc::new(Bridge::to_clients()), approver, is_open: true };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
         match joined {

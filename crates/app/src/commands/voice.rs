@@ -5,6 +5,7 @@ mod screen;
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
+use switchboard_mcp::client::NoAnswers;
 use switchboard_voice::{
     BackgroundTranscriber, Config, Mind, Parts, ToolServers, Watcher,
     config::{Call, Origin},
@@ -27,7 +28,9 @@ pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
     let config = voice.over(loaded.settings.voice.clone());
     // Whoever is asked about a call may sit elsewhere.
     let approver = approvals::here_or_elsewhere(&loaded);
-    let around = house::Around { approver, ..house::Around::usual(&loaded) };
+    // Nobody can be asked by voice, so servers are not told that somebody can.
+    let answers = Arc::new(NoAnswers);
+    let around = house::Around { approver, answers, ..house::Around::usual(&loaded) };
     let house = House::build_in(&loaded, around)?;
     on_runtime(async {
         let stop = told_to_stop()?;

@@ -4,10 +4,17 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::guard::guarded;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio::sync::{Mutex, MutexGuard};
 
 /// Whether there is somebody to ask.
 pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Waits until nobody else asks at this terminal: one question at a time, and no other until the guard is dropped.
+pub(crate) async fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    TURN.lock().await
 }
 
 /// Asks and returns the answer without its line's end.

@@ -83,7 +83,8 @@ impl Drop for Keys {
     }
 }
 
-fn is_there() -> io::Result<bool> {
+/// Returns whether something can be read from stdin; waits for it a moment.
+pub(super) fn is_there() -> io::Result<bool> {
     let stdin = io::stdin();
     let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
     let nanoseconds = i64::from(LOOK.subsec_nanos());

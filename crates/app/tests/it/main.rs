@@ -25,6 +25,7 @@ mod ask;
 mod providers;
 mod images;
 mod ollama;
+mod questions;
 mod chat;
 mod cluster;
 mod serve;

@@ -162,6 +162,15 @@ fn a_held_call_is_decided_by_a_person() {
     look(&format!("{ASK}{SCENE}"), "approvals", &[]);
 }
 
+// GW-1, GW-3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_server_asks_is_answered_in_a_form() {
+    let [_, answer] = turns();
+    let model = ProviderServer::start([answer]).await;
+    let config = format!("{}{}", servers(), with_model(&model));
+    tokio::task::spawn_blocking(move || look(&config, "questions", &[])).await.unwrap();
+}
+
 // GW-1, GW-2
 #[test]
 fn a_token_signs_in() {

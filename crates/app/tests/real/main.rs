@@ -12,6 +12,10 @@ mod clients;
 mod console;
 mod gateways;
 mod prometheus;
+#[expect(dead_code, reason = "the other tests use all of it")]
+#[path = "../it/pty.rs"]
+mod pty;
+mod questions;
 mod workers;
 mod durable;
 mod small_model;
@@ -25,3 +29,10 @@ mod microphone;
 mod voice;
 mod fleet_records;
 mod three_nodes;
+
+/// What the terminal of the other tests needs.
+mod fixture {
+    pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+        crate::serving::wait_for(what, || is_so().then_some(()));
+    }
+}

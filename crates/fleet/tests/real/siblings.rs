@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use switchboard_mcp::server::{Caller, Config, Server, Siblings, http::Body};
 use switchboard_runtime::{
     self as runtime, ToolExecutor,
-    toolcall::{HumanDuration, ToolError, ToolOutput},
+    toolcall::{HumanDuration, ServerQuestions, ToolError, ToolOutput},
 };
 use switchboard_testkit::tools::{Fake, Witness};
 use tokio::time::timeout;
@@ -100,7 +100,8 @@ fn asks() -> Fake {
     Fake::new("ask", |_, cx| async move {
         let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
         let question = json!({"method": "elicitation/create", "params": {"message": "who"}});
-        let answers = back.ask(Map::from_iter([("who".to_owned(), question)])).await;
+        let questions = Map::from_iter([("who".to_owned(), question)]);
+        let answers = back.ask(ServerQuestions::new("who", questions)).await;
         let answers = answers.map_err(|error| ToolError::failed(error.for_model))?;
         Ok(ToolOutput::Value(Value::Object(answers)))
     })

@@ -60,7 +60,7 @@ export class Calls {
   take(events) {
     for (const event of events) {
       if (event.type === 'call_started' || event.type === 'call_ended') this.#happened(event);
-      else if (event.call_id) this.#waits(event.call_id, event.type === 'held');
+      else if (event.call_id) this.#waits(event.call_id, event.type === 'held' || event.type === 'question');
     }
     this.#trim(SLACK);
   }

@@ -23,10 +23,23 @@ export class Form {
   /**
    * @param {Schema} schema
    * @param {() => void} changed
+   * @param {{ prefix?: string, nothing?: string }} [words] what ids begin with, where there may be another form on the
+   *   page, and what is said where there are no fields
    */
-  constructor(schema, changed) {
+  constructor(schema, changed, { prefix = '', nothing = 'This tool takes no arguments.' } = {}) {
     this.root = schema;
     this.changed = changed;
+    this.prefix = prefix;
+    this.nothing = nothing;
+  }
+
+  /**
+   * The id of something that belongs to a value.
+   * @param {string} what
+   * @param {Path} path
+   */
+  #id(what, path) {
+    return `${this.prefix}${what}${pointer(path)}`;
   }
 
   /** @param {Json} value */
@@ -38,14 +51,14 @@ export class Form {
       ? this.#properties(schema, [])
       : [h('p', { class: 'muted' }, 'The arguments must be an object.')];
     const focused = document.activeElement?.id;
-    fill(this.element, fields.length > 0 ? fields : h('p', { class: 'muted' }, 'This tool takes no arguments.'));
+    fill(this.element, fields.length > 0 ? fields : h('p', { class: 'muted' }, this.nothing));
     if (focused && this.element.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused)?.focus();
   }
 
   /** @param {Validation['problems']} problems */
   mark(problems) {
     for (const slot of this.element.querySelectorAll('.field-problem')) {
-      const own = problems.filter(({ path }) => `problem${path}` === slot.id);
+      const own = problems.filter(({ path }) => `${this.prefix}problem${path}` === slot.id);
       slot.textContent = own.map(({ message }) => message).join('; ');
       const field = document.getElementById(slot.id.replace('problem', 'field'));
       if (own.length > 0) field?.setAttribute('aria-invalid', 'true');
@@ -83,20 +96,21 @@ export class Form {
       isRequired && h('abbr', { class: 'required', title: 'required' }, '*'),
       h('span', { class: 'type' }, typeName(schema, choices?.length)),
     ];
-    const about = h('p', { class: 'about', id: `about${at}` }, schema.description ?? '');
-    const problem = h('p', { class: 'field-problem', id: `problem${at}` });
+    const ids = { about: this.#id('about', path), problem: this.#id('problem', path), field: this.#id('field', path) };
+    const about = h('p', { class: 'about', id: ids.about }, schema.description ?? '');
+    const problem = h('p', { class: 'field-problem', id: ids.problem });
     if (isGroup) {
       const body = choices ? this.#choice(choices, path) : this.#group(schema, path);
-      return h('fieldset', { class: 'group', id: `field${at}` }, h('legend', {}, title), about, problem, body);
+      return h('fieldset', { class: 'group', id: ids.field }, h('legend', {}, title), about, problem, body);
     }
     const put = (/** @type {Json | undefined} */ value) => {
       this.#put(path, value);
     };
-    const place = { id: `field${at}`, described: `about${at} problem${at}`, isRequired, put };
+    const place = { id: ids.field, described: `${ids.about} ${ids.problem}`, isRequired, put };
     return h(
       'div',
       { class: 'field' },
-      h('label', { for: `field${at}` }, title),
+      h('label', { for: ids.field }, title),
       about,
       control(schema, name, this.#get(path), place),
       problem,
@@ -117,7 +131,7 @@ export class Form {
     return [
       h(
         'button',
-        { type: 'button', class: 'small', id: `add${pointer(path)}`, onclick: add },
+        { type: 'button', class: 'small', id: this.#id('add', path), onclick: add },
         `Set ${String(path.at(-1))}`,
       ),
     ];
@@ -133,7 +147,7 @@ export class Form {
     const chosen = choices.findIndex((choice) => fits(value, choice.schema, this.root));
     const select = h(
       'select',
-      { 'aria-label': `Kind of ${String(path.at(-1))}`, id: `kind${pointer(path)}` },
+      { 'aria-label': `Kind of ${String(path.at(-1))}`, id: this.#id('kind', path) },
       h('option', { value: '' }, '—'),
       choices.map(({ label }, index) => h('option', { value: String(index) }, label)),
     );
@@ -149,7 +163,7 @@ export class Form {
     const put = (/** @type {Json | undefined} */ given) => {
       this.#put(path, given);
     };
-    const place = { id: `value${pointer(path)}`, described: `problem${pointer(path)}`, isRequired: false, put };
+    const place = { id: this.#id('value', path), described: this.#id('problem', path), isRequired: false, put };
     return [
       select,
       h(
@@ -193,7 +207,7 @@ export class Form {
       {
         type: 'button',
         class: 'small',
-        id: `add${pointer(path)}`,
+        id: this.#id('add', path),
         onclick: () => redo([...items, fresh(own(items.length), this.root)]),
       },
       `Add to ${String(path.at(-1))}`,

@@ -27,7 +27,7 @@ macro_rules! file {
 pub(super) static INDEX: File = file!("index.html");
 
 /// What the page loads.
-static FILES: [File; 37] = [
+static FILES: [File; 38] = [
     file!("api.js"),
     file!("approvals.js"),
     file!("chart.js"),
@@ -43,6 +43,7 @@ static FILES: [File; 37] = [
     file!("main.js"),
     file!("markdown.js"),
     file!("overview.js"),
+    file!("questions.js"),
     file!("reading.js"),
     file!("router.js"),
     file!("servers.js"),

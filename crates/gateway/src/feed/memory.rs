@@ -126,7 +126,14 @@ mod tests {
 
     fn event() -> Event {
         let json = "{}".to_owned();
-        Event { tool: "echo".into(), caller: None, is_held: false, json, number: 0 }
+        Event {
+            tool: "echo".into(),
+            caller: None,
+            is_held: false,
+            is_private: false,
+            json,
+            number: 0,
+        }
     }
 
     fn numbers(watching: &Watching) -> (Option<u64>, Vec<u64>) {

@@ -66,6 +66,17 @@ impl Models {
         self.known.load().config.clone()
     }
 
+    /// The model of this name.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be connected.
+    pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>, BoxError> {
+        match self.known.load().entries.get(name) {
+            Some(entry) => entry.model(),
+            None => Err(format!("there is no model `{name}`").into()),
+        }
+    }
+
     /// The loop around a model.
     pub(super) fn agent(&self, name: &str, executor: &ToolExecutor) -> Result<Agent, Failure> {
         let known = self.known.load();

@@ -23,6 +23,7 @@ use utoipa::IntoParams;
 use crate::{
     Caller,
     gateway::Parts,
+    questions::{Answers, Asker, Questions},
     refusal::{Refusal, status},
     rest::{openapi::words::Endings, queued},
     sse::{answer, named},
@@ -59,6 +60,10 @@ pub(crate) struct Waiting {
         ("X-Conversation" = inline(Option<String>), Header,
             description = "The conversation that the call is part of, for the records",
             min_length = 1, max_length = 255, pattern = "^[!-~]+$", nullable = false),
+        ("X-Switchboard-Answers" = inline(Option<String>), Header,
+            description = "What the caller answers through `/api/questions` if the tool's server asks in the middle of the \
+                call: `elicitation`, `sampling` or both, with a comma. Without it the server is refused",
+            pattern = "^(elicitation|sampling)(, ?(elicitation|sampling))?$", nullable = false),
     ),
     request_body(content = Object, description = "The arguments"),
     responses(Endings)
@@ -66,6 +71,7 @@ pub(crate) struct Waiting {
 pub(crate) async fn call(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
+    Extension(questions): Extension<Questions>,
     name: Result<Path<String>, PathRejection>,
     waiting: Result<Query<Waiting>, QueryRejection>,
     headers: HeaderMap,
@@ -76,6 +82,8 @@ pub(crate) async fn call(
     let waits = is_one("wait", asked.wait.unwrap_or(1))?;
     let with_text = is_one("text", asked.text.unwrap_or(0))?;
     let mut cx = context(&caller, &headers)?;
+    let answers = Answers::read(&headers).map_err(Refusal::BadRequest)?;
+    cx.way_back = Asker::way_back(&caller, answers, &questions, &parts, None);
     let args = arguments(&body?)?;
     let call = ToolCall::new(name, args);
     if !waits && caller.may_see(&call.name, parts.executor.tools()) {

@@ -117,8 +117,12 @@ fn told(
     })
 }
 
-/// Whether the caller may know of the event. Who decides about held calls hears of those that it may decide about.
+/// Whether the caller may know of the event. Who decides about held calls hears of those that it may decide about, and
+/// nobody but who made the call of what it is asked.
 fn is_told(event: &Event, caller: &Caller, tools: &ToolManager) -> bool {
+    if event.is_private {
+        return event.caller == caller.name;
+    }
     caller.knows_call(&event.tool, event.caller.as_deref(), tools)
         || (event.is_held && caller.may_approve && caller.may_see(&event.tool, tools))
 }

@@ -43,6 +43,8 @@ use words::Refused;
         rest::approvals::decide,
         rest::approvals::rules,
         rest::approvals::forget,
+        rest::questions::list,
+        rest::questions::answer,
         rest::events::stream,
         rest::artifacts::show,
         rest::stats::show,

@@ -7,16 +7,18 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use proptest::{prelude::*, sample::subsequence};
-use serde_json::{Value, json};
+use reqwest::RequestBuilder;
+use serde_json::{Map, Value, json};
 use switchboard_gateway::access::NewToken;
 use switchboard_runtime::{AddError, services};
 use switchboard_testkit::Fake;
-use switchboard_toolcall::{Content, Part, ToolOutput};
+use switchboard_toolcall::{Content, Part, ServerQuestions, ToolOutput};
 use tokio::task::JoinHandle;
 
 use crate::{House, answer};
 
-/// Tools that may be hidden; no name is part of another one. Calls of the last wait for a person.
+/// Tools that may be hidden; no name is part of another one. Calls of the last wait for a person, and in those of
+/// `mail_send` a server asks something.
 const TOOLS: [&str; 6] =
     ["files_read", "files_write", "mail_read", "mail_send", "quux_query", "delete_quux"];
 /// Tools that every caller here may see.
@@ -101,6 +103,7 @@ async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
         let (tool, marker) = (TOOLS[*tool], format!("marker-{number}-of-{who}"));
         let made = match tool {
             "delete_quux" => hold(&house, &marker, callers[*who]).await,
+            "mail_send" => be_asked(&house, &marker, callers[*who]).await,
             _ => call(&house, tool, &marker, callers[*who]).await,
         };
         let (id, artifact) = made;
@@ -117,7 +120,13 @@ async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
 /// Each tool answers with a picture that is its argument: so there is an artifact.
 fn add_tools(house: &House) {
     for name in TOOLS {
-        let tool = Fake::new(name, |args: Value, _| async move {
+        let tool = Fake::new(name, move |args: Value, cx| async move {
+            if let Some(back) = cx.way_back.as_ref().filter(|_| name == "mail_send") {
+                let asks = format!("asks-{}", args["note"].as_str().unwrap_or_default());
+                let question = json!({"method": "elicitation/create", "params": {"message": asks}});
+                let questions = Map::from_iter([("q".to_owned(), question)]);
+                back.ask(ServerQuestions::new(asks, questions)).await?;
+            }
             let data = STANDARD.encode(args["note"].as_str().unwrap_or_default());
             let picture = json!({"type": "image", "mimeType": "image/png", "data": data});
             let picture = Part(picture.as_object().unwrap().clone());
@@ -154,6 +163,25 @@ async fn hold(house: &House, marker: &str, token: Option<&String>) -> Made {
     while !called.is_finished() {
         let (_, waiting) = answer(house.get("/api/approvals")).await;
         if waiting.to_string().contains(marker) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    (None, None)
+}
+
+/// Makes a call in which a server asks something that nobody answers, or which is refused because its tool is hidden.
+async fn be_asked(house: &House, marker: &str, token: Option<&String>) -> Made {
+    let with_token = |request: RequestBuilder| match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
+    let request = house.call("mail_send", &json!({"note": marker}));
+    let request = with_token(request.header("x-switchboard-answers", "elicitation"));
+    let called = tokio::spawn(answer(request));
+    while !called.is_finished() {
+        let (_, open) = answer(with_token(house.get("/api/questions"))).await;
+        if open.to_string().contains(marker) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -201,6 +229,7 @@ async fn observe(house: &House, token: &str, calls: &[Call]) -> Vec<(String, Str
         "/api/servers",
         "/api/approvals",
         "/api/approvals/rules",
+        "/api/questions",
         "/api/session",
         "/metrics",
         "/readyz",
@@ -271,6 +300,11 @@ fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, St
             let is_told = text.contains(&call.marker) || text.contains(&encoded);
             assert!(!is_told, "{right:?} got {} by {asked}: {text}", call.marker);
         }
+        // What somebody is asked is for nobody else, not even for who watches.
+        for call in calls.iter().filter(|call| call.caller != Some(right.name)) {
+            let asks = format!("asks-{}", call.marker);
+            assert!(!text.contains(&asks), "{right:?} got {asks} by {asked}: {text}");
+        }
         for tool in &hidden {
             assert!(!text.contains(**tool), "{right:?} heard of {tool} by {asked}: {text}");
         }
@@ -286,6 +320,12 @@ fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, St
     for call in calls.iter().filter(|call| right.knows(call)) {
         for asked in ["/api/calls?limit=1000", "events"] {
             assert!(text(asked).contains(&call.marker), "{right:?}: {asked} of {}", call.marker);
+        }
+        if call.tool == "mail_send" && call.caller == Some(right.name) {
+            for asked in ["/api/questions", "events"] {
+                let asks = format!("asks-{}", call.marker);
+                assert!(text(asked).contains(&asks), "{right:?}: {asked} of {asks}");
+            }
         }
         if let Some(id) = &call.artifact {
             assert!(text(&format!("/api/artifacts/{id}")).contains(&call.marker), "{right:?}");

@@ -21,6 +21,7 @@ mod pages;
 mod openapi;
 mod peers;
 mod plain;
+mod questions;
 mod queued;
 mod rest;
 mod servers;

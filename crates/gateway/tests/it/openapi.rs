@@ -39,6 +39,8 @@ async fn every_route_is_documented() {
         "/api/approvals/{id}",
         "/api/approvals/rules",
         "/api/approvals/rules/{id}",
+        "/api/questions",
+        "/api/questions/{id}",
         "/api/events",
         "/api/artifacts/{id}",
         "/api/stats",
@@ -108,7 +110,9 @@ async fn every_tool_is_an_operation() {
     assert_eq!(statuses, expected);
     let headers: Vec<_> =
         weather["parameters"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
-    assert_eq!(headers, ["text", "Idempotency-Key", "X-Timeout", "X-Conversation"]);
+    let expected =
+        ["text", "Idempotency-Key", "X-Timeout", "X-Conversation", "X-Switchboard-Answers"];
+    assert_eq!(headers, expected);
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
     // Names that look alike once they are plain.
     let id = |path: &str| &document["paths"][path]["post"]["operationId"];

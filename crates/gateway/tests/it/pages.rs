@@ -41,6 +41,7 @@ async fn a_browser_is_told_what_a_page_may_send() {
             "mcp-protocol-version",
             "last-event-id",
             "idempotency-key",
+            "x-switchboard-answers",
             "x-timeout",
             "mcp-param-city",
         ] {

@@ -89,7 +89,7 @@ impl Gateway {
         let executor = ToolExecutor::default();
         let fleet = fleet(args, &executor, beside)?;
         let around = Surroundings {
-            answers: Arc::new(Bridge),
+            answers: Arc::new(Bridge::to_clients()),
             announce: Arc::new(|told| _ = writeln!(std::io::stderr(), "{}", told.error())),
             ..Surroundings::new(executor.tools())
         };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use switchboard_mcp::wire::RpcError;
 use switchboard_runtime::{
     AddError, ToolManager,
-    toolcall::{CallContext, ErrorKind, ToolError, ToolOutput, ToolSpec},
+    toolcall::{CallContext, ErrorKind, ServerQuestions, ToolError, ToolOutput, ToolSpec},
 };
 use switchboard_testkit::Fake;
 use tokio::time::sleep;
@@ -83,5 +83,5 @@ async fn ask(cx: &CallContext, keys: &[&str]) -> Result<Map<String, Value>, Tool
         let params = json!({"message": key, "requestedSchema": schema});
         ((*key).to_owned(), json!({"method": "elicitation/create", "params": params}))
     };
-    back.ask(keys.iter().map(question).collect()).await
+    back.ask(ServerQuestions::new("suite", keys.iter().map(question).collect())).await
 }

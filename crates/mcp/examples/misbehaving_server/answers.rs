@@ -4,7 +4,7 @@ use std::{io, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::{Outcome, envelope, modes::Modes, tools, write, write_message};
+use crate::{Outcome, asks, envelope, modes::Modes, tools, write, write_message};
 
 /// The answer, unless it is given in another way or not at all.
 pub(crate) fn answer(
@@ -19,6 +19,7 @@ pub(crate) fn answer(
         "initialize" => Ok(initialized(params)),
         "ping" => Ok(json!({})),
         "tools/list" => Ok(modern(modes, tools::list(modes, params))),
+        "tools/call" if params["name"] == "ask_client" => return asks::ask(modes, id, params),
         "tools/call" => return call(modes, id, params),
         _ => Err((-32601, "Method not found")),
     }))

@@ -32,12 +32,14 @@
 //!   `endless-pages`: always one page more. `bad-tools`: broken ones among the good. `many-tools=N`.
 //! - `refuses-snake-case`: `set_level` wants `deviceName` and knows no `device_name`. `env`: `environment` returns
 //!   its environment and working directory.
+//! - `asks`: `ask_client` asks the client what its arguments say: `{method, params}`, and returns the answer.
 //! - `modern`: answers `server/discover` as 2026-07-28 does, and `initialize` with -32022.
 #![expect(clippy::disallowed_methods, reason = "it is slow on purpose")]
 
 mod modes;
 mod life;
 mod answers;
+mod asks;
 mod tools;
 mod noise;
 
@@ -56,6 +58,7 @@ fn main() -> io::Result<()> {
         life::log_input(&modes, &line)?;
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
+            asks::answered(&message)?;
             continue;
         };
         if modes.has("silent") || !life::survives(&modes, method)? {

@@ -55,6 +55,10 @@ fn all(modes: &Modes) -> Vec<Value> {
     if modes.has("env") {
         tools.push(tool("environment", json!({})));
     }
+    if modes.has("asks") {
+        let params = json!({"type": "object"});
+        tools.push(tool("ask_client", json!({"method": {"type": "string"}, "params": params})));
+    }
     if CHANGED.load(Ordering::Relaxed) {
         tools.push(tool("late", json!({})));
     }

@@ -2,6 +2,7 @@
 //!
 //! A server may say as much as it likes: what is kept for it, and what runs for it, is bounded.
 
+mod answers;
 mod changes;
 mod refusals;
 
@@ -11,44 +12,25 @@ use std::sync::{
 };
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json, value::RawValue};
-use switchboard_toolcall::{BoxFuture, ProgressUpdate, WayBack};
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_toolcall::ProgressUpdate;
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
 use super::{
     transport::{Inbox, Transport},
-    under_way::UnderWay,
+    under_way::{Recipient, UnderWay},
 };
 use crate::wire::{Incoming, RpcError};
+pub use answers::{
+    Answers, NoAnswers, NoRecipient, ServerRequest, cannot_be_asked, cannot_be_shown, may_be_asked,
+    refusal,
+};
 pub use changes::Changes;
 use refusals::Refusals;
 
 /// How many requests of one server are answered at once.
 const MOST_REQUESTS: usize = 64;
-
-/// Answers what a server asks of its client: elicitation, sampling, roots.
-pub trait Answers: Send + Sync {
-    /// The capabilities that are declared to servers, as `initialize` and `_meta` carry them.
-    fn capabilities(&self) -> Value;
-
-    /// Answers one request.
-    fn answer(&self, method: String, params: Value) -> BoxFuture<'_, Result<Value, RpcError>>;
-}
-
-/// Answers nothing, and says so.
-pub struct NoAnswers;
-
-impl Answers for NoAnswers {
-    fn capabilities(&self) -> Value {
-        Value::Object(serde_json::Map::new())
-    }
-
-    fn answer(&self, method: String, _: Value) -> BoxFuture<'_, Result<Value, RpcError>> {
-        let text = format!("Switchboard does not answer '{method}' here");
-        Box::pin(std::future::ready(Err(RpcError::new(RpcError::METHOD_NOT_FOUND, text))))
-    }
-}
 
 /// Something of the server's that has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,7 +47,7 @@ pub enum Changed {
 
 /// The inbox of one session.
 pub struct Desk {
-    server: String,
+    server: Arc<str>,
     answers: Arc<dyn Answers>,
     under_way: Arc<UnderWay>,
     changes: Arc<Changes>,
@@ -83,7 +65,7 @@ impl Desk {
     pub fn new(server: &str, answers: Arc<dyn Answers>) -> (Arc<Self>, Arc<Changes>) {
         let changes = Arc::new(Changes::default());
         let desk = Self {
-            server: server.to_owned(),
+            server: server.into(),
             answers,
             under_way: Arc::default(),
             changes: changes.clone(),
@@ -101,7 +83,12 @@ impl Desk {
         _ = self.transport.set(Arc::downgrade(transport));
     }
 
-    /// The requests under way.
+    /// The server's name.
+    pub fn server(&self) -> &Arc<str> {
+        &self.server
+    }
+
+    /// The calls under way.
     pub fn under_way(&self) -> &Arc<UnderWay> {
         &self.under_way
     }
@@ -114,7 +101,7 @@ impl Desk {
             "notifications/resources/list_changed" => self.changed(Changed::Resources),
             "notifications/prompts/list_changed" => self.changed(Changed::Prompts),
             "notifications/resources/updated" => self.updated(params),
-            _ => debug!(server = self.server, method, "notification left unread"),
+            _ => debug!(server = &*self.server, method, "notification left unread"),
         }
     }
 
@@ -122,7 +109,7 @@ impl Desk {
         let update =
             params.and_then(|params| serde_json::from_str::<ReportedProgress>(params.get()).ok());
         let Some(update) = update else {
-            debug!(server = self.server, "a progress notification that is none");
+            debug!(server = &*self.server, "a progress notification that is none");
             return;
         };
         let token = update.token.get().trim_matches('"').parse().ok();
@@ -145,7 +132,7 @@ impl Desk {
 
     fn changed(&self, changed: Changed) {
         if !self.changes.add(changed) && !self.told_of_flood.swap(true, Ordering::Relaxed) {
-            let server = &self.server;
+            let server = &*self.server;
             warn!(server, "MCP server '{server}' tells of too many changes; some are left out");
         }
     }
@@ -159,7 +146,7 @@ impl Desk {
         if let Some(asker) = self.under_way.meant(during) {
             asker.say(raw);
         }
-        let server = &self.server;
+        let server = &*self.server;
         let data = switchboard_runtime::redact::value(&line["data"]);
         match line["level"].as_str().unwrap_or("info") {
             "debug" => debug!(server, "{server}: {data}"),
@@ -181,15 +168,14 @@ impl Desk {
         let Ok(slot) = self.slots.clone().try_acquire_owned() else {
             return self.refusals.add(&self.server, id, weak);
         };
-        let answers = self.answers.clone();
-        let asked = self.under_way.asked(during);
+        let (answers, server) = (self.answers.clone(), self.server.clone());
+        let recipient = self.under_way.asked(during);
         tokio::spawn(async move {
             let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
             let params: Value = params.unwrap_or_default();
-            let outcome = match (method.as_str(), asked) {
-                ("ping", _) => Ok(Value::Object(Map::new())),
-                (_, Some(question)) => ask_back(&*question.way_back, &method, params).await,
-                (_, None) => answers.answer(method, params).await,
+            let outcome = match method.as_str() {
+                "ping" => Ok(Value::Object(Map::new())),
+                _ => answer(&*answers, recipient, server, method, params).await,
             };
             let outcome = outcome.and_then(|value| {
                 serde_json::value::to_raw_value(&value)
@@ -203,14 +189,29 @@ impl Desk {
     }
 }
 
-/// Puts one question to who made the call.
-async fn ask_back(asker: &dyn WayBack, method: &str, params: Value) -> Result<Value, RpcError> {
-    let question = json!({"method": method, "params": params});
-    let questions = Map::from_iter([("question".to_owned(), question)]);
-    match asker.ask(questions).await {
-        Ok(mut answers) => Ok(answers.remove("question").unwrap_or_default()),
-        Err(error) => Err(RpcError::new(RpcError::REFUSED, error.for_model)),
-    }
+/// Answers a request of the server's: asks who made the call, if that is known and can be asked.
+async fn answer(
+    answers: &dyn Answers,
+    recipient: Recipient,
+    server: Arc<str>,
+    method: String,
+    params: Value,
+) -> Result<Value, RpcError> {
+    let recipient = match recipient {
+        Recipient::Caller(question) => {
+            let answer = question.ask(&server, &method, params).await;
+            return answer.map_err(|error| RpcError::new(RpcError::REFUSED, error.for_model));
+        }
+        Recipient::Unaskable(call) => {
+            let recipient = NoRecipient::CannotBeAsked;
+            let request = ServerRequest { server, method, params, recipient };
+            let answer = answers.answer(request).await;
+            return answer.inspect_err(|error| call.refused(&error.message));
+        }
+        Recipient::NoCall => NoRecipient::NoCall,
+        Recipient::Unknown => NoRecipient::Unknown,
+    };
+    answers.answer(ServerRequest { server, method, params, recipient }).await
 }
 
 impl Desk {
@@ -221,7 +222,7 @@ impl Desk {
             }
             Incoming::Request { id, method, params } => self.request(id, method, params, during),
             Incoming::Response { id, .. } => {
-                debug!(server = self.server, ?id, "an answer that nobody waits for");
+                debug!(server = &*self.server, ?id, "an answer that nobody waits for");
             }
         }
     }

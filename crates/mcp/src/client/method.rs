@@ -6,7 +6,7 @@ mod content;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{
     Annotations, BoxFuture, CallContext, Normalize, Origin, Strictness, Tool, ToolError,
     ToolOutput, ToolSettings, ToolSpec,
@@ -135,7 +135,8 @@ impl RemoteMethod {
             params: Params::Fields(params),
             headers: || name.iter().map(|name| ("Mcp-Name".to_owned(), name.clone())).collect(),
         };
-        content::output(self.method, &self.server.send(&self.spec, &request, cx).await?)
+        let read = |result: &RawValue| content::output(self.method, result);
+        self.server.send(&self.spec, &request, cx, read).await
     }
 
     async fn subscribe(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolSpec};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolOutput, ToolSpec};
 
-use super::{sent::Params, server::Server, session::Asking, transport::Failure};
-use crate::wire::Era;
+use super::{
+    sent::Params, server::Server, session::Asking, transport::Failure, under_way::CallOrigin,
+};
+use crate::wire::{Era, RpcError};
 
 /// What is asked of a server for one call.
 pub(super) struct CallRequest<'a, H> {
@@ -17,13 +19,30 @@ pub(super) struct CallRequest<'a, H> {
 }
 
 impl Server {
-    /// Sends the request of a call of `spec`, and returns the result as it came. A client session that must not share
-    /// the server with others asks its own copy of it.
+    /// Sends the request of a call of `spec`, and returns what `read` makes of the result. A client session that must not
+    /// share the server with others asks its own copy of it.
     ///
     /// # Errors
     /// As the caller reads them: the server's own words where it has any.
     pub(super) async fn send<H>(
         self: &Arc<Self>,
+        spec: &ToolSpec,
+        request: &CallRequest<'_, H>,
+        cx: &CallContext,
+        read: impl FnOnce(&RawValue) -> Result<ToolOutput, ToolError>,
+    ) -> Result<ToolOutput, ToolError>
+    where
+        H: Fn() -> Vec<(String, String)>,
+    {
+        let call = CallOrigin::new(spec, cx);
+        let result = self.send_part_of(&call, spec, request, cx).await;
+        result.and_then(|result| read(&result)).map_err(|error| call.explained(error))
+    }
+
+    /// Sends the request of `call`, and returns the result as it came.
+    async fn send_part_of<H>(
+        self: &Arc<Self>,
+        call: &Arc<CallOrigin>,
         spec: &ToolSpec,
         request: &CallRequest<'_, H>,
         cx: &CallContext,
@@ -46,7 +65,7 @@ impl Server {
                 params: request.params.clone(),
                 headers,
                 progress: cx.progress.clone(),
-                way_back: cx.way_back.clone(),
+                call: Some(call.clone()),
                 trace: cx.trace.clone(),
             };
             match session.ask_raw(asking).await {
@@ -55,6 +74,9 @@ impl Server {
                 Err(failure) => {
                     if let Failure::Lost(reason) = &failure {
                         server.renew(&session, reason);
+                    }
+                    if misses_capability(&failure) && call.way_back().is_none() {
+                        call.refused(&cannot_be_asked_anything(self.name()));
                     }
                     return Err(self.call_error(spec, failure));
                 }
@@ -87,4 +109,21 @@ impl Server {
             }
         }
     }
+}
+
+/// Whether a server of 2026-07-28 says that it must be able to ask its client something.
+fn misses_capability(failure: &Failure) -> bool {
+    match failure {
+        Failure::Rpc(error) | Failure::Http { error: Some(error), .. } => {
+            error.code == RpcError::MISSING_CAPABILITY
+        }
+        _ => false,
+    }
+}
+
+fn cannot_be_asked_anything(server: &str) -> String {
+    format!(
+        "MCP server '{server}' must be able to ask something for this tool, and this caller cannot be asked; \
+         call it from a terminal, the console or an MCP client that supports it"
+    )
 }

@@ -9,9 +9,10 @@ use serde_json::{Map, Value, value::RawValue};
 use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
 
 use super::{
-    inbox::{Answers, Desk},
+    inbox::{Answers, Desk, NoRecipient, ServerRequest},
     sent::{Meta, Params, Sent},
     transport::{Failure, Request, Transport},
+    under_way::CallOrigin,
     usage::Usage,
 };
 use crate::wire::{Era, RpcError};
@@ -49,8 +50,8 @@ pub struct Asking<'a> {
     pub headers: Vec<(String, String)>,
     /// Who hears of its progress.
     pub progress: Progress,
-    /// Who can be asked in the middle of it.
-    pub way_back: Option<Arc<dyn WayBack>>,
+    /// The call that it is part of, if it is part of one.
+    pub call: Option<Arc<CallOrigin>>,
     /// The trace that it is part of.
     pub trace: Option<Arc<TraceContext>>,
 }
@@ -60,7 +61,7 @@ impl<'a> Asking<'a> {
     pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
         let params = Params::Fields(params);
         let progress = Progress::default();
-        Self { method, params, headers: Vec::new(), progress, way_back: None, trace: None }
+        Self { method, params, headers: Vec::new(), progress, call: None, trace: None }
     }
 }
 
@@ -84,12 +85,12 @@ impl Session {
         let trace = asking.trace.as_deref().map(trace_fields).unwrap_or_default();
         asking.headers.extend(trace.iter().cloned());
         let (method, headers) = (asking.method, &asking.headers);
-        let (progress, way_back) = (&asking.progress, &asking.way_back);
+        let (progress, call) = (&asking.progress, asking.call.as_ref());
         let mut further = Map::new();
         for _ in 0..MOST_ROUNDS {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
-            let _remembered = self.desk.under_way().begin(id, progress, way_back.as_ref());
-            let meta = self.meta(progress.is_watched().then_some(id), way_back.as_deref(), &trace);
+            let _remembered = self.desk.under_way().begin(id, progress, call);
+            let meta = self.meta(progress.is_watched().then_some(id), call, &trace);
             let sent = Sent { meta: &meta, params: &asking.params, further: &further }.to_json();
             let request = Request { id, method, params: Some(&sent), headers, cancellable: true };
             let result = self.transport.request(request).await?;
@@ -102,7 +103,7 @@ impl Session {
             if result["resultType"] != ASKS_BACK {
                 return Ok(raw);
             }
-            let responses = self.input(&result["inputRequests"], way_back.as_deref()).await?;
+            let responses = self.input(&result["inputRequests"], call).await?;
             further.insert("inputResponses".to_owned(), Value::Object(responses));
             // Given back exactly, or not at all.
             match result.get("requestState") {
@@ -117,12 +118,17 @@ impl Session {
     fn meta<'a>(
         &self,
         progress: Option<u64>,
-        way_back: Option<&dyn WayBack>,
+        call: Option<&Arc<CallOrigin>>,
         trace: &'a [(String, String)],
     ) -> Meta<'a> {
+        let way_back = call.and_then(|call| call.way_back());
         let notes = way_back.map(WayBack::notes).unwrap_or_default();
         let is_modern = self.era == Era::Modern;
-        let takes = || way_back.map_or_else(|| self.answers.capabilities(), WayBack::takes);
+        let takes = || match (call, way_back) {
+            (_, Some(way_back)) => way_back.takes(),
+            (Some(_), None) => self.answers.own_capabilities(),
+            (None, None) => self.answers.capabilities(),
+        };
         let level = way_back.and_then(WayBack::hears).filter(|_| is_modern);
         Meta { notes, takes: is_modern.then(takes), level, progress, trace }
     }
@@ -131,18 +137,24 @@ impl Session {
     async fn input(
         &self,
         requests: &Value,
-        way_back: Option<&dyn WayBack>,
+        call: Option<&Arc<CallOrigin>>,
     ) -> Result<Map<String, Value>, Failure> {
-        let requests = requests.as_object();
-        if let Some(way_back) = way_back {
+        let (server, requests) = (self.desk.server(), requests.as_object());
+        if let Some((call, way_back)) = call.and_then(|call| Some((call, call.way_back()?))) {
             let questions = requests.cloned().unwrap_or_default();
             let refused = |error: ToolError| RpcError::new(RpcError::REFUSED, error.for_model);
-            return way_back.ask(questions).await.map_err(|error| Failure::Rpc(refused(error)));
+            let answers = call.ask(way_back, server, questions).await;
+            return answers.map_err(|error| Failure::Rpc(refused(error)));
         }
         let mut responses = Map::new();
         for (key, request) in requests.into_iter().flatten() {
-            let method = request["method"].as_str().unwrap_or("").to_owned();
-            let answer = self.answers.answer(method, request["params"].clone()).await;
+            let request = ServerRequest {
+                server: server.clone(),
+                method: request["method"].as_str().unwrap_or("").to_owned(),
+                params: request["params"].clone(),
+                recipient: NoRecipient::CannotBeAsked,
+            };
+            let answer = self.answers.answer(request).await;
             responses.insert(key.clone(), answer.map_err(Failure::Rpc)?);
         }
         Ok(responses)

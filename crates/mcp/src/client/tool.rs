@@ -55,7 +55,7 @@ impl RemoteTool {
             params: Params::Call { name: &self.name, arguments: &args },
             headers: || headers::of_call(&self.name, &self.headers, &args),
         };
-        output(&self.server.send(&self.spec, &request, cx).await?)
+        self.server.send(&self.spec, &request, cx, output).await
     }
 }
 

@@ -1,58 +1,132 @@
-//! The requests under way in one session, and who made each: what a server says in between finds its way back.
+//! The calls under way in one session, and who made each: what a server says in between finds its way back.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use switchboard_toolcall::{Progress, WayBack};
+use serde_json::{Map, Value};
+use switchboard_toolcall::{
+    CallContext, CallId, ErrorKind, Progress, ServerQuestions, ToolError, ToolSpec, WayBack,
+};
+use tokio_util::sync::CancellationToken;
 
-/// The requests under way that somebody wants to hear of.
+/// The calls under way, by the ids of their requests.
 #[derive(Default)]
-pub struct UnderWay(Mutex<HashMap<u64, Asker>>);
+pub struct UnderWay(Mutex<HashMap<u64, Entry>>);
 
-/// Who made a request.
-#[derive(Clone, Default)]
-pub struct Asker {
+struct Entry {
     /// Who hears of its progress.
-    pub progress: Progress,
-    /// Who can be asked in the middle of it.
-    pub way_back: Option<Arc<dyn WayBack>>,
+    progress: Progress,
+    call: Arc<CallOrigin>,
     /// Whether the server has asked something and waits for the answer.
     waits: bool,
+    /// Fires when the call is over; made for its first question.
+    ended: Option<CancellationToken>,
+}
+
+/// The call that a request to a server is part of.
+#[derive(Debug, Default)]
+pub struct CallOrigin {
+    tool: String,
+    id: Option<CallId>,
+    caller: Option<Arc<str>>,
+    way_back: Option<Arc<dyn WayBack>>,
+    /// Why a question that the server asked in the middle of it was refused.
+    refusal: OnceLock<String>,
+}
+
+impl CallOrigin {
+    /// The call of `spec` that `cx` surrounds.
+    pub fn new(spec: &ToolSpec, cx: &CallContext) -> Arc<Self> {
+        Arc::new(Self {
+            tool: spec.name.clone(),
+            id: cx.call_id,
+            caller: cx.caller.clone(),
+            way_back: cx.way_back.clone(),
+            refusal: OnceLock::new(),
+        })
+    }
+
+    /// Who can be asked in the middle of it.
+    pub fn way_back(&self) -> Option<&dyn WayBack> {
+        self.way_back.as_deref()
+    }
+
+    /// Puts questions of its server to who made the call.
+    ///
+    /// # Errors
+    /// It cannot be asked these, or gave no answer.
+    pub async fn ask(
+        &self,
+        way_back: &dyn WayBack,
+        server: &Arc<str>,
+        questions: Map<String, Value>,
+    ) -> Result<Map<String, Value>, ToolError> {
+        let (server, tool) = (server.clone(), self.tool.clone());
+        let asked = ServerQuestions { server, tool, call_id: self.id, questions };
+        way_back.ask(asked).await.inspect_err(|error| self.refused(&error.for_model))
+    }
+
+    /// Notes why a question was refused.
+    pub fn refused(&self, reason: &str) {
+        // The first is told: the others follow from it, or are like it.
+        _ = self.refusal.set(reason.to_owned());
+    }
+
+    /// Adds to an error that a question was refused, unless the error or its hint says so.
+    pub fn explained(&self, error: ToolError) -> ToolError {
+        match self.refusal.get() {
+            Some(refusal) if error.hint.is_none() && !error.for_model.contains(refusal) => {
+                error.with_hint(refusal)
+            }
+            _ => error,
+        }
+    }
+}
+
+/// Who a question of a server's is for.
+pub enum Recipient {
+    /// Who made the call, and can be asked.
+    Caller(Question),
+    /// Who made the call, and cannot be asked.
+    Unaskable(Arc<CallOrigin>),
+    /// Nobody: no call is under way.
+    NoCall,
+    /// One of several, and it is not known which.
+    Unknown,
 }
 
 impl UnderWay {
-    /// Remembers request `id` until the guard is dropped; none, where nobody wants to hear of it.
+    /// Remembers the call of request `id` until the guard is dropped. Requests that are part of no call, such as those for
+    /// lists, are not remembered.
     pub fn begin(
         self: &Arc<Self>,
         id: u64,
         progress: &Progress,
-        way_back: Option<&Arc<dyn WayBack>>,
+        call: Option<&Arc<CallOrigin>>,
     ) -> Option<Remembered> {
-        if !progress.is_watched() && way_back.is_none() {
-            return None;
-        }
-        let asker = Asker { progress: progress.clone(), way_back: way_back.cloned(), waits: false };
-        self.lock().insert(id, asker);
+        let entry =
+            Entry { progress: progress.clone(), call: call?.clone(), waits: false, ended: None };
+        self.lock().insert(id, entry);
         Some(Remembered { under_way: self.clone(), id })
     }
 
     /// Who hears of the progress of request `id`.
     pub fn progress(&self, id: u64) -> Option<Progress> {
-        self.lock().get(&id).map(|asker| asker.progress.clone())
+        self.lock().get(&id).map(|entry| entry.progress.clone())
     }
 
     /// Who is meant by a line of log: the one who made the request that it came `during`, or else the only one who
     /// has a request under way. Where several have, nobody is: a guess would show one client another's.
     pub fn meant(&self, during: Option<u64>) -> Option<Arc<dyn WayBack>> {
         let under_way = self.lock();
-        if let Some(asker) = during.and_then(|id| under_way.get(&id)) {
-            return asker.way_back.clone();
+        if let Some(entry) = during.and_then(|id| under_way.get(&id)) {
+            return entry.call.way_back.clone();
         }
-        let mut askers = under_way.values();
-        match (askers.next(), askers.next()) {
-            (Some(only), None) => only.way_back.clone(),
+        let mut entries = under_way.values();
+        match (entries.next(), entries.next()) {
+            (Some(only), None) => only.call.way_back.clone(),
             _ => None,
         }
     }
@@ -60,32 +134,49 @@ impl UnderWay {
     /// Who is meant by a question; as [`meant`](Self::meant), but a request that waits for an answer already asks no
     /// second question, as long as all are of one caller and of one client session. Clients of 2026-07-28 have no session: those
     /// of one caller cannot be told apart.
-    pub fn asked(self: &Arc<Self>, during: Option<u64>) -> Option<Question> {
+    pub fn asked(self: &Arc<Self>, during: Option<u64>) -> Recipient {
         let mut under_way = self.lock();
-        let known = during.filter(|id| under_way.contains_key(id));
-        let id = known.or_else(|| {
-            let session = |asker: &Asker| {
-                let back = asker.way_back.as_ref()?;
-                Some((back.caller().cloned(), back.session().cloned()))
-            };
-            let mut sessions = under_way.values().map(session);
-            let first = sessions.next()?;
-            let one_session = sessions.all(|session| session == first);
-            let alone = under_way.len() == 1;
-            let mut free = under_way.iter().filter(|(_, asker)| alone || !asker.waits);
-            match (free.next(), free.next()) {
-                (Some((id, _)), None) if one_session => Some(*id),
-                _ => None,
+        let id = match during {
+            Some(id) if under_way.contains_key(&id) => id,
+            // It came with the answer to a request of ours that is no call.
+            Some(_) => return Recipient::NoCall,
+            None if under_way.is_empty() => return Recipient::NoCall,
+            None => match only_one(&under_way) {
+                Some(id) => id,
+                None => return Recipient::Unknown,
+            },
+        };
+        let Some(entry) = under_way.get_mut(&id) else { return Recipient::NoCall };
+        let call = entry.call.clone();
+        match call.way_back.clone() {
+            Some(way_back) => {
+                entry.waits = true;
+                let ended = entry.ended.get_or_insert_default().clone();
+                Recipient::Caller(Question { under_way: self.clone(), id, call, way_back, ended })
             }
-        })?;
-        let asker = under_way.get_mut(&id)?;
-        let way_back = asker.way_back.clone()?;
-        asker.waits = true;
-        Some(Question { under_way: self.clone(), id, way_back })
+            None => Recipient::Unaskable(call),
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Asker>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The only request that a question can be for.
+fn only_one(under_way: &HashMap<u64, Entry>) -> Option<u64> {
+    let session = |entry: &Entry| {
+        let back = entry.call.way_back.as_ref();
+        (entry.call.caller.clone(), back.and_then(|back| back.session().cloned()))
+    };
+    let mut sessions = under_way.values().map(session);
+    let first = sessions.next()?;
+    let one_session = sessions.all(|session| session == first);
+    let alone = under_way.len() == 1;
+    let mut free = under_way.iter().filter(|(_, entry)| alone || !entry.waits);
+    match (free.next(), free.next()) {
+        (Some((id, _)), None) if one_session => Some(*id),
+        _ => None,
     }
 }
 
@@ -97,7 +188,10 @@ pub struct Remembered {
 
 impl Drop for Remembered {
     fn drop(&mut self) {
-        self.under_way.lock().remove(&self.id);
+        let entry = self.under_way.lock().remove(&self.id);
+        if let Some(ended) = entry.and_then(|entry| entry.ended) {
+            ended.cancel();
+        }
     }
 }
 
@@ -105,120 +199,43 @@ impl Drop for Remembered {
 pub struct Question {
     under_way: Arc<UnderWay>,
     id: u64,
-    /// Who is asked.
-    pub way_back: Arc<dyn WayBack>,
+    call: Arc<CallOrigin>,
+    way_back: Arc<dyn WayBack>,
+    ended: CancellationToken,
+}
+
+impl Question {
+    /// Asks who made the call. The question ends with the call: nobody is kept waiting for an answer that is of no use.
+    ///
+    /// # Errors
+    /// It cannot be asked this, or gave no answer.
+    pub async fn ask(
+        &self,
+        server: &Arc<str>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, ToolError> {
+        const KEY: &str = "question";
+        let question = serde_json::json!({"method": method, "params": params});
+        let questions = Map::from_iter([(KEY.to_owned(), question)]);
+        let mut answers = tokio::select! {
+            biased;
+            answers = self.call.ask(&*self.way_back, server, questions) => answers?,
+            () = self.ended.cancelled() => {
+                return Err(ToolError::new(ErrorKind::Cancelled, "the call is over"));
+            }
+        };
+        Ok(answers.remove(KEY).unwrap_or_default())
+    }
 }
 
 impl Drop for Question {
     fn drop(&mut self) {
-        if let Some(asker) = self.under_way.lock().get_mut(&self.id) {
-            asker.waits = false;
+        if let Some(entry) = self.under_way.lock().get_mut(&self.id) {
+            entry.waits = false;
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Map, Value, value::RawValue};
-    use switchboard_toolcall::{BoxFuture, ToolError};
-
-    use super::*;
-
-    #[derive(Debug)]
-    struct Client {
-        caller: Option<Arc<str>>,
-        session: Option<Arc<str>>,
-    }
-
-    impl WayBack for Client {
-        fn takes(&self) -> Value {
-            Value::Null
-        }
-
-        fn ask(
-            &self,
-            _: Map<String, Value>,
-        ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
-            Box::pin(std::future::ready(Ok(Map::new())))
-        }
-
-        fn notes(&self) -> Map<String, Value> {
-            Map::new()
-        }
-
-        fn hears(&self) -> Option<&'static str> {
-            None
-        }
-
-        fn say(&self, _: &RawValue) {}
-
-        fn caller(&self) -> Option<&Arc<str>> {
-            self.caller.as_ref()
-        }
-
-        fn session(&self) -> Option<&Arc<str>> {
-            self.session.as_ref()
-        }
-    }
-
-    /// Requests 1, 2, … of these callers, each `caller` or `caller/session`.
-    fn under_way(callers: &[&str]) -> (Arc<UnderWay>, Vec<Option<Remembered>>) {
-        let under_way = Arc::new(UnderWay::default());
-        let begin = |(id, caller): (u64, &&str)| {
-            let (caller, session) = match caller.split_once('/') {
-                Some((caller, session)) => (caller, Some(session.into())),
-                None => (*caller, None),
-            };
-            let caller = (!caller.is_empty()).then(|| caller.into());
-            let back: Arc<dyn WayBack> = Arc::new(Client { caller, session });
-            under_way.begin(id, &Progress::default(), Some(&back))
-        };
-        let begun = (1..).zip(callers).map(begin).collect();
-        (under_way, begun)
-    }
-
-    // GW-3
-    #[test]
-    fn a_question_is_for_the_only_one_it_can_be_for() {
-        let asked = |callers: &[&str], during| {
-            let (under_way, _begun) = under_way(callers);
-            under_way.asked(during).map(|question| question.id)
-        };
-        assert_eq!(asked(&[], None), None);
-        assert_eq!(asked(&["a"], None), Some(1));
-        assert_eq!(asked(&["a", "a"], None), None);
-        assert_eq!(asked(&["a", "b"], None), None);
-        // The stream that it came on says it.
-        assert_eq!(asked(&["a", "b"], Some(2)), Some(2));
-        assert_eq!(asked(&["a", "b"], Some(99)), None);
-    }
-
-    // GW-3
-    #[test]
-    fn who_waits_for_an_answer_asks_nothing_else() {
-        let check = |callers: &[&str]| {
-            let (under_way, _begun) = under_way(callers);
-            let first = under_way.asked(Some(1)).unwrap();
-            let second = under_way.asked(None).map(|question| question.id);
-            drop(first);
-            (second, under_way.asked(None).is_some())
-        };
-        assert_eq!(check(&["a/1", "a/1"]), (Some(2), false));
-        assert_eq!(check(&["a", "a"]), (Some(2), false));
-        // What is one caller's is never shown to another, nor in another session of the same caller.
-        for askers in [["a", "b"], ["a/1", "b/1"], ["a/1", "a/2"], ["a/1", "a"], ["/1", "/2"]] {
-            assert_eq!(check(&askers), (None, false), "{askers:?}");
-        }
-        // Who is alone may ask twice.
-        assert_eq!(check(&["a"]), (Some(1), true));
-    }
-
-    #[test]
-    fn a_line_of_log_is_for_the_only_one_too() {
-        let (under_way, mut begun) = under_way(&["a", "b"]);
-        assert!(under_way.meant(None).is_none());
-        assert!(under_way.meant(Some(2)).is_some());
-        begun.pop();
-        assert!(under_way.meant(None).is_some());
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@ use super::{
     server::{Server, State},
     session::{Asking, Session},
     transport::Failure,
+    under_way::CallOrigin,
 };
 use crate::wire::{Era, RpcError};
 
@@ -65,7 +66,7 @@ impl Server {
         let _busy = session.usage().busy();
         let asking = Asking {
             progress: cx.progress.clone(),
-            way_back: cx.way_back.clone(),
+            call: Some(CallOrigin::new(spec, cx)),
             trace: cx.trace.clone(),
             ..Asking::new("resources/subscribe", params(uri))
         };

@@ -1,23 +1,46 @@
-//! What upstream servers may ask of the clients behind us.
+//! What upstream servers may ask of the callers behind us.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use switchboard_toolcall::BoxFuture;
 
-use crate::{client::Answers, wire::RpcError};
+use crate::{
+    client::{Answers, ServerRequest, refusal},
+    wire::RpcError,
+};
 
-/// Tells upstream servers that they may ask: the one who made the call is then asked. What cannot be attributed to one
-/// call is refused here.
-pub struct Bridge;
+/// Tells upstream servers that they may ask: who made the call is then asked. What cannot be put to anybody is refused
+/// here, and the refusal says why.
+///
+/// Which tools a server offers may depend on what is declared to it when it is connected. So the same is declared
+/// whoever calls, and a caller that cannot be asked is told so instead of not finding the tool.
+pub struct Bridge {
+    capabilities: Value,
+}
+
+impl Bridge {
+    /// Callers are MCP clients, among others.
+    pub fn to_clients() -> Self {
+        let capabilities =
+            json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
+        Self { capabilities }
+    }
+
+    /// Callers are people at a terminal: they have no roots to tell of.
+    pub fn to_people() -> Self {
+        Self { capabilities: json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}}) }
+    }
+}
 
 impl Answers for Bridge {
     fn capabilities(&self) -> Value {
-        json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}})
+        self.capabilities.clone()
     }
 
-    fn answer(&self, method: String, _: Value) -> BoxFuture<'_, Result<Value, RpcError>> {
-        let text = format!(
-            "'{method}' cannot be answered: it is not known which of the calls under way it is for"
-        );
-        Box::pin(std::future::ready(Err(RpcError::new(RpcError::REFUSED, text))))
+    fn own_capabilities(&self) -> Value {
+        Value::Object(Map::new())
+    }
+
+    fn answer(&self, request: ServerRequest) -> BoxFuture<'_, Result<Value, RpcError>> {
+        Box::pin(std::future::ready(Err(refusal(&request))))
     }
 }

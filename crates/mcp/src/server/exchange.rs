@@ -7,12 +7,16 @@ use std::{
 
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_toolcall::{
-    BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ToolError, TraceContext, WayBack,
+    BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ServerQuestions, ToolError,
+    TraceContext, WayBack,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, outbox::Outbox, questions::Questions, session::Session};
-use crate::wire::{Outgoing, RpcError, Written};
+use crate::{
+    client::may_be_asked,
+    wire::{Outgoing, RpcError, Written},
+};
 
 /// What comes of a request.
 pub(crate) type Outcome = Result<Written, RpcError>;
@@ -184,11 +188,9 @@ impl WayBack for Exchange {
         }
     }
 
-    fn ask(
-        &self,
-        questions: Map<String, Value>,
-    ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+    fn ask(&self, asked: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
         Box::pin(async move {
+            let questions = asked.questions;
             let takes = self.takes();
             for question in questions.values() {
                 let method = question["method"].as_str().unwrap_or("");
@@ -226,27 +228,12 @@ impl WayBack for Exchange {
         }
     }
 
-    fn caller(&self) -> Option<&Arc<str>> {
-        self.caller.name.as_ref()
-    }
-
     fn session(&self) -> Option<&Arc<str>> {
         match &self.client {
             Client::Legacy(session) => Some(&session.id),
             Client::Modern(_) => None,
         }
     }
-}
-
-/// Whether the client's capabilities cover the question.
-fn may_be_asked(capabilities: &Value, method: &str) -> bool {
-    let capability = match method {
-        "elicitation/create" => "elicitation",
-        "sampling/createMessage" => "sampling",
-        "roots/list" => "roots",
-        _ => return false,
-    };
-    capabilities.get(capability).is_some()
 }
 
 impl fmt::Debug for Exchange {

@@ -12,7 +12,10 @@ use switchboard_mcp::{
 };
 use switchboard_runtime::{
     ToolExecutor,
-    toolcall::{Content, ErrorKind, Part, ProgressUpdate, ToolError, ToolOutput, Visibility},
+    toolcall::{
+        Content, ErrorKind, Part, ProgressUpdate, ServerQuestions, ToolError, ToolOutput,
+        Visibility,
+    },
 };
 use switchboard_testkit::tools::{Fake, Witness};
 
@@ -240,7 +243,7 @@ fn tools(witness: &Witness) -> Vec<Fake> {
             let line = json!({"level": "info", "data": "about to ask"});
             back.say(&serde_json::value::to_raw_value(&line).unwrap());
             let answers = back
-                .ask(questions)
+                .ask(ServerQuestions::new("house", questions))
                 .await
                 .map_err(|error| ToolError::new(ErrorKind::ToolError, error.for_model))?;
             Ok(ToolOutput::Value(Value::Object(answers)))

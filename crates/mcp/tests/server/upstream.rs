@@ -101,7 +101,10 @@ pub(crate) async fn running<const N: usize>(
     configs: [(&str, ServerConfig); N],
     config: Config,
 ) -> (House, Arc<Servers>) {
-    let around = Surroundings { answers: Arc::new(Bridge), ..Surroundings::new(executor.tools()) };
+    let around = Surroundings {
+        answers: Arc::new(Bridge::to_clients()),
+        ..Surroundings::new(executor.tools())
+    };
     let configs: IndexMap<_, _> = configs.map(|(name, config)| (name.to_owned(), config)).into();
     let servers = Arc::new(Servers::start(configs, executor.tools(), &around).unwrap());
     servers.settled().await;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use switchboard_mcp::server::{Caller, Config, Fleet, Seal, Server, Siblings, http::Body};
 use switchboard_runtime::{
     ToolExecutor,
-    toolcall::{BoxError, BoxFuture, HumanDuration, ToolError, ToolOutput},
+    toolcall::{BoxError, BoxFuture, HumanDuration, ServerQuestions, ToolError, ToolOutput},
 };
 use switchboard_testkit::tools::Fake;
 use tokio::time::{sleep, timeout};
@@ -414,7 +414,8 @@ async fn hanging_up_next_door_is_cancelling() {
         async move {
             let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
             let question = json!({"method": "elicitation/create", "params": {"message": "go?"}});
-            back.ask(Map::from_iter([("go".to_owned(), question)])).await?;
+            let questions = Map::from_iter([("go".to_owned(), question)]);
+            back.ask(ServerQuestions::new("house", questions)).await?;
             let presence = witness.begin(cx.cancel.clone());
             sleep(Duration::from_secs(20)).await;
             presence.finish();

@@ -1,9 +1,9 @@
 //! Questions of a tool's, during which its time does not pass.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_toolcall::{BoxFuture, ToolError, WayBack};
+use switchboard_toolcall::{BoxFuture, ServerQuestions, ToolError, WayBack};
 
 use super::Alive;
 
@@ -25,7 +25,7 @@ impl WayBack for Patient {
 
     fn ask(
         &self,
-        questions: Map<String, Value>,
+        questions: ServerQuestions,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
         Box::pin(async move {
             let _asking = Asking::begin(&self.alive);
@@ -45,10 +45,6 @@ impl WayBack for Patient {
         self.back.say(line);
     }
 
-    fn caller(&self) -> Option<&Arc<str>> {
-        self.back.caller()
-    }
-
     fn session(&self) -> Option<&Arc<str>> {
         self.back.session()
     }
@@ -59,14 +55,14 @@ struct Asking<'a>(&'a Alive);
 
 impl<'a> Asking<'a> {
     fn begin(alive: &'a Alive) -> Self {
-        alive.asking.fetch_add(1, Ordering::AcqRel);
+        alive.answers.begin();
         Self(alive)
     }
 }
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        self.0.asking.fetch_sub(1, Ordering::AcqRel);
+        self.0.answers.end();
         self.0.bell.notify_one();
     }
 }

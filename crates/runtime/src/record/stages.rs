@@ -44,9 +44,9 @@ impl Marks {
         }
     }
 
-    /// The stages up to now, without the time that a person took to decide. A call that ends early spends the rest of its
+    /// The stages up to now, without the time that a person took to decide (`held`) or to answer questions (`asked`). A call that ends early spends the rest of its
     /// time in the stage it was in.
-    pub(super) fn stages(&self, waited: Duration) -> Stages {
+    pub(super) fn stages(&self, held: Duration, asked: Duration) -> Stages {
         let now = Instant::now();
         let ended = self.ended.unwrap_or(now);
         let mut from = self.started;
@@ -60,9 +60,9 @@ impl Marks {
         Stages {
             open: until(self.opened, true),
             lookup: until(self.found, self.opened.is_some()),
-            check: until(self.checked, self.found.is_some()).saturating_sub(waited),
+            check: until(self.checked, self.found.is_some()).saturating_sub(held),
             wait: until(dispatched, self.checked.is_some()),
-            run: until(None, dispatched.is_some()),
+            run: until(None, dispatched.is_some()).saturating_sub(asked),
             shape: now.saturating_duration_since(ended),
         }
     }
@@ -81,7 +81,7 @@ mod tests {
         after(2).await;
         marks.found = Some(Instant::now());
         after(4).await;
-        let early = marks.stages(Duration::ZERO);
+        let early = marks.stages(Duration::ZERO, Duration::ZERO);
         assert_eq!(early.check, Duration::from_millis(4), "it ended while it was checked");
         assert_eq!((early.wait, early.run), (Duration::ZERO, Duration::ZERO));
         marks.checked = Some(Instant::now());
@@ -90,7 +90,8 @@ mod tests {
         after(16).await;
         marks.ended = Some(Instant::now());
         after(32).await;
-        let Stages { open, lookup, check, wait, run, shape } = marks.stages(Duration::ZERO);
+        let Stages { open, lookup, check, wait, run, shape } =
+            marks.stages(Duration::ZERO, Duration::ZERO);
         let all = [open, lookup, check, wait, run, shape].map(|stage| stage.as_millis());
         assert_eq!(all, [1, 2, 4, 8, 16, 32]);
     }

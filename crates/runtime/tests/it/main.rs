@@ -9,6 +9,7 @@ mod hostile;
 mod logs;
 mod names;
 mod policy;
+mod questions;
 mod redaction;
 mod renames;
 mod results;

@@ -117,7 +117,8 @@ impl<'a> Session<'a> {
         // Two slashes say one, for one begins a command.
         self.transcript.messages.say(if said.starts_with("//") { &said[1..] } else { said });
         let mut screen = Screen::new(Answers::Streamed, true, self.around.cli.color);
-        let outcome = talk::turn(&self.agent, &mut self.transcript.messages, &mut screen).await;
+        let (agent, messages) = (&self.agent, &mut self.transcript.messages);
+        let outcome = talk::turn(agent, messages, &self.chosen, &mut screen).await;
         // Kept also where nobody can be shown anything any more.
         self.keep();
         let outcome = outcome?;

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use switchboard_toolcall::BoxFuture;
 use tokio::sync::Notify;
 
 use super::*;
@@ -66,7 +67,7 @@ impl Answers for Later {
         Value::Null
     }
 
-    fn answer(&self, _: String, _: Value) -> BoxFuture<'_, Result<Value, RpcError>> {
+    fn answer(&self, _: ServerRequest) -> BoxFuture<'_, Result<Value, RpcError>> {
         Box::pin(async {
             let _let = self.0.acquire().await;
             Ok(Value::Null)

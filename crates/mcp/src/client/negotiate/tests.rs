@@ -6,7 +6,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use switchboard_toolcall::BoxFuture;
 
 use super::*;
-use crate::client::{discover::List, inbox::NoAnswers, session::Asking};
+use crate::client::{
+    discover::List,
+    inbox::{NoAnswers, ServerRequest},
+    session::Asking,
+};
 
 /// What a server answers to a method with parameters; `None` is silence.
 type Answer = dyn Fn(&str, &Value) -> Option<Result<Value, Failure>> + Send + Sync;
@@ -252,8 +256,8 @@ impl Answers for Yes {
         json!({"elicitation": {}})
     }
 
-    fn answer(&self, method: String, _: Value) -> BoxFuture<'_, Result<Value, RpcError>> {
-        Box::pin(std::future::ready(Ok(json!({"action": "accept", "asked": method}))))
+    fn answer(&self, request: ServerRequest) -> BoxFuture<'_, Result<Value, RpcError>> {
+        Box::pin(std::future::ready(Ok(json!({"action": "accept", "asked": request.method}))))
     }
 }
 
@@ -284,5 +288,7 @@ async fn input_is_given_when_asked_for() {
     // Without anybody to answer, the call ends with the reason.
     let session = met(&server, Protocol::Modern).await.unwrap();
     let failure = session.ask(Asking::new("tools/call", Map::new())).await.unwrap_err();
-    assert_eq!(failure.to_string(), "Switchboard does not answer 'elicitation/create' here");
+    let text = "MCP server 's' asked a question ('elicitation/create'), and this caller cannot be asked; \
+                call it from a terminal, the console or an MCP client that supports elicitation";
+    assert_eq!(failure.to_string(), text);
 }

@@ -1,0 +1,196 @@
+//! What a server asks in the middle of a call, put to the person at this terminal: values (elicitation), a page to
+//! open, and whether the model may be asked for it (sampling).
+//!
+//! What the server wrote is shown behind a bar on the left, so that it cannot pretend to be ours.
+
+mod form;
+mod page;
+mod sampling;
+
+use std::{fmt, io, sync::Arc};
+
+use clap::ColorChoice;
+use serde_json::{Map, Value, json};
+use switchboard_mcp::{
+    client::{cannot_be_asked, cannot_be_shown, may_be_asked},
+    elicitation::Elicitation,
+};
+use switchboard_toolcall::{BoxFuture, ErrorKind, ServerQuestions, ToolError, WayBack};
+
+use crate::{
+    model::Chosen,
+    settings::Loaded,
+    terminal::{
+        self, Paint, ask,
+        keys::{Key, Keys},
+        spinner::Hush,
+        text,
+    },
+};
+
+/// The model that servers may use, if the person allows it.
+pub(crate) enum Sampler {
+    /// That of the conversation.
+    Chosen(Chosen),
+    /// The one that `switchboard ask` would ask.
+    Usual(Arc<Loaded>),
+    /// None.
+    None,
+}
+
+/// Returns the way to the person at this terminal; `None` if there is nobody to ask.
+pub(crate) fn here(sampler: Sampler) -> Option<Arc<dyn WayBack>> {
+    ask::is_possible().then(|| Arc::new(AtTerminal { sampler }) as Arc<dyn WayBack>)
+}
+
+/// The person at this terminal.
+struct AtTerminal {
+    sampler: Sampler,
+}
+
+impl fmt::Debug for AtTerminal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AtTerminal").finish_non_exhaustive()
+    }
+}
+
+impl WayBack for AtTerminal {
+    fn takes(&self) -> Value {
+        let mut takes = json!({"elicitation": {"form": {}, "url": {}}});
+        if !matches!(self.sampler, Sampler::None) {
+            takes["sampling"] = json!({});
+        }
+        takes
+    }
+
+    fn ask(&self, asked: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+        Box::pin(async move {
+            let mut answers = Map::new();
+            for (key, question) in &asked.questions {
+                let method = question["method"].as_str().unwrap_or_default();
+                if !may_be_asked(&self.takes(), method) {
+                    let text = cannot_be_asked(&asked.server, method);
+                    return Err(ToolError::new(ErrorKind::ToolError, text));
+                }
+                let answer = self.one(&asked, method, &question["params"]).await?;
+                answers.insert(key.clone(), answer);
+            }
+            Ok(answers)
+        })
+    }
+}
+
+impl AtTerminal {
+    async fn one(
+        &self,
+        asked: &ServerQuestions,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, ToolError> {
+        let _turn = ask::turn().await;
+        let _hush = Hush::begin();
+        let screen = Screen { paint: Paint::stderr(ColorChoice::Auto), asked };
+        if method == sampling::METHOD {
+            return sampling::ask(&screen, params, &self.sampler).await;
+        }
+        let elicitation = Elicitation::read(params);
+        let elicitation = elicitation.map_err(|reason| unshown(asked, method, &reason))?;
+        let answer = match elicitation {
+            Elicitation::Form(form) => form::ask(&screen, &form).await,
+            Elicitation::Page(page) => page::ask(&screen, &page).await,
+        };
+        let answer = answer.map_err(gone)?;
+        terminal::tell(&format!("  {}", answer.said(screen.paint)));
+        Ok(answer.result())
+    }
+}
+
+/// What somebody says to a question, as MCP has it.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Accept(Option<Map<String, Value>>),
+    Decline,
+    Cancel,
+}
+
+impl Answer {
+    fn result(self) -> Value {
+        match self {
+            Self::Accept(Some(content)) => json!({"action": "accept", "content": content}),
+            Self::Accept(None) => json!({"action": "accept"}),
+            Self::Decline => json!({"action": "decline"}),
+            Self::Cancel => json!({"action": "cancel"}),
+        }
+    }
+
+    fn said(&self, paint: Paint) -> String {
+        match self {
+            Self::Accept(_) => paint.green("answered"),
+            Self::Decline => paint.red("declined"),
+            Self::Cancel => paint.yellow("cancelled"),
+        }
+    }
+}
+
+/// How a question is shown, and who asks it.
+struct Screen<'a> {
+    paint: Paint,
+    asked: &'a ServerQuestions,
+}
+
+impl Screen<'_> {
+    /// Who asks what, and what the server says about it.
+    fn opening(&self, what: &str, message: &str) -> String {
+        let server = self.paint.bold(&text::one_line(&self.asked.server));
+        let tool = text::one_line(&self.asked.tool);
+        let during = match tool.is_empty() {
+            true => String::new(),
+            false => self.paint.dim(&format!(" (in the call of {tool})")),
+        };
+        let mark = self.paint.yellow("?");
+        format!("\n{mark} MCP server {server} {what}{during}\n{}", self.quoted(message))
+    }
+
+    /// What the server wrote, behind a bar. Long lines are broken here: the terminal would continue them without the bar.
+    fn quoted(&self, message: &str) -> String {
+        let bar = self.paint.dim("│");
+        let room = terminal::width().saturating_sub(4).max(20);
+        let message = text::lines(message);
+        let lines = message.lines().flat_map(|line| text::wrap(line, room));
+        lines.map(|line| format!("  {bar} {line}\n")).collect()
+    }
+
+    /// Shows a question and these keys, and returns the key that was pressed; `c` for Ctrl-C and Escape.
+    ///
+    /// # Errors
+    /// There is no terminal any more.
+    async fn key(&self, question: &str, keys: &[(char, &str)]) -> io::Result<char> {
+        let mut pressed = Keys::open()?;
+        let shown =
+            keys.iter().map(|(key, rest)| format!("[{}]{rest}", self.paint.bold(&key.to_string())));
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        terminal::tell(&format!("{question} {shown}"));
+        loop {
+            match pressed.next().await {
+                Key::Interrupt | Key::End => return Ok('c'),
+                Key::Letter(letter) => {
+                    let letter = letter.to_ascii_lowercase();
+                    if keys.iter().any(|(key, _)| *key == letter) {
+                        return Ok(letter);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What server and caller are told of a question that nobody can be asked.
+fn unshown(asked: &ServerQuestions, method: &str, reason: &str) -> ToolError {
+    ToolError::new(ErrorKind::ToolError, cannot_be_shown(&asked.server, method, reason))
+}
+
+/// The terminal went away in the middle of a question.
+fn gone(error: io::Error) -> ToolError {
+    ToolError::new(ErrorKind::ToolError, "nobody can be asked: the terminal is gone")
+        .caused_by(error)
+}

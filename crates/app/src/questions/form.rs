@@ -1,0 +1,142 @@
+//! Values that a server asks for, one field after the other.
+
+use std::io;
+
+use serde_json::{Map, Value};
+use switchboard_mcp::elicitation::{Choice, Field, Form, Kind};
+
+use super::{Answer, Screen};
+use crate::{
+    approvals::shown,
+    terminal::{
+        self,
+        lines::{Line, Lines},
+        text,
+    },
+};
+
+/// Asks for the values; what does not fit is asked for again.
+pub(super) async fn ask(screen: &Screen<'_>, form: &Form) -> io::Result<Answer> {
+    terminal::tell(&screen.opening("asks you", &form.message));
+    if form.fields.is_empty() {
+        let keys = [('y', "es"), ('n', "o, decline"), ('c', "ancel")];
+        return Ok(match screen.key("  Accept?", &keys).await? {
+            'y' => Answer::Accept(Some(Map::new())),
+            'n' => Answer::Decline,
+            _ => Answer::Cancel,
+        });
+    }
+    terminal::tell("  The server gets what you answer. Do not tell it passwords or keys.");
+    let keys = [('y', "es"), ('n', "o, decline"), ('c', "ancel")];
+    match screen.key(&format!("  {}. Answer?", summary(&form.fields)), &keys).await? {
+        'y' => {}
+        'n' => return Ok(Answer::Decline),
+        _ => return Ok(Answer::Cancel),
+    }
+    loop {
+        let Some(content) = fields(screen, &form.fields).await? else {
+            return Ok(Answer::Cancel);
+        };
+        let whole = Value::Object(content.clone()).to_string();
+        terminal::tell(&format!("\n  You answer:\n{}", shown::arguments(&whole, "    ")));
+        let keys = [('y', "es"), ('n', "o, decline"), ('a', "gain"), ('c', "ancel")];
+        match screen.key("  Send it?", &keys).await? {
+            'y' => return Ok(Answer::Accept(Some(content))),
+            'n' => return Ok(Answer::Decline),
+            'a' => {}
+            _ => return Ok(Answer::Cancel),
+        }
+    }
+}
+
+/// How many fields there are.
+fn summary(fields: &[Field]) -> String {
+    let count = fields.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let required = fields.iter().filter(|field| field.required).count();
+    match required {
+        0 => format!("{count} field{plural}, none required"),
+        required if required == count => format!("{count} field{plural}, required"),
+        required => format!("{count} field{plural}, {required} required"),
+    }
+}
+
+/// Asks for all fields; none, if somebody does not want to go on.
+async fn fields(screen: &Screen<'_>, fields: &[Field]) -> io::Result<Option<Map<String, Value>>> {
+    let mut lines = Lines::open()?;
+    let mut content = Map::new();
+    for (index, field) in fields.iter().enumerate() {
+        terminal::tell(&described(screen, field, index + 1, fields.len()));
+        loop {
+            let typed = match lines.ask(&prompt(field)).await {
+                Line::Text(typed) => typed,
+                Line::Interrupt | Line::End => return Ok(None),
+            };
+            match value(field, &typed) {
+                Ok(value) => {
+                    content.extend(value.map(|value| (field.name.clone(), value)));
+                    break;
+                }
+                Err(problem) => {
+                    let problem = text::one_line(&problem);
+                    terminal::tell(&format!("  {} it {problem}", screen.paint.red("✗")));
+                }
+            }
+        }
+    }
+    Ok(Some(content))
+}
+
+/// What is known of a field: its place, title and description, and what can be answered.
+fn described(screen: &Screen<'_>, field: &Field, number: usize, count: usize) -> String {
+    let paint = screen.paint;
+    let name = paint.bold(&text::one_line(&field.name));
+    let title = field.title.as_deref().filter(|title| *title != field.name);
+    let title = title.map(|title| format!(" – {}", text::one_line(title))).unwrap_or_default();
+    let need = if field.required { "required" } else { "optional" };
+    let kind = paint.dim(&format!("({}, {need})", text::one_line(field.expected())));
+    let about = field.description.as_deref().map(|about| screen.quoted(about)).unwrap_or_default();
+    let choices = match &field.kind {
+        Kind::One(choices) => numbered(choices, ""),
+        Kind::Several(choices) => numbered(choices, ", several with commas between them"),
+        _ => String::new(),
+    };
+    format!("\n  {number}/{count} {name}{title} {kind}\n{about}{choices}")
+}
+
+fn numbered(choices: &[Choice], how: &str) -> String {
+    let line = |(index, choice): (usize, &Choice)| {
+        let value = if choice.title == choice.value {
+            String::new()
+        } else {
+            format!(" ({})", text::one_line(&choice.value))
+        };
+        format!("    {}) {}{value}\n", index + 1, text::one_line(&choice.title))
+    };
+    let lines: String = choices.iter().enumerate().map(line).collect();
+    format!("{lines}    by number or name{how}\n")
+}
+
+fn prompt(field: &Field) -> String {
+    let name = text::one_line(&field.name);
+    let enter = match (&field.default, field.required) {
+        (Some(default), true) => format!(" [Enter: {}]", text::one_line(&default.to_string())),
+        (Some(default), false) => {
+            format!(" [Enter: {}, -: leave out]", text::one_line(&default.to_string()))
+        }
+        (None, true) => String::new(),
+        (None, false) => " [Enter: leave out]".to_owned(),
+    };
+    format!("  {name}{enter}: ")
+}
+
+/// What was meant by a line; none, if the field is left out.
+fn value(field: &Field, typed: &str) -> Result<Option<Value>, String> {
+    match (typed.trim(), &field.default, field.required) {
+        ("", Some(default), _) => Ok(Some(default.clone())),
+        ("", None, false) => Ok(None),
+        ("-", Some(_), false) => Ok(None),
+        ("", None, true) => Err(format!("is required, and must be {}", field.expected())),
+        _ => field.parse(typed).map(Some),
+    }
+}

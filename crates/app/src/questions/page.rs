@@ -1,0 +1,23 @@
+//! A page that a server wants opened: shown with its host, and never opened for the person.
+
+use std::io;
+
+use switchboard_mcp::elicitation::Page;
+
+use super::{Answer, Screen};
+use crate::terminal::{self, text};
+
+/// Shows the address and waits until the person says that the page was visited, or will not be.
+pub(super) async fn ask(screen: &Screen<'_>, page: &Page) -> io::Result<Answer> {
+    terminal::tell(&screen.opening("wants you to open a page in your browser", &page.message));
+    let host = screen.paint.bold(&text::one_line(&page.host));
+    let address = text::one_line(&page.address);
+    terminal::tell(&format!("  Host:    {host}\n  Address: {address}"));
+    terminal::tell("  Open it yourself if you trust that host; Switchboard does not.");
+    let keys = [('y', "es, I opened it"), ('n', "o, decline"), ('c', "ancel")];
+    Ok(match screen.key("  Go on?", &keys).await? {
+        'y' => Answer::Accept(None),
+        'n' => Answer::Decline,
+        _ => Answer::Cancel,
+    })
+}

@@ -1,0 +1,182 @@
+//! Questions that MCP servers ask in the middle of calls over HTTP. They are for who made the call and for nobody else:
+//! neither for other callers, nor for who watches everybody's calls (GW-5).
+
+mod asker;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use switchboard_mcp::elicitation::Elicitation;
+use tokio::sync::oneshot;
+use utoipa::ToSchema;
+
+use crate::{Caller, Feed, feed::timestamp, refusal::Refusal};
+pub(crate) use asker::{Answers, Asker};
+
+/// The questions that wait for an answer. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Questions(Arc<Mutex<IndexMap<String, Open>>>);
+
+struct Open {
+    /// Who made the call.
+    caller: Option<Arc<str>>,
+    question: Question,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// A question that waits for an answer.
+#[derive(Clone, Serialize, ToSchema)]
+pub(crate) struct Question {
+    id: String,
+    /// The call in whose middle it is asked, as the records know it.
+    call_id: Option<String>,
+    /// The tool that was called.
+    tool: String,
+    /// The MCP server that asks.
+    server: String,
+    /// `elicitation/create` or `sampling/createMessage`.
+    method: String,
+    /// What is asked: the parameters of the method, as MCP has them.
+    #[schema(value_type = Object)]
+    request: Value,
+    /// The model that is asked if a request for sampling is accepted.
+    model: Option<String>,
+    asked: String,
+    /// When nobody can answer any more.
+    expires: String,
+}
+
+/// What is said to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Accept(Option<Map<String, Value>>),
+    Decline,
+    Cancel,
+}
+
+impl Answer {
+    /// The result of `elicitation/create`.
+    fn result(self) -> Value {
+        match self {
+            Self::Accept(Some(content)) => json!({"action": "accept", "content": content}),
+            Self::Accept(None) => json!({"action": "accept"}),
+            Self::Decline => json!({"action": "decline"}),
+            Self::Cancel => json!({"action": "cancel"}),
+        }
+    }
+}
+
+impl Questions {
+    /// The caller's own questions, oldest first.
+    pub(crate) fn of(&self, caller: &Caller) -> Vec<Question> {
+        let open = self.lock();
+        let own = open.values().filter(|open| open.caller == caller.name);
+        own.map(|open| open.question.clone()).collect()
+    }
+
+    /// Answers a question of the caller's own.
+    ///
+    /// # Errors
+    /// There is no such question, or the answer does not fit it: then the question stays.
+    pub(crate) fn answer(&self, id: &str, caller: &Caller, answer: Answer) -> Result<(), Refusal> {
+        let mut all = self.lock();
+        let open = all.get(id).filter(|open| open.caller == caller.name);
+        let open = open.ok_or_else(|| Refusal::NotFound(format!("there is no question '{id}'")))?;
+        let answer = checked(&open.question, answer).map_err(Refusal::BadRequest)?;
+        // Who asked may be gone by now, and then nobody minds.
+        if let Some(open) = all.shift_remove(id) {
+            _ = open.answer.send(answer);
+        }
+        Ok(())
+    }
+
+    /// Lays a question open until the guard is dropped.
+    fn open(
+        &self,
+        caller: Option<Arc<str>>,
+        question: Question,
+        feed: &Arc<Feed>,
+    ) -> (Guard, oneshot::Receiver<Answer>) {
+        let (answer, answered) = oneshot::channel();
+        feed.tell_question(caller.as_ref(), &Told::new("question", &question));
+        let closed = Told::new("question_closed", &question);
+        let guard =
+            Guard { questions: self.clone(), feed: feed.clone(), caller: caller.clone(), closed };
+        self.lock().insert(question.id.clone(), Open { caller, question, answer });
+        (guard, answered)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, IndexMap<String, Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The answer, if it fits the question.
+fn checked(question: &Question, answer: Answer) -> Result<Answer, String> {
+    let Answer::Accept(content) = answer else { return Ok(answer) };
+    let form = match question.method.as_str() {
+        "elicitation/create" => Elicitation::read(&question.request)?,
+        _ => return Ok(Answer::Accept(None)),
+    };
+    let Elicitation::Form(form) = form else { return Ok(Answer::Accept(None)) };
+    let content = content.unwrap_or_default();
+    match form.check(&content) {
+        Ok(()) => Ok(Answer::Accept(Some(content))),
+        Err(problems) => {
+            let said = problems.iter().map(|(name, problem)| format!("'{name}' {problem}"));
+            Err(format!("the content does not fit: {}", said.collect::<Vec<_>>().join("; ")))
+        }
+    }
+}
+
+/// An open question; closed when this is dropped.
+struct Guard {
+    questions: Questions,
+    feed: Arc<Feed>,
+    caller: Option<Arc<str>>,
+    closed: Told,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.questions.lock().shift_remove(&self.closed.id);
+        self.feed.tell_question(self.caller.as_ref(), &self.closed);
+    }
+}
+
+/// What its caller is told of a question on `/api/events`.
+#[derive(Clone, Serialize)]
+pub(crate) struct Told {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: String,
+    pub(crate) tool: String,
+    server: String,
+    call_id: Option<String>,
+}
+
+impl Told {
+    fn new(kind: &'static str, question: &Question) -> Self {
+        let Question { id, tool, server, call_id, .. } = question.clone();
+        Self { kind, id, tool, server, call_id }
+    }
+}
+
+/// A name that nobody can guess.
+fn new_id() -> Result<String, getrandom::Error> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Now, and the same time `later`.
+fn times(later: std::time::Duration) -> (String, String) {
+    let now = SystemTime::now();
+    (timestamp(now), timestamp(now.checked_add(later).unwrap_or(now)))
+}

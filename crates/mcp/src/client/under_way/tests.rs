@@ -1,0 +1,136 @@
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::BoxFuture;
+
+use super::*;
+
+#[derive(Debug)]
+struct Client {
+    session: Option<Arc<str>>,
+}
+
+impl WayBack for Client {
+    fn takes(&self) -> Value {
+        Value::Null
+    }
+
+    fn ask(&self, asked: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+        let echo = |(key, _): (String, Value)| (key, json!(format!("{} asks", asked.server)));
+        Box::pin(std::future::ready(Ok(asked.questions.into_iter().map(echo).collect())))
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        self.session.as_ref()
+    }
+}
+
+/// The call of a caller: `caller` or `caller/session`, and `caller!` if it cannot be asked.
+fn call(caller: &str) -> Arc<CallOrigin> {
+    let (caller, session) = match caller.split_once('/') {
+        Some((caller, session)) => (caller, Some(session.into())),
+        None => (caller, None),
+    };
+    let (caller, can_be_asked) = match caller.strip_suffix('!') {
+        Some(caller) => (caller, false),
+        None => (caller, true),
+    };
+    let back: Arc<dyn WayBack> = Arc::new(Client { session });
+    Arc::new(CallOrigin {
+        caller: (!caller.is_empty()).then(|| caller.into()),
+        way_back: can_be_asked.then_some(back),
+        ..CallOrigin::default()
+    })
+}
+
+/// Requests 1, 2, … of these callers.
+fn under_way(callers: &[&str]) -> (Arc<UnderWay>, Vec<Option<Remembered>>) {
+    let under_way = Arc::new(UnderWay::default());
+    let begin =
+        |(id, caller): (u64, &&str)| under_way.begin(id, &Progress::default(), Some(&call(caller)));
+    let begun = (1..).zip(callers).map(begin).collect();
+    (under_way, begun)
+}
+
+fn words(recipient: &Recipient) -> String {
+    match recipient {
+        Recipient::Caller(question) => question.id.to_string(),
+        Recipient::Unaskable(_) => "cannot be asked".to_owned(),
+        Recipient::NoCall => "no call".to_owned(),
+        Recipient::Unknown => "unknown".to_owned(),
+    }
+}
+
+// GW-3
+#[test]
+fn a_question_is_for_the_only_one_it_can_be_for() {
+    let asked = |callers: &[&str], during| {
+        let (under_way, _begun) = under_way(callers);
+        words(&under_way.asked(during))
+    };
+    assert_eq!(asked(&[], None), "no call");
+    assert_eq!(asked(&["a"], None), "1");
+    assert_eq!(asked(&["a!"], None), "cannot be asked");
+    assert_eq!(asked(&["a", "a"], None), "unknown");
+    assert_eq!(asked(&["a", "b"], None), "unknown");
+    // Who cannot be asked may be the one it is for: it is not shown to the other.
+    assert_eq!(asked(&["a", "b!"], None), "unknown");
+    assert_eq!(asked(&["a", "a!"], None), "unknown");
+    // The stream that it came on says it.
+    assert_eq!(asked(&["a", "b"], Some(2)), "2");
+    assert_eq!(asked(&["a", "b!"], Some(2)), "cannot be asked");
+    // It came with the answer to a request that is no call, and is nobody's.
+    assert_eq!(asked(&["a"], Some(99)), "no call");
+}
+
+// GW-3
+#[test]
+fn who_waits_for_an_answer_asks_nothing_else() {
+    let check = |callers: &[&str]| {
+        let (under_way, _begun) = under_way(callers);
+        let first = under_way.asked(Some(1));
+        let second = words(&under_way.asked(None));
+        drop(first);
+        (second, words(&under_way.asked(None)))
+    };
+    let found = |second: &str, third: &str| (second.to_owned(), third.to_owned());
+    assert_eq!(check(&["a/1", "a/1"]), found("2", "unknown"));
+    assert_eq!(check(&["a", "a"]), found("2", "unknown"));
+    // What is one caller's is never shown to another, nor in another session of the same caller.
+    for askers in [["a", "b"], ["a/1", "b/1"], ["a/1", "a/2"], ["a/1", "a"], ["/1", "/2"]] {
+        assert_eq!(check(&askers), found("unknown", "unknown"), "{askers:?}");
+    }
+    // Who is alone may ask twice.
+    assert_eq!(check(&["a"]), found("1", "1"));
+}
+
+#[test]
+fn a_line_of_log_is_for_the_only_one_too() {
+    let (under_way, mut begun) = under_way(&["a", "b"]);
+    assert!(under_way.meant(None).is_none());
+    assert!(under_way.meant(Some(2)).is_some());
+    begun.pop();
+    assert!(under_way.meant(None).is_some());
+}
+
+#[tokio::test]
+async fn who_is_asked_learns_which_server_asks() {
+    let (under_way, _begun) = under_way(&["a"]);
+    let Recipient::Caller(question) = under_way.asked(None) else { panic!("nobody is asked") };
+    let answer = question.ask(&"forms".into(), "elicitation/create", json!({})).await;
+    assert_eq!(answer.unwrap(), "forms asks");
+}
+
+// A caller whose server only says that it failed learns why.
+#[test]
+fn an_error_says_that_a_question_was_refused() {
+    let explained = |text: &str, hint: Option<&str>, refusals: &[&str]| {
+        let call = call("a!");
+        refusals.iter().for_each(|refusal| call.refused(refusal));
+        let error = ToolError::failed(text);
+        let error = hint.into_iter().fold(error, ToolError::with_hint);
+        call.explained(error).hint
+    };
+    assert_eq!(explained("failed", None, &[]), None);
+    assert_eq!(explained("failed", None, &["nobody there", "again"]).unwrap(), "nobody there");
+    assert_eq!(explained("failed", Some("try x"), &["nobody there"]).unwrap(), "try x");
+    assert_eq!(explained("error -32000: nobody there", None, &["nobody there"]), None);
+}

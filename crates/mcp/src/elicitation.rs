@@ -1,0 +1,121 @@
+//! What a server wants to know of a person (`elicitation/create`), taken apart so that it can be asked and its answer
+//! checked. What cannot be asked is refused with the reason: nothing of it is shown.
+
+mod field;
+mod kind;
+
+use serde_json::{Map, Value};
+use url::Url;
+
+pub use field::Field;
+pub use kind::{Choice, Format, Kind};
+
+/// How many bytes a question may have.
+const MOST_BYTES: usize = 64 * 1024;
+/// How many fields it may have.
+const MOST_FIELDS: usize = 100;
+
+/// A question for a person.
+pub enum Elicitation {
+    /// Values are asked for.
+    Form(Form),
+    /// A page is to be opened in a browser.
+    Page(Page),
+}
+
+/// A question whose answer is values.
+pub struct Form {
+    /// What the server says.
+    pub message: String,
+    /// What it asks for, in its order.
+    pub fields: Vec<Field>,
+}
+
+/// A page that a server wants opened.
+pub struct Page {
+    /// What the server says.
+    pub message: String,
+    /// The whole address.
+    pub address: String,
+    /// The host in it, as browsers connect to it: names of other scripts in their ASCII form.
+    pub host: String,
+}
+
+impl Elicitation {
+    /// Reads the parameters of `elicitation/create`.
+    ///
+    /// # Errors
+    /// Says why a person cannot be asked this.
+    pub fn read(params: &Value) -> Result<Self, String> {
+        let bytes = params.to_string().len();
+        if bytes > MOST_BYTES {
+            return Err(format!("it has {bytes} bytes, and {MOST_BYTES} at most can be shown"));
+        }
+        let message = params["message"].as_str().unwrap_or_default().to_owned();
+        match params.get("mode").map(|mode| mode.as_str().unwrap_or_default()) {
+            None | Some("form") => {
+                let fields = fields(&params["requestedSchema"])?;
+                Ok(Self::Form(Form { message, fields }))
+            }
+            Some("url") => {
+                let (address, host) = page(params["url"].as_str().unwrap_or_default())?;
+                Ok(Self::Page(Page { message, address, host }))
+            }
+            Some(other) => Err(format!("its mode '{other}' is not known")),
+        }
+    }
+}
+
+impl Form {
+    /// Checks an answer that came from elsewhere.
+    ///
+    /// # Errors
+    /// Says what is wrong, one problem for each field: its name, and what it must be.
+    pub fn check(&self, content: &Map<String, Value>) -> Result<(), Vec<(String, String)>> {
+        let mut problems = Vec::new();
+        for field in &self.fields {
+            let problem = match content.get(&field.name) {
+                Some(value) => field.check(value).err(),
+                None if field.required => Some("must be given".to_owned()),
+                None => None,
+            };
+            problems.extend(problem.map(|problem| (field.name.clone(), problem)));
+        }
+        let is_asked = |name: &String| self.fields.iter().any(|field| field.name == **name);
+        let unasked = content.keys().filter(|name| !is_asked(name));
+        problems.extend(unasked.map(|name| (name.clone(), "was not asked for".to_owned())));
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+fn fields(schema: &Value) -> Result<Vec<Field>, String> {
+    let Some(properties) = schema["properties"].as_object() else {
+        return match schema.as_object().is_some_and(|schema| schema.contains_key("properties")) {
+            true => Err("its fields are no object".to_owned()),
+            false => Ok(Vec::new()),
+        };
+    };
+    if properties.len() > MOST_FIELDS {
+        let count = properties.len();
+        return Err(format!("it has {count} fields, and {MOST_FIELDS} at most can be asked"));
+    }
+    let required = schema["required"].as_array();
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
+    let field = |(name, schema): (&String, &Value)| Field::read(name, schema, is_required(name));
+    properties.iter().map(field).collect()
+}
+
+/// The address of a page and its host.
+fn page(address: &str) -> Result<(String, String), String> {
+    let url = Url::parse(address).map_err(|error| format!("its address is none: {error}"))?;
+    match (url.scheme(), url.host_str()) {
+        ("http" | "https", Some(host)) => Ok((url.to_string(), host.to_owned())),
+        (scheme, _) => {
+            Err(format!("its address is no page of the web: it begins with '{scheme}:'"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

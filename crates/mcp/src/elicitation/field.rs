@@ -1,0 +1,107 @@
+//! One value that a server asks for.
+
+use serde_json::{Map, Value, json};
+use switchboard_runtime::validate::Check;
+use switchboard_toolcall::Strictness;
+
+use super::kind::{Choice, Kind};
+
+/// One value that a server asks for.
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// What it is for, if the server says so.
+    pub description: Option<String>,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it is unless something else is said.
+    pub default: Option<Value>,
+    /// What its value can be.
+    pub kind: Kind,
+    /// What its value must be, in words.
+    expected: String,
+    /// Judges an object in which it is the only member.
+    check: Check,
+}
+
+impl Field {
+    pub(super) fn read(name: &str, schema: &Value, required: bool) -> Result<Self, String> {
+        let problem = |problem: String| format!("its field '{name}' {problem}");
+        let kind = Kind::read(schema).map_err(problem)?;
+        let whole = json!({"type": "object", "properties": {name: schema}, "required": [name]});
+        let check = Check::compile(&whole, Strictness::Strict)
+            .map_err(|error| problem(format!("has a schema that cannot be used: {error}")))?;
+        let text = |key: &str| schema[key].as_str().map(str::to_owned);
+        let mut field = Self {
+            name: name.to_owned(),
+            title: text("title"),
+            description: text("description"),
+            required,
+            default: None,
+            expected: kind.expected(schema),
+            kind,
+            check,
+        };
+        // A default that is no answer is none.
+        let default = schema.get("default").cloned();
+        field.default = default.filter(|default| field.check(default).is_ok());
+        Ok(field)
+    }
+
+    /// Says what its value must be, as in "must be …".
+    pub fn expected(&self) -> &str {
+        &self.expected
+    }
+
+    /// Checks a value.
+    ///
+    /// # Errors
+    /// Says what it must be.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        let whole = Value::Object(Map::from_iter([(self.name.clone(), value.clone())]));
+        let has_format = match (&self.kind, value) {
+            (Kind::Text(Some(format)), Value::String(text)) => format.accepts(text),
+            _ => true,
+        };
+        match has_format && self.check.accepts(&whole) {
+            true => Ok(()),
+            false => Err(format!("must be {}", self.expected)),
+        }
+    }
+
+    /// Reads a value that somebody typed; choices by their number or name.
+    ///
+    /// # Errors
+    /// Says what it must be.
+    pub fn parse(&self, typed: &str) -> Result<Value, String> {
+        let value = match &self.kind {
+            Kind::Text(_) => Some(Value::from(typed)),
+            Kind::Number | Kind::Integer => {
+                typed.trim().parse::<serde_json::Number>().ok().map(Value::Number)
+            }
+            Kind::Boolean => match typed.trim().to_lowercase().as_str() {
+                "y" | "yes" | "true" => Some(Value::Bool(true)),
+                "n" | "no" | "false" => Some(Value::Bool(false)),
+                _ => None,
+            },
+            Kind::One(choices) => chosen(choices, typed),
+            Kind::Several(choices) => typed.split(',').map(|one| chosen(choices, one)).collect(),
+        };
+        let value = value.ok_or_else(|| format!("must be {}", self.expected))?;
+        self.check(&value).map(|()| value)
+    }
+}
+
+/// The choice that somebody means: by its number, counted from 1, or by its title or value.
+fn chosen(choices: &[Choice], typed: &str) -> Option<Value> {
+    let typed = typed.trim();
+    let number = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let is_meant = |choice: &&Choice| {
+        choice.value == typed || choice.title.to_lowercase() == typed.to_lowercase()
+    };
+    let found = number.and_then(|index| choices.get(index));
+    let found = found.or_else(|| choices.iter().find(is_meant));
+    found.map(|choice| Value::from(choice.value.as_str()))
+}
