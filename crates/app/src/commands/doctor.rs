@@ -81,7 +81,10 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
     let (house, problems) = House::try_build(&loaded);
     let is_sound = problems.is_empty();
     found.checks.extend(problems.into_iter().map(broken));
-    if let Some(house) = house {
+    found.checks.extend(checks::of_skipped(&loaded));
+    if let Some(mut house) = house {
+        // What becomes of servers stands in their rows.
+        house.is_quiet = true;
         // With settings that make no sense, nothing is started.
         let has_others = loaded.has_others()
             || !loaded.settings.models.is_empty()

@@ -121,8 +121,9 @@ fn inputs_become_variables() {
     assert_eq!(notes, ["set the environment variable `API_KEY`: it was asked for there"]);
     let expected = "[servers.s]\nurl = \"http://x/mcp\"\nheaders = { Authorization = \"Bearer ${API_KEY}\" }\n";
     assert_eq!(config(&place), expected);
-    let says = place.refusal(&["call", "echo"]);
-    assert!(says.contains("the environment variable `API_KEY` is not set"), "{says}");
+    assert_eq!(place.call(&["echo"])["success"], true);
+    let says = "Server 's' is skipped: the environment variable API_KEY is not set";
+    assert_eq!(place.error(&["s__search"]), says);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod endings;
 mod hostile;
 mod logs;
 mod names;
+mod skipped;
 mod policy;
 mod redaction;
 mod renames;

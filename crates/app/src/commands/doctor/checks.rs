@@ -20,11 +20,26 @@ pub(super) fn of_tools(loaded: &Loaded, house: &House) -> Vec<Check> {
 /// Checks what tools need on this machine.
 pub(super) fn of_surroundings(loaded: &Loaded) -> Vec<Check> {
     let note = "calls are recorded in memory, and forgotten when the process ends";
-    vec![search(loaded), mixers(), check("records", Status::Info, note)]
+    let mut checks = vec![mixers(), check("records", Status::Info, note)];
+    if !loaded.skipped.tools.contains_key("search_web") {
+        checks.insert(0, search(loaded));
+    }
+    checks
 }
 
 fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
     Check::new(name, status, message)
+}
+
+/// Models and tools that are skipped; servers have rows of their own.
+pub(super) fn of_skipped(loaded: &Loaded) -> Vec<Check> {
+    let kinds = [("model", &loaded.skipped.models), ("tool", &loaded.skipped.tools)];
+    let rows = kinds.into_iter().flat_map(|(kind, skipped)| {
+        skipped.iter().map(move |(name, reason)| {
+            Check::new(format!("{kind} {name}"), Status::Broken, format!("skipped: {reason}"))
+        })
+    });
+    rows.collect()
 }
 
 /// Which config was read.

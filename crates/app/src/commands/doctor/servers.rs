@@ -25,7 +25,7 @@ pub(super) struct ServerReport {
     name: String,
     #[serde(rename = "type")]
     kind: &'static str,
-    /// `ready`, `connecting` or `given_up`.
+    /// `ready`, `connecting`, `given_up` or `skipped`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -79,6 +79,7 @@ impl ServerReport {
         let (state, session, error) = match server.state() {
             State::Ready(session) => ("ready", Some(session), None),
             State::GivenUp(reason) => ("given_up", None, Some(reason.to_string())),
+            State::Skipped(reason) => ("skipped", None, Some(format!("skipped: {reason}"))),
             State::Connecting => {
                 let limit = HumanDuration(connections.startup_wait());
                 let text = format!("not connected within {limit} (`[mcp] startup_wait`)");
