@@ -39,6 +39,8 @@ mod zwave;
 mod worker;
 mod voice;
 mod doctor;
+mod doctor_places;
+mod unusable_store;
 mod streams;
 mod usage;
 mod names;
