@@ -100,4 +100,14 @@ fn a_changed_config_skips_and_uses_servers() {
         "{}",
         log()
     );
+    // What is refused is told in lines that people can read.
+    for wrong in ["a = \n", "[mcp]\nretry_attempts = 0\n[servers.x]\n"] {
+        let before = log().matches("the config stays as it was").count();
+        fs::write(&file, wrong).unwrap();
+        serving.signal("-HUP");
+        let told = || log().matches("the config stays as it was").count() > before;
+        wait_until("the config is refused", told);
+    }
+    wait_until("both problems are told", || log().contains("it has neither `command`"));
+    assert!(!log().contains("\\n"), "{}", log());
 }
