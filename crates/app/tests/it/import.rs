@@ -127,6 +127,26 @@ fn inputs_become_variables() {
 }
 
 #[test]
+fn the_default_of_an_input_is_kept() {
+    let vs_code = json!({
+        "inputs": [
+            {"id": "mode", "type": "pickString", "options": ["fast", "slow"], "default": "fast"},
+            {"id": "odd", "type": "promptString", "default": "a}b"},
+        ],
+        "servers": {"s": {"command": misbehaving(), "args": ["env"],
+                          "env": {"MODE": "${input:mode}", "ODD": "${input:odd}"}}},
+    });
+    let place = Place::new().file(".vscode/mcp.json", vs_code.to_string());
+    let (_, notes) = import(&place, &["vscode"]);
+    assert_eq!(notes, ["set the environment variable `ODD`: it was asked for there"]);
+    assert!(config(&place).contains("MODE = \"${MODE:-fast}\""), "{}", config(&place));
+    let place = place.variable("ODD", "x");
+    assert!(place.call(&["s__environment"]).to_string().contains("fast"));
+    let place = place.variable("MODE", "slow");
+    assert!(place.call(&["s__environment"]).to_string().contains("slow"));
+}
+
+#[test]
 fn the_usual_places_are_known() {
     let one = |name: &str| json!({"mcpServers": {name: {"command": "x"}}}).to_string();
     let place = Place::new()
