@@ -1,5 +1,6 @@
 //! Connections to servers: only those that a command needs, and none of them left behind (SPEC TL-6, MC-7).
 
+mod configs;
 mod needs;
 mod questions;
 mod waiting;
@@ -14,9 +15,8 @@ use std::{
 };
 
 use anyhow::Context;
-use indexmap::IndexMap;
 use switchboard_mcp::{
-    client::{GivenUp, KnownProtocols, Server, ServerConfig, Servers, Surroundings, config::Start},
+    client::{GivenUp, KnownProtocols, Server, Servers, Surroundings},
     guard::Guard,
 };
 use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
@@ -26,7 +26,7 @@ use tokio::{runtime, signal, sync::watch};
 use crate::{
     cluster, environment,
     house::House,
-    settings::{Loaded, inputs, own_servers},
+    settings::Loaded,
     shipping::Shipped,
     terminal::{self, text},
 };
@@ -61,7 +61,7 @@ impl House {
     ) -> anyhow::Result<Connections> {
         let given_up = watch::Sender::default();
         let around = self.surroundings(loaded, needs, &given_up);
-        let configs = configs(loaded, needs)?;
+        let configs = self.configs(loaded, needs)?;
         let cluster = match needs.includes_groups() {
             true => cluster::connect(loaded).await?,
             false => None,
@@ -82,9 +82,9 @@ impl House {
         told: &watch::Sender<Vec<GivenUp>>,
     ) -> Surroundings {
         let tools = Arc::downgrade(self.executor.tools());
-        let (for_blocks, told) = (tools.clone(), told.clone());
+        let (for_blocks, told, is_quiet) = (tools.clone(), told.clone(), self.is_quiet);
         let announce = move |given_up: &GivenUp| {
-            if let Some(tools) = for_blocks.upgrade() {
+            if let Some(tools) = for_blocks.upgrade().filter(|_| !is_quiet) {
                 terminal::tell(&text::lines(&block(given_up, &tools)));
             }
             told.send_modify(|told| told.push(given_up.clone()));
@@ -108,28 +108,6 @@ impl House {
 fn known_protocols() -> KnownProtocols {
     let file = environment::state_home().map(|folder| folder.join("protocols.json"));
     file.map(KnownProtocols::load).unwrap_or_default()
-}
-
-/// The settings of all servers, with what was asked for filled in.
-fn configs(loaded: &Loaded, needs: Needs<'_>) -> anyhow::Result<IndexMap<String, ServerConfig>> {
-    let mut configs = loaded.settings.servers.clone();
-    let mut answers = questions::Answers::new(&loaded.inputs);
-    for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
-        let is_needed = needs.includes(name);
-        config.start = match needs {
-            Needs::AsSet | Needs::Servers => config.start,
-            _ if is_needed => Start::Eager,
-            _ => Start::OnDemand,
-        };
-        if is_needed {
-            let place = || format!("{}: server `{name}`", loaded.place_of_server(name));
-            inputs::fill(config, &mut |id| answers.to(id)).with_context(place)?;
-        }
-        if let Some(file) = &loaded.file {
-            own_servers::share(config, file, loaded.has_section("zwave"));
-        }
-    }
-    Ok(configs)
 }
 
 /// What people are told, with the tools and servers that remain (SPEC §12).
@@ -156,10 +134,11 @@ impl Connections {
     /// The settings of a server make no sense, or `commit` refuses; then all is as before.
     pub(crate) fn exchange(
         &self,
+        house: &House,
         loaded: &Loaded,
         commit: impl FnOnce(Vec<(Arc<str>, ServerSettings)>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let exchange = self.servers.prepare(configs(loaded, Needs::AsSet)?)?;
+        let exchange = self.servers.prepare(house.configs(loaded, Needs::AsSet)?)?;
         let mut servers = exchange.settings();
         for (name, group) in self.groups.iter().flat_map(|groups| groups.settings()) {
             // A server of the config has its name before any group.

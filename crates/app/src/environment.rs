@@ -32,9 +32,3 @@ pub(crate) fn state_home() -> Option<PathBuf> {
     private_files::tighten(&folder);
     Some(folder)
 }
-
-/// Whether a program of this name can be started.
-pub(crate) fn has_program(name: &str) -> bool {
-    let folders = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&folders).any(|folder| folder.join(name).is_file())
-}

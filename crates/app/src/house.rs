@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use switchboard_gateway::RuleSet;
-use switchboard_local::{Guard, HandlerKind, Handlers, builtins};
+use switchboard_local::{Guard, Handler, HandlerKind, Handlers, builtins, handler_fn};
 use switchboard_mcp::{
     client::{Answers, ServerConfig},
     server::Bridge,
@@ -14,7 +14,7 @@ use switchboard_mcp::{
 use switchboard_runtime::{
     Approver, Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services,
 };
-use switchboard_toolcall::Tool;
+use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{
     approvals, connections::Connections, records::Records, settings::Loaded, telemetry::Sent,
@@ -31,6 +31,8 @@ pub(crate) struct House {
     policy: Arc<SwapPolicy>,
     /// Whether callers come from elsewhere.
     is_open: bool,
+    /// Whether people read elsewhere what becomes of servers, so that nothing of it is written to stderr.
+    pub(crate) is_quiet: bool,
     /// Sends the rest of the telemetry when it goes.
     _telemetry: Option<Sent>,
 }
@@ -75,7 +77,10 @@ impl House {
     pub(crate) fn build_in(loaded: &Loaded, around: Around) -> anyhow::Result<Self> {
         let (house, problems) = Self::try_build_in(loaded, around);
         match house {
-            Some(house) if problems.is_empty() => Ok(house),
+            Some(house) if problems.is_empty() => {
+                loaded.skipped.warn();
+                Ok(house)
+            }
             _ => Err(anyhow!(problems.join("\n       "))),
         }
     }
@@ -122,6 +127,7 @@ impl House {
             answers,
             policy,
             is_open,
+            is_quiet: false,
             _telemetry: telemetry,
         };
         match &loaded.replay {
@@ -138,6 +144,7 @@ impl House {
                 problems.push(format!("{place}{error}"));
             }
         }
+        self.executor.tools().skip(&loaded.skipped.tools());
     }
 
     /// Puts a new config in the place of the old one, all of it or nothing.
@@ -152,8 +159,9 @@ impl House {
             return Err(anyhow!(problems.join("\n       ")));
         };
         let tools = tools.into_iter().map(|local| local.tool).collect();
-        connections.exchange(loaded, |servers| {
-            self.executor.tools().replace(tools, servers)?;
+        connections.exchange(self, loaded, |servers| {
+            self.executor.tools().replace(tools, servers, &loaded.skipped.tools())?;
+            loaded.skipped.warn();
             self.policy.swap(policy);
             // Lists that were made under the old policy are stale now.
             self.executor.tools().changed();
@@ -176,13 +184,20 @@ fn local_tools(
     handlers: &Handlers,
     problems: &mut Vec<String>,
 ) -> Vec<Local> {
-    let builtins = builtins::all(&loaded.settings.builtins);
+    let mut builtins = builtins::all(&loaded.settings.builtins);
     builtins::register(&builtins, handlers);
     // Without a guard programs still end with us, unless we are killed with -9.
     match Guard::this_program() {
         Ok(guard) => handlers.set_guard(guard),
         Err(error) => tracing::warn!(%error, "programs run without a guard"),
     }
+    builtins.retain(|tool| match loaded.skipped.tool(&tool.spec().name) {
+        Some(text) => {
+            handlers.register_builtin(&tool.spec().name, skipped_handler(text));
+            false
+        }
+        None => true,
+    });
     let services = services::all(executor);
     for service in &services {
         handlers.register_tool(HandlerKind::Internal, service.clone());
@@ -197,6 +212,14 @@ fn local_tools(
         }
     }
     tools
+}
+
+/// Answers the calls of defined tools whose built-in handler is skipped.
+fn skipped_handler(text: String) -> Handler {
+    handler_fn(move |_, _| {
+        let error = ToolError::new(ErrorKind::Unavailable, text.clone());
+        std::future::ready(Err::<ToolOutput, _>(error))
+    })
 }
 
 /// What tells OpenTelemetry of calls too, where somebody wants to hear of them.

@@ -43,11 +43,14 @@ pub(crate) fn start(cli: &Cli) {
         | Command::Completions(_) => false,
     };
     let default = if runs_on { "info" } else { "warn" };
+    // What becomes of servers stands in doctor's own rows.
+    let is_doctor = matches!(cli.command, Command::Doctor(_));
+    let own = if is_doctor { ",switchboard_mcp::client=error" } else { "" };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();
     let problem = filter.as_ref().err().map(ToString::to_string);
     // What becomes of connections to NATS we say ourselves.
-    let usual = || EnvFilter::new(format!("{default},async_nats=error"));
+    let usual = || EnvFilter::new(format!("{default},async_nats=error{own}"));
     let filter = filter.ok().flatten().unwrap_or_else(usual);
     let open = if runs_on { Outlet::keeping } else { Outlet::open };
     let outlet = OUTLET.get_or_init(|| open(io::stderr()));

@@ -31,16 +31,18 @@ pub(crate) struct Chosen {
     pub(crate) tools: Option<Globs>,
 }
 
-/// Finds the model that `-m` names, or else the first of the config, or else one of a local Ollama.
+/// Finds the model that `-m` names, or else the first of the config that is not skipped, or else one of a local Ollama.
 ///
 /// # Errors
 /// There is no such model, or nothing can be asked without more settings: the text says which.
 pub(crate) async fn choose(wanted: Option<&str>, loaded: &Loaded) -> anyhow::Result<Chosen> {
     let models = &loaded.settings.models;
-    match (wanted, models.first()) {
-        (Some(wanted), _) => named(wanted, loaded),
-        (None, Some((name, config))) => configured(name, config, loaded),
-        (None, None) => described(local::find().await?),
+    let skipped = loaded.skipped.models.keys().find_map(|name| loaded.skipped.model(name));
+    match (wanted, models.first(), skipped) {
+        (Some(wanted), ..) => named(wanted, loaded),
+        (None, Some((name, config)), _) => configured(name, config, loaded),
+        (None, None, Some(skipped)) => bail!(skipped),
+        (None, None, None) => described(local::find().await?),
     }
 }
 
@@ -48,6 +50,9 @@ pub(crate) async fn choose(wanted: Option<&str>, loaded: &Loaded) -> anyhow::Res
 fn named(wanted: &str, loaded: &Loaded) -> anyhow::Result<Chosen> {
     if let Some(config) = loaded.settings.models.get(wanted) {
         return configured(wanted, config, loaded);
+    }
+    if let Some(skipped) = loaded.skipped.model(wanted) {
+        bail!(skipped);
     }
     match wanted.split_once(':') {
         Some(("script", file)) => script(wanted, file),
@@ -95,6 +100,9 @@ pub(crate) fn for_chat(loaded: &Loaded) -> anyhow::Result<Models> {
         let config = config.clone();
         let connect = move || ready(config.clone()).map_err(Into::into);
         models.add(name, tools, Box::new(connect));
+    }
+    for name in loaded.skipped.models.keys() {
+        models.skip(name, loaded.skipped.model(name).unwrap_or_default());
     }
     Ok(models)
 }

@@ -49,12 +49,15 @@ pub(crate) fn store_folder(loaded: &Loaded) -> Option<StoreFolder> {
     folder(loaded).map(|folder| StoreFolder::with_key(&folder, key))
 }
 
+/// Why there is no folder for the store.
+pub(crate) const NOWHERE: &str = "there is no place for records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names none";
+
 /// A store for which there is no place.
 struct Nowhere;
 
 impl Nowhere {
     fn error() -> BoxError {
-        "there is no place for records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names none".into()
+        NOWHERE.into()
     }
 }
 

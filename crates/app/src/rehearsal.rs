@@ -13,7 +13,7 @@ use switchboard_toolcall::{CallId, ErrorKind};
 
 use crate::{
     cli::Cli,
-    settings::{self, Loaded, trust::Question},
+    settings::{self, Loaded, Skipped, trust::Question},
 };
 
 /// What is served in place of the real tools.
@@ -43,6 +43,7 @@ pub(crate) fn load_asking(cli: &Cli, question: Question) -> anyhow::Result<Loade
         loaded.replay = Some(read(file)?);
         // Nothing real is started.
         loaded.settings.servers.clear();
+        loaded.skipped = Skipped::default();
         loaded.settings.cluster.nats = None;
     }
     if cli.fault.is_empty() && cli.fault_seed.is_some() {

@@ -14,6 +14,8 @@ pub(crate) mod import;
 pub(crate) mod inputs;
 pub(crate) mod own_servers;
 mod substitute;
+mod missing;
+mod skipped;
 mod deserialize;
 mod problem;
 mod effects;
@@ -49,6 +51,7 @@ use trust::Question;
 
 pub(crate) use effects::Effects;
 pub(crate) use find::FILE_NAME;
+pub(crate) use skipped::Skipped;
 
 /// Everything that can be set; each part is read by the crate that uses it.
 #[derive(Debug, Default, Deserialize)]
@@ -100,6 +103,8 @@ pub(crate) struct Loaded {
     servers: BTreeMap<String, usize>,
     /// The lines of the models, by name.
     models: BTreeMap<String, usize>,
+    /// What cannot be used because a value is missing.
+    pub(crate) skipped: Skipped,
     /// What `${input:…}` in the servers are, where the config is VS Code's.
     pub(crate) inputs: Vec<Input>,
     /// What `--replay` serves in place of the real tools.
@@ -243,12 +248,12 @@ fn parse(text: &str, file: &Path) -> Result<Parsed, Problem> {
 type Variable<'a> = substitute::Variable<'a>;
 
 fn read(config: Parsed, file: &Path, variable: Variable<'_>) -> Result<Loaded, Problem> {
-    let (root, inputs) = match config {
+    let (root, skipped, inputs) = match config {
         Parsed::Ours(root) => {
             let mut root = definitions::one_shape(root)?;
             let meaning = |asked: &str| substitute::value_of(asked, variable).map(Some);
-            substitute::variables(&mut root, &meaning)?;
-            (root, Vec::new())
+            let skipped = skipped::fill(&mut root, &meaning)?;
+            (root, skipped, Vec::new())
         }
         Parsed::Foreign(config) => adopted(config, file, variable)?,
     };
@@ -269,6 +274,12 @@ fn read(config: Parsed, file: &Path, variable: Variable<'_>) -> Result<Loaded, P
         }
     }
     loaded.settings = Settings::deserialize(root)?;
+    for (name, reason) in &skipped.servers {
+        if let Some(server) = loaded.settings.servers.get_mut(name) {
+            server.skipped = Some(reason.clone());
+        }
+    }
+    loaded.skipped = skipped;
     Ok(loaded)
 }
 
@@ -277,12 +288,14 @@ fn adopted(
     config: foreign::Foreign,
     file: &Path,
     variable: Variable<'_>,
-) -> Result<(Node, Vec<Input>), Problem> {
+) -> Result<(Node, Skipped, Vec<Input>), Problem> {
     let workspace = Workspace::of(file);
     let meaning = |asked: &str| foreign::for_use(asked, &workspace, variable);
     let mut servers = Vec::with_capacity(config.servers.len());
+    let mut skipped = Skipped::default();
     for mut server in config.servers {
-        server.fill(&meaning, &workspace)?;
+        let missing = server.fill(&meaning, &workspace)?;
+        skipped.add_server(&server.key.name, &missing);
         if server.given != server.key.name {
             let (given, name) = (&server.given, &server.key.name);
             tracing::warn!(
@@ -293,7 +306,7 @@ fn adopted(
     }
     let key = Key { name: "servers".to_owned(), line: 1 };
     let root = Content::Table(vec![(key, Node::new(1, Content::Table(servers)))]);
-    Ok((Node::new(1, root), config.inputs))
+    Ok((Node::new(1, root), skipped, config.inputs))
 }
 
 /// The lines of what a section names. JSON can name one twice, and a map would keep the last without a word.

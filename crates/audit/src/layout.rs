@@ -76,8 +76,12 @@ impl Layout {
     }
 
     /// Whether anything was ever written there.
-    pub(crate) fn exists(&self) -> bool {
-        self.manifest().exists()
+    ///
+    /// # Errors
+    /// That cannot be found out: the folder belongs to somebody else, or is no folder.
+    pub(crate) fn exists(&self) -> Result<bool, Error> {
+        let path = self.manifest();
+        path.try_exists().map_err(Error::file("read", &path))
     }
 
     /// Makes the folders.

@@ -31,6 +31,7 @@ pub mod moment;
 pub mod record;
 pub mod verify;
 pub mod retention;
+pub mod usage;
 pub mod chain;
 pub mod outbox;
 
@@ -55,4 +56,5 @@ pub use reader::{Activity, By, Figure, Figures, Follow, Reader, ToolStats, Windo
 pub use record::{Detail, Outcome, Record};
 pub use retention::gc;
 pub use store::Store;
+pub use usage::{Usage, usage};
 pub use verify::verify;

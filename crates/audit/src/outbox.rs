@@ -53,7 +53,7 @@ impl Outbox {
     /// The folder cannot be written to.
     pub fn open(folder: impl Into<StoreFolder>) -> Result<Option<Self>, Error> {
         let layout = Layout::new(folder);
-        if !layout.exists() {
+        if !layout.exists()? {
             return Ok(None);
         }
         let path = layout.told().with_extension("lock");

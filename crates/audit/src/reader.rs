@@ -7,9 +7,9 @@ mod figures;
 mod activity;
 mod follow;
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Row, params_from_iter};
+use rusqlite::{OptionalExtension, Row, params_from_iter};
 use switchboard_runtime::artifacts::Source;
 use switchboard_toolcall::{CallId, Reused};
 use tracing::warn;
@@ -96,6 +96,18 @@ impl Reader {
         count().map_err(index.tried("read"))
     }
 
+    /// When the oldest call that is kept began.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn oldest(&mut self) -> Result<Option<SystemTime>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(None) };
+        let question = "SELECT started FROM calls ORDER BY rank LIMIT 1";
+        let oldest = index.connection.query_row(question, [], |row| row.get::<_, i64>(0));
+        let oldest = oldest.optional().map_err(index.tried("read"))?;
+        Ok(oldest.map(|started| UNIX_EPOCH + Duration::from_micros(started.max(0).unsigned_abs())))
+    }
+
     /// The names of all tools that have a record.
     ///
     /// # Errors
@@ -143,7 +155,7 @@ impl Reader {
     /// Takes in what was written since the last answer, dead processes' open calls included.
     pub(crate) fn fresh(&mut self) -> Result<Option<&mut Index>, Error> {
         if self.index.is_none() {
-            if !self.layout.exists() {
+            if !self.layout.exists()? {
                 return Ok(None);
             }
             self.index = Some(Index::open(&self.layout)?);

@@ -48,7 +48,7 @@ const LONG: u64 = 1000;
 /// The store cannot be read or changed.
 pub fn gc(path: &Path, config: &Config) -> Result<Collected, Error> {
     let layout = Layout::new(StoreFolder::with_key(path, config.key.clone()));
-    if !layout.exists() {
+    if !layout.exists()? {
         return Ok(Collected::default());
     }
     Manifest::read(&layout)?.may_write()?;
@@ -60,6 +60,14 @@ pub fn gc(path: &Path, config: &Config) -> Result<Collected, Error> {
     store.index.shrink()?;
     store.collected.left = store.bytes()?;
     Ok(store.collected)
+}
+
+/// Returns how many bytes the store takes: its journal, artifacts and index.
+///
+/// # Errors
+/// The store cannot be read.
+pub(crate) fn bytes(layout: &Layout) -> Result<u64, Error> {
+    Contents::of(layout.clone(), Index::open(layout)?)?.bytes()
 }
 
 /// What the store holds, and what was given up of it.

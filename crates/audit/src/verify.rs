@@ -105,7 +105,7 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<Report, Error> {
         in_use: Vec::new(),
         signatures: Signed::No,
     };
-    if !layout.exists() {
+    if !layout.exists()? {
         if !segments(&layout.journal())?.is_empty() {
             report.wrong(&layout.manifest(), None, "it is missing, although there are records");
         }

@@ -1,4 +1,4 @@
-// Servers: how each stands, what it says on stderr, what of it was set aside; reconnect, stop, start.
+// Servers: how each stands, what it says on stderr, what of it was set aside, why it is skipped; reconnect, stop, start.
 
 import { get, send } from './api.js';
 import { fill, h } from './dom.js';
@@ -103,7 +103,7 @@ class Servers {
         { class: 'server-head' },
         h('h2', {}, h('a', { href: isOpen ? '/servers' : `/servers/${encodeURIComponent(server.name)}` }, server.name)),
         chip(server.state),
-        mayAdminister() && !server.workers && this.#acts(server),
+        mayAdminister() && !server.workers && server.state !== 'skipped' && this.#acts(server),
       ),
       facts([
         ['Program', server.server && `${server.server.name} ${server.server.version}`],
@@ -134,6 +134,7 @@ class Servers {
           ),
         ),
       !server.workers &&
+        server.state !== 'skipped' &&
         (isOpen
           ? this.#log(server)
           : h('p', {}, h('a', { href: `/servers/${encodeURIComponent(server.name)}` }, 'Show stderr'))),

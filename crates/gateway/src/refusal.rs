@@ -41,7 +41,7 @@ pub enum Refusal {
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
-    /// It is too late for it: somebody else was faster, or the time is over.
+    /// It does not fit how things are now: somebody else was faster, the time is over, or a server is skipped.
     #[error("{0}")]
     Conflict(String),
     /// Something of ours is broken.

@@ -61,7 +61,7 @@ impl ToolExecutor {
         let args = rename::for_server(tool.spec(), args);
         let args = validate::args(&tool, args, cx, record).await?;
         policy::check(&*self.policy, &*self.approver, &tool, &args, cx, record).await?;
-        record.permits(&tool)?;
+        record.permits(&tool, cx)?;
         record.checked();
         let plan = self.flights.plan(&tool, &args, cx, record).await?;
         plan.finish(dispatch::run(tool, args, cx, record, &self.slots)).await

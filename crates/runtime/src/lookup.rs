@@ -65,12 +65,17 @@ impl ToolManager {
     /// Returns the tool that `name` finds: by its full name `server__tool`, or bare.
     ///
     /// # Errors
-    /// `not_found`, with the names that are close; `unknown_server` where the prefix is no server's.
+    /// `not_found`, with the names that are close; `unknown_server` where the prefix is no server's; `unavailable` for
+    /// a tool that is skipped.
     pub fn lookup(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
         if let Some(tool) = self.known(name) {
             return Ok(tool);
         }
         let registry = self.read();
+        if let Some(reason) = registry.skipped.get(name) {
+            let text = format!("Tool '{name}' is skipped: {reason}");
+            return Err(ToolError::new(ErrorKind::Unavailable, text));
+        }
         match name.split_once(&self.separator) {
             Some((prefix, tool))
                 if !prefix.is_empty()
@@ -144,6 +149,7 @@ impl ToolManager {
         match self.lookup(name) {
             Ok(tool) if tool.is_visible(visibility) => Ok(tool),
             Err(error) if !visibility.hides_tools() => Err(error),
+            Err(error) if self.is_skipped(name) && visibility.sees_name(name) => Err(error),
             _ => Err(self.hidden(name, visibility)),
         }
     }

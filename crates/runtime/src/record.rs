@@ -5,6 +5,7 @@ mod recorder;
 mod redacted;
 mod stages;
 mod tracer;
+mod unwritten;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -32,6 +33,7 @@ pub use redacted::Redacted;
 use stages::Marks;
 pub use stages::Stages;
 pub use tracer::{Span, Tracer, Work};
+pub(crate) use unwritten::store_unreachable;
 
 /// How many bytes of a name may be asked for; no tool has one that is nearly as long.
 const LONGEST_NAME: usize = 1024;
@@ -219,11 +221,14 @@ impl CallRecord {
     }
 
     /// Refuses what may change the world while it cannot be written down (SPEC RC-1).
-    pub(crate) fn permits(&mut self, tool: &RegisteredTool) -> Result<(), ToolError> {
+    pub(crate) fn permits(
+        &mut self,
+        tool: &RegisteredTool,
+        cx: &CallContext,
+    ) -> Result<(), ToolError> {
         match self.unwritten.take() {
             Some(cause) if !tool.spec().is_read_only() => {
-                let error = ToolError::unreachable(tool.name(), "the record store");
-                Err(error.caused_by(cause))
+                Err(store_unreachable(tool.name(), cause, cx))
             }
             Some(cause) => {
                 log::unrecorded(&self.start.tool, &cause);

@@ -23,6 +23,8 @@ pub(crate) struct Registry {
     pub(crate) locals: Tools,
     /// Servers by name, in the order of the config.
     pub(crate) servers: IndexMap<Arc<str>, Server>,
+    /// Local tools that the config defines and that cannot be used, by name, with the reason.
+    pub(crate) skipped: HashMap<Arc<str>, Arc<str>>,
     /// Every name that finds a tool.
     pub(crate) names: HashMap<Arc<str>, Named>,
     /// The names that servers do not get because they are another server's: a warning was logged for each.
@@ -102,6 +104,13 @@ impl Registry {
             self.settle_names(separator);
         }
         replaced.is_some()
+    }
+
+    /// Names the local tools that are skipped, each with the reason, in the place of those that were.
+    pub(crate) fn skip(&mut self, tools: &[(String, String)]) {
+        let entry =
+            |(name, reason): &(String, String)| (name.as_str().into(), reason.as_str().into());
+        self.skipped = tools.iter().map(entry).collect();
     }
 
     pub(crate) fn set_server_tools(&mut self, server: &str, tools: Tools, separator: &str) {
@@ -192,9 +201,11 @@ impl Registry {
         for (bare, named) in self.bare_names(&prefixes) {
             self.names.entry(bare).or_insert(named);
         }
-        // No server's tool takes the calls that are meant for a method, its own or another server's.
+        // No server's tool takes the calls that are meant for a method, its own or another server's, or for a local tool
+        // that is skipped.
         let is_caught = |(name, named): &(&Arc<str>, &Named)| {
-            named.tool.spec().server().is_some() && self.method(name, separator).is_some()
+            named.tool.spec().server().is_some()
+                && (self.skipped.contains_key(*name) || self.method(name, separator).is_some())
         };
         let caught: Vec<_> =
             self.names.iter().filter(is_caught).map(|(name, _)| name.clone()).collect();
@@ -211,7 +222,7 @@ impl Registry {
         for (server, bare) in
             servers.flat_map(|(server, entry)| entry.tools.keys().map(move |bare| (server, bare)))
         {
-            if self.locals.contains_key(bare) {
+            if self.locals.contains_key(bare) || self.skipped.contains_key(bare) {
                 warn!(
                     tool = &**bare,
                     "'{bare}' of server '{server}' does not replace the local tool '{bare}'"

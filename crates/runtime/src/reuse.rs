@@ -14,7 +14,7 @@ use switchboard_toolcall::{
 
 use crate::{
     dispatch,
-    record::{CallRecord, Claim, Claimed},
+    record::{CallRecord, Claim, Claimed, store_unreachable},
     tools::RegisteredTool,
 };
 
@@ -152,7 +152,7 @@ impl<'a> Lead<'a> {
                 ),
             ),
             Ok(Claimed::Other(_)) => other_arguments(Some(key)),
-            Err(error) => ToolError::unreachable(tool.name(), "the record store").caused_by(error),
+            Err(error) => store_unreachable(tool.name(), error, cx),
         };
         // What was refused was not claimed.
         self.claim = None;

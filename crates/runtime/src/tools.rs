@@ -3,6 +3,7 @@
 mod error;
 mod registered;
 mod servers;
+mod skipped;
 
 use std::sync::{
     Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -226,7 +227,7 @@ impl ToolManager {
     }
 
     /// Puts other local tools and servers in the place of all that are there, at once. A server whose connection is
-    /// the same as before keeps its tools.
+    /// the same as before keeps its tools. `skipped` is as in [`skip`](Self::skip).
     ///
     /// # Errors
     /// A tool or a server's name is unusable; the collection is as before.
@@ -234,8 +235,10 @@ impl ToolManager {
         &self,
         locals: Vec<Arc<dyn Tool>>,
         servers: Vec<(Arc<str>, ServerSettings)>,
+        skipped: &[(String, String)],
     ) -> Result<(), AddError> {
         let mut registry = Registry::default();
+        registry.skip(skipped);
         for tool in locals {
             let tool = self.local(tool)?;
             registry.add_local(tool.name().clone(), Arc::new(tool), &self.separator);

@@ -3,8 +3,10 @@
 mod checks;
 mod cluster;
 mod models;
+mod places;
 mod servers;
 mod voice;
+mod zwave;
 
 use std::{borrow::Cow, process::ExitCode};
 
@@ -14,7 +16,9 @@ use serde_json::json;
 use self::{models::ModelReport, servers::ServerReport};
 use crate::{
     cli::{Cli, Doctor},
-    connections::{Connections, Interrupted, Needs, is_watched, unless_interrupted, with_servers},
+    connections::{
+        Connections, Interrupted, Needs, is_watched, on_runtime, unless_interrupted, with_servers,
+    },
     house::House,
     rehearsal,
     settings::Loaded,
@@ -81,7 +85,10 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
     let (house, problems) = House::try_build(&loaded);
     let is_sound = problems.is_empty();
     found.checks.extend(problems.into_iter().map(broken));
-    if let Some(house) = house {
+    found.checks.extend(checks::of_skipped(&loaded));
+    if let Some(mut house) = house {
+        // What becomes of servers stands in their rows.
+        house.is_quiet = true;
         // With settings that make no sense, nothing is started.
         let has_others = loaded.has_others()
             || !loaded.settings.models.is_empty()
@@ -105,7 +112,9 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
         }
     }
     found.checks.extend(servers::switched_off(&loaded));
-    found.checks.extend(checks::of_surroundings(&loaded));
+    let surroundings = async { Ok(checks::of_surroundings(&loaded).await) };
+    found.checks.extend(on_runtime(unless_interrupted(surroundings))?);
+    found.checks.extend(places::all(&loaded));
     Ok(found)
 }
 

@@ -16,6 +16,9 @@ use crate::{
 /// What models are told of us.
 const INSTRUCTIONS: &str = "Z-Wave devices of a household. A device is named by its name, by Location/Name or by its id; list_devices names all.";
 
+/// What the server calls itself.
+pub(super) const SERVER_NAME: &str = "switchboard-zwave";
+
 pub(super) fn run(zwave: &Zwave, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load_sections(cli.config.as_deref(), &["executor", "zwave"])?;
     let config = zwave.over(loaded.settings.zwave.clone());
@@ -27,7 +30,7 @@ pub(super) fn run(zwave: &Zwave, cli: &Cli) -> anyhow::Result<ExitCode> {
             executor.tools().add_shared(tool)?;
         }
         let presented = server::Config {
-            name: "switchboard-zwave".to_owned(),
+            name: SERVER_NAME.to_owned(),
             title: "Switchboard Z-Wave".to_owned(),
             instructions: Some(INSTRUCTIONS.to_owned()),
             ..server::Config::default()

@@ -24,7 +24,7 @@ pub(crate) enum Needs<'a> {
 impl<'a> Needs<'a> {
     /// What a call of the tool `name` needs: nothing for a local one, its server for `server__tool`, else all.
     pub(crate) fn of_tool(name: &str, tools: &ToolManager, loaded: &'a Loaded) -> Self {
-        if tools.lookup(name).is_ok() {
+        if tools.lookup(name).is_ok() || tools.is_skipped(name) {
             return Self::Nothing;
         }
         Self::of_name(name, tools.separator(), loaded)

@@ -2,9 +2,13 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+use switchboard_mcp::client::ServerConfig;
 
-use crate::{settings::inputs::Input, terminal::ask};
+use crate::{
+    settings::inputs::{self, Input},
+    terminal::ask,
+};
 
 /// The answers so far.
 pub(super) struct Answers<'a> {
@@ -17,19 +21,26 @@ impl<'a> Answers<'a> {
         Self { inputs, given: HashMap::new() }
     }
 
-    /// The answer to one input.
+    /// Puts the answers in the place of a server's `${input:…}`, or skips the server if there is no terminal to ask on.
     ///
     /// # Errors
-    /// There is nobody to ask.
-    pub(super) fn to(&mut self, id: &str) -> anyhow::Result<String> {
+    /// There is no answer.
+    pub(super) fn fill(&mut self, config: &mut ServerConfig) -> anyhow::Result<()> {
+        match inputs::first(config).filter(|_| !ask::is_possible()) {
+            Some(id) => {
+                config.skipped = Some(format!(
+                    "`${{input:{id}}}` has to be asked for, and there is no terminal to ask on; \
+                     `switchboard import` makes an environment variable of it"
+                ));
+                Ok(())
+            }
+            None => inputs::fill(config, &mut |id| self.to(id)),
+        }
+    }
+
+    fn to(&mut self, id: &str) -> anyhow::Result<String> {
         if let Some(answer) = self.given.get(id) {
             return Ok(answer.clone());
-        }
-        if !ask::is_possible() {
-            bail!(
-                "`${{input:{id}}}` has to be asked for, and there is no terminal to ask on; \
-                 `switchboard import` makes an environment variable of it"
-            );
         }
         let unknown = Input { id: id.to_owned(), ..Input::default() };
         let input = self.inputs.iter().find(|input| input.id == id).unwrap_or(&unknown);

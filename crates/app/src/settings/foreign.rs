@@ -8,12 +8,17 @@ mod env_file;
 mod names;
 mod variables;
 
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::Path,
+};
 
 use super::{
     inputs::{self, Input},
+    missing::Missing,
     node::{Content, Key, Node},
     problem::{Problem, Step},
+    skipped,
     substitute::{self, Meaning},
 };
 
@@ -119,7 +124,7 @@ impl Foreign {
 }
 
 impl Adopted {
-    /// Fills in what stands for something, and reads the file with more of its environment.
+    /// Fills in what stands for something, and reads the file with more of its environment. Returns what is missing.
     ///
     /// # Errors
     /// A variable means nothing, or the file cannot be read.
@@ -127,22 +132,28 @@ impl Adopted {
         &mut self,
         meaning: Meaning<'_>,
         workspace: &Workspace,
-    ) -> Result<(), Problem> {
-        let mut env_file = self.env_file.take().filter(|_| !entry::is_off(&self.node));
-        let step = |name: &str| Step::key(name);
-        substitute::variables(&mut self.node, meaning)
-            .and_then(|()| match &mut env_file {
-                Some(file) => {
-                    substitute::variables(file, meaning).map_err(|p| p.inside(step("envFile")))
-                }
-                None => Ok(()),
-            })
-            .and_then(|()| match env_file {
-                Some(file) => env_file::add(&mut self.node, &file, workspace)
-                    .map_err(|problem| problem.inside(step("envFile"))),
-                None => Ok(()),
-            })
-            .map_err(|problem| problem.inside(step(&self.key.name)).inside(step("servers")))
+    ) -> Result<BTreeSet<Missing>, Problem> {
+        self.fill_in(meaning, workspace).map_err(|problem| {
+            problem.inside(Step::key(&self.key.name)).inside(Step::key("servers"))
+        })
+    }
+
+    fn fill_in(
+        &mut self,
+        meaning: Meaning<'_>,
+        workspace: &Workspace,
+    ) -> Result<BTreeSet<Missing>, Problem> {
+        let mut missing = skipped::fill_server(&mut self.node, meaning)?;
+        let env_file = self.env_file.take().filter(|_| !self.node.is_switched_off());
+        let Some(mut file) = env_file else { return Ok(missing) };
+        let in_file = |problem: Problem| problem.inside(Step::key("envFile"));
+        let path =
+            skipped::tolerating(meaning, |tolerant| substitute::variables(&mut file, tolerant));
+        missing.extend(path.map_err(in_file)?);
+        if missing.is_empty() {
+            env_file::add(&mut self.node, &file, workspace).map_err(in_file)?;
+        }
+        Ok(missing)
     }
 }
 

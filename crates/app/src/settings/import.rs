@@ -9,6 +9,7 @@ use switchboard_mcp::client::ServerConfig;
 
 use super::{
     foreign::{self, Workspace, environment_name, for_import},
+    inputs::Input,
     json,
     node::{Content, Node},
     text_of,
@@ -23,7 +24,7 @@ pub(crate) struct Found {
     pub(crate) given: String,
     /// What stands under `[servers.NAME]`.
     pub(crate) settings: Map<String, Value>,
-    /// The variables that stand for what the other program would ask.
+    /// The variables that stand for what the other program would ask, and that must be set.
     pub(crate) variables: BTreeSet<String>,
     /// Why it cannot be used.
     pub(crate) problem: Option<String>,
@@ -43,11 +44,16 @@ pub(crate) fn servers_of(file: &Path, separator: &str) -> anyhow::Result<Vec<Fou
     };
     let config = foreign::adopt(&root, dialect, separator).map_err(tell)?;
     let workspace = Workspace::of(file);
+    let inputs = config.inputs;
     let servers = config.servers.into_iter().map(|mut server| {
         let variables = RefCell::new(BTreeSet::new());
         let meaning = |asked: &str| {
             if let Some(id) = asked.strip_prefix("input:") {
-                variables.borrow_mut().insert(environment_name(id));
+                let name = environment_name(id);
+                if let Some(default) = default_of(id, &inputs) {
+                    return Ok(Some(format!("${{{name}:-{default}}}")));
+                }
+                variables.borrow_mut().insert(name);
             }
             Ok(for_import(asked, &workspace))
         };
@@ -62,6 +68,12 @@ pub(crate) fn servers_of(file: &Path, separator: &str) -> anyhow::Result<Vec<Fou
         Found { name, given, settings, variables: variables.into_inner(), problem }
     });
     Ok(servers.collect())
+}
+
+/// Returns what an empty answer to an input means, if it can stand between `${` and `}`.
+fn default_of<'a>(id: &str, inputs: &'a [Input]) -> Option<&'a str> {
+    let input = inputs.iter().find(|input| input.id == id)?;
+    input.default.as_deref().filter(|default| !default.contains('}'))
 }
 
 /// What we would say of such a server if it stood in a config of ours.

@@ -67,6 +67,14 @@ pub(crate) fn fill(
     Ok(())
 }
 
+/// Returns the id of the first `${input:…}` of a server.
+pub(crate) fn first(config: &ServerConfig) -> Option<&str> {
+    let plain = config.command.iter().chain(&config.args).chain(&config.url);
+    let texts = plain.chain(config.env.values()).chain(config.headers.values()).map(String::as_str);
+    let cwd = config.cwd.as_ref().and_then(|cwd| cwd.to_str());
+    texts.chain(cwd).find_map(|text| Some(text.split_once("${input:")?.1.split_once('}')?.0))
+}
+
 fn filled(
     text: &str,
     answer: &mut dyn FnMut(&str) -> anyhow::Result<String>,
@@ -97,7 +105,9 @@ mod tests {
             ..ServerConfig::default()
         };
         config.env.insert("T".to_owned(), "<${input:a}>".to_owned());
+        assert_eq!(first(&config), Some("a"));
         fill(&mut config, &mut |id| Ok(id.to_uppercase())).unwrap();
+        assert_eq!(first(&config), None);
         assert_eq!(config.command.as_deref(), Some("A"));
         assert_eq!(config.args, ["--x=BA", "${input:"]);
         assert_eq!(config.env["T"], "<A>");

@@ -42,6 +42,17 @@ impl Node {
         entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
+    /// Whether the node is a table that says `enabled = false`.
+    pub(super) fn is_switched_off(&self) -> bool {
+        let Content::Table(entries) = &self.content else {
+            return false;
+        };
+        let is_off = |(key, value): &(Key, Self)| {
+            key.name == "enabled" && value.content == Content::Bool(false)
+        };
+        entries.iter().any(is_off)
+    }
+
     /// The `name` that the node gives itself.
     pub(super) fn own_name(&self) -> Option<&str> {
         match &self.get("name")?.content {

@@ -55,7 +55,9 @@ impl Problem {
     }
 
     pub(super) fn unknown_key(key: &str, known: &[&str]) -> Self {
-        let way_out = match close_names(key, known.iter().copied()).first() {
+        let near = other_name(key).filter(|name| known.contains(name));
+        let near = near.or_else(|| close_names(key, known.iter().copied()).first().copied());
+        let way_out = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", quoted(known)),
         };
@@ -167,6 +169,12 @@ impl de::Error for Problem {
     fn duplicate_field(key: &'static str) -> Self {
         Self::new(format_args!("`{key}` is given twice"))
     }
+}
+
+/// Returns our name of a section that other programs call otherwise, or that is closer to the name of another one.
+fn other_name(key: &str) -> Option<&'static str> {
+    let plain = key.to_lowercase().replace(['-', '_'], "");
+    matches!(plain.as_str(), "server" | "mcpserver" | "mcpservers").then_some("servers")
 }
 
 fn quoted(names: &[&str]) -> String {

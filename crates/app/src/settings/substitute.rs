@@ -3,6 +3,7 @@
 use std::env::VarError;
 
 use super::{
+    missing::{Missing, Unfilled},
     node::{Content, Node},
     problem::{Problem, Step},
 };
@@ -14,14 +15,23 @@ const TAKEN_AS_THEY_ARE: [&str; 3] = ["parameters", "mock_response", "mock_respo
 pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;
 
 /// Says what stands for the text between `${` and `}`; nothing where that is to be left as it is.
-pub(super) type Meaning<'a> = &'a dyn Fn(&str) -> Result<Option<String>, String>;
+pub(super) type Meaning<'a> = &'a dyn Fn(&str) -> Result<Option<String>, Unfilled>;
 
 /// Fills in the variables; `$${` stands for a plain `${`.
 pub(super) fn variables(root: &mut Node, meaning: Meaning<'_>) -> Result<(), Problem> {
     within(root, meaning, false)
 }
 
+/// As [`variables`], for a definition of a tool.
+pub(super) fn variables_of_tool(tool: &mut Node, meaning: Meaning<'_>) -> Result<(), Problem> {
+    within(tool, meaning, true)
+}
+
 fn within(node: &mut Node, meaning: Meaning<'_>, in_tools: bool) -> Result<(), Problem> {
+    // A server that is not used needs no variables: often it is off because they are missing.
+    if node.is_switched_off() {
+        return Ok(());
+    }
     match &mut node.content {
         Content::Text(text) if text.contains("${") => {
             *text = fill(text, meaning).map_err(|what| Problem::new(what).at(node.line))?;
@@ -33,13 +43,6 @@ fn within(node: &mut Node, meaning: Meaning<'_>, in_tools: bool) -> Result<(), P
             }
         }
         Content::Table(entries) => {
-            // A server that is not used needs no variables: often it is off because they are missing.
-            if entries
-                .iter()
-                .any(|(key, value)| key.name == "enabled" && value.content == Content::Bool(false))
-            {
-                return Ok(());
-            }
             for (key, value) in entries {
                 if in_tools && TAKEN_AS_THEY_ARE.contains(&key.name.as_str()) {
                     continue;
@@ -55,7 +58,7 @@ fn within(node: &mut Node, meaning: Meaning<'_>, in_tools: bool) -> Result<(), P
 }
 
 /// The text with its variables filled in.
-pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, String> {
+pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, Unfilled> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -67,7 +70,8 @@ pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, String> {
             continue;
         }
         filled.push_str(before);
-        let end = from.find('}').ok_or("`${` has no `}`; write `$${` for a plain `${`")?;
+        let unclosed = || Unfilled::wrong("`${` has no `}`; write `$${` for a plain `${`");
+        let end = from.find('}').ok_or_else(unclosed)?;
         match meaning(&from[2..end])? {
             Some(value) => filled.push_str(&value),
             None => filled.push_str(&from[..=end]),
@@ -79,25 +83,25 @@ pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, String> {
 }
 
 /// The value of `NAME`, or of `NAME:-default`.
-pub(super) fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, String> {
+pub(super) fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, Unfilled> {
     let (name, default) = match asked.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (asked, None),
     };
     if !is_name(name) {
-        return Err(format!(
+        return Err(Unfilled::wrong(format_args!(
             "`${{{asked}}}` does not name a variable; write `$${{` for a plain `${{`"
-        ));
+        )));
     }
     match (variable(name), default) {
         (Ok(value), None) => Ok(value),
         (Ok(value), Some(_)) if !value.is_empty() => Ok(value),
         (_, Some(default)) => Ok(default.to_owned()),
         (Err(VarError::NotPresent), None) => {
-            Err(format!("the environment variable `{name}` is not set"))
+            Err(Unfilled::Missing(Missing::Variable(name.to_owned())))
         }
         (Err(VarError::NotUnicode(_)), None) => {
-            Err(format!("the environment variable `{name}` is not valid Unicode"))
+            Err(Unfilled::Missing(Missing::Unicode(name.to_owned())))
         }
     }
 }
@@ -117,7 +121,8 @@ mod tests {
             "EMPTY" => Ok(String::new()),
             _ => Err(VarError::NotPresent),
         };
-        fill(text, &|asked| value_of(asked, &variable).map(Some))
+        let filled = fill(text, &|asked| value_of(asked, &variable).map(Some));
+        filled.map_err(|unfilled| unfilled.to_string())
     }
 
     #[test]

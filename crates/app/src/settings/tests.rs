@@ -44,6 +44,11 @@ fn unknown_keys_are_named_with_line_and_nearest() {
     assert_eq!(json_of("{\"executor\":{\n\"timeot\":1}}").unwrap_err(), says);
     let says = ":1: unknown key `executer` at the top level; did you mean `executor`?";
     assert_eq!(toml_of("[executer]").unwrap_err(), says);
+    // `serve` is as near as `servers`; Codex and JSON configs have names of their own.
+    for key in ["server", "mcp_servers", "mcpServers", "mcp-server"] {
+        let says = format!(":1: unknown key `{key}` at the top level; did you mean `servers`?");
+        assert_eq!(toml_of(&format!("[{key}.time]")).unwrap_err(), says);
+    }
     let far = toml_of("\n[policy]\nbananas = 1").unwrap_err();
     let says =
         ":3: unknown key `bananas` in [policy]; known are `allow`, `deny`, `read_only`, `ask`,";

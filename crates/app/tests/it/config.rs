@@ -79,8 +79,8 @@ fn wrong_configs_are_told_with_file_line_and_way_out() {
             "switchboard.toml:2: `builtins.search_web.provider`: expected one of",
         ),
         (
-            "[builtins.search_web]\nprovider = \"brave\"\napi_key = \"${NO_KEY}\"",
-            "switchboard.toml:3: `builtins.search_web.api_key`: the environment variable `NO_KEY` is not set",
+            "[policy]\ndeny = [\"${NO_NAME}\"]",
+            "switchboard.toml:2: `policy.deny[0]`: the environment variable `NO_NAME` is not set", // MC-8
         ),
     ] {
         let refusal = Place::with_config(config).refusal(&["call", "echo"]);

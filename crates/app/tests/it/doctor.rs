@@ -30,7 +30,7 @@ fn an_empty_place_is_well() {
     assert!(config[0].starts_with("info: no config file"), "{config:?}");
     assert!(check(&place, "search_web").1[0].starts_with("info: not configured"));
     assert_eq!(check(&place, "mixer").1.len(), 1);
-    assert!(check(&place, "records").1[0].contains("memory"));
+    assert!(check(&place, "records").1[0].starts_with("ok: "));
     let text = place.run(&["doctor"]);
     assert!(text.stdout.contains("✓ tools") && text.stdout.ends_with("all is well\n"), "{text:?}");
 }
@@ -45,7 +45,7 @@ fn a_handler_that_does_not_exist_is_broken() {
     let says = "broken: switchboard.toml:1: tool `x`: Builtin handler 'math_evil' not found; \
                 did you mean `math_eval`?";
     assert_eq!(check(&place, "handlers"), (1, vec![says.to_owned()]));
-    assert_eq!(check(&place, "config").1, ["ok: switchboard.toml was read"]);
+    assert!(check(&place, "config").1[0].starts_with("ok: switchboard.toml was read, "));
     assert!(place.run(&["doctor"]).stdout.ends_with("1 thing is broken\n"));
 }
 
@@ -113,7 +113,8 @@ fn servers_are_probed() {
     );
     assert!(dead["stderr"].to_string().contains("the device is not there"), "{dead}");
     assert_eq!(long["rejected_names"].as_array().unwrap().len(), 2, "{long}");
-    assert!(ran.stderr.contains("❌ Failed to initialize MCP tools"), "{ran:?}");
+    // What becomes of servers stands in their rows, and nowhere else.
+    assert!(!ran.stderr.contains('❌') && !ran.stderr.contains("MCP connection failed"), "{ran:?}");
     assert_eq!(check(&place, "servers").1, ["info: switched off in the config: off"]);
     let (_, dead) = check(&place, "server dead");
     assert!(

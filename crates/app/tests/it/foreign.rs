@@ -79,24 +79,34 @@ fn an_input_is_asked_for_only_where_it_is_needed() {
     let config = ["--config", "mcp.json"];
     assert_eq!(place.call(&[&["echo"], &config[..]].concat())["success"], true);
     assert_eq!(place.call(&[&["plain__echo", "text=x"], &config[..]].concat())["success"], true);
-    for words in [&["tools"][..], &["call", "asks__echo"], &["call", "add"]] {
-        let says = place.refusal(&[words, &config].concat());
-        assert!(
-            says.contains("mcp.json:1: server `asks`: `${input:api-key}` has to be asked for"),
-            "{says}"
-        );
-    }
+    assert_eq!(tools(&place, "mcp.json"), ["plain__echo", "plain__add"]);
+    let says = "Server 'asks' is skipped: `${input:api-key}` has to be asked for, and there is no terminal to ask on";
+    let refused = place.call(&[&["asks__echo"], &config[..]].concat());
+    assert_eq!(refused["error_kind"], "unavailable", "{refused}");
+    assert!(refused["error"].as_str().unwrap().starts_with(says), "{refused}");
+    let bare = place.run(&[&["call", "add", "a=1", "b=2"], &config[..]].concat());
+    assert!(bare.status == 0 && bare.stderr.contains(says), "{bare:?}");
     let ran = place.run(&["doctor", "--json", "--config", "mcp.json"]);
     assert!(ran.status == 1 && ran.stdout.contains("${input:api-key}"), "{ran:?}");
 }
 
 #[test]
-fn what_is_unset_is_named() {
-    let config = "{\"mcpServers\":{\"a\":{\"command\":\"x\",\n\"env\":{\"T\":\"${NOT_SET}\"}}}}";
-    let place = Place::new().file("claude.json", config);
-    let says = place.refusal(&["call", "echo", "--config", "claude.json"]);
-    assert!(
-        says.contains("claude.json:2: `servers.a.env.T`: the environment variable `NOT_SET`"),
-        "{says}"
+fn what_is_unset_skips_its_server_alone() {
+    let config = json!({"mcpServers": {
+        "fine": {"command": misbehaving()},
+        "notion": {"command": misbehaving(), "env": {"T": "${env:NOTION_TOKEN}"}},
+        "claude": {"command": misbehaving(), "args": ["${CLAUDE_TOKEN}"]},
+    }});
+    let place = Place::new().file("mcp.json", config.to_string());
+    assert_eq!(tools(&place, "mcp.json"), ["fine__echo", "fine__add"]);
+    for (server, variable) in [("notion", "NOTION_TOKEN"), ("claude", "CLAUDE_TOKEN")] {
+        let says =
+            format!("Server '{server}' is skipped: the environment variable {variable} is not set");
+        assert_eq!(place.error(&[&format!("{server}__echo"), "--config", "mcp.json"]), says);
+    }
+    let place = place.variable("NOTION_TOKEN", "x");
+    assert_eq!(
+        tools(&place, "mcp.json"),
+        ["fine__echo", "fine__add", "notion__echo", "notion__add"]
     );
 }

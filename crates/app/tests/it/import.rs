@@ -121,8 +121,29 @@ fn inputs_become_variables() {
     assert_eq!(notes, ["set the environment variable `API_KEY`: it was asked for there"]);
     let expected = "[servers.s]\nurl = \"http://x/mcp\"\nheaders = { Authorization = \"Bearer ${API_KEY}\" }\n";
     assert_eq!(config(&place), expected);
-    let says = place.refusal(&["call", "echo"]);
-    assert!(says.contains("the environment variable `API_KEY` is not set"), "{says}");
+    assert_eq!(place.call(&["echo"])["success"], true);
+    let says = "Server 's' is skipped: the environment variable API_KEY is not set";
+    assert_eq!(place.error(&["s__search"]), says);
+}
+
+#[test]
+fn the_default_of_an_input_is_kept() {
+    let vs_code = json!({
+        "inputs": [
+            {"id": "mode", "type": "pickString", "options": ["fast", "slow"], "default": "fast"},
+            {"id": "odd", "type": "promptString", "default": "a}b"},
+        ],
+        "servers": {"s": {"command": misbehaving(), "args": ["env"],
+                          "env": {"MODE": "${input:mode}", "ODD": "${input:odd}"}}},
+    });
+    let place = Place::new().file(".vscode/mcp.json", vs_code.to_string());
+    let (_, notes) = import(&place, &["vscode"]);
+    assert_eq!(notes, ["set the environment variable `ODD`: it was asked for there"]);
+    assert!(config(&place).contains("MODE = \"${MODE:-fast}\""), "{}", config(&place));
+    let place = place.variable("ODD", "x");
+    assert!(place.call(&["s__environment"]).to_string().contains("fast"));
+    let place = place.variable("MODE", "slow");
+    assert!(place.call(&["s__environment"]).to_string().contains("slow"));
 }
 
 #[test]

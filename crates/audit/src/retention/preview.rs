@@ -21,7 +21,7 @@ use crate::{
 /// The store cannot be read.
 pub fn preview(path: &Path, config: &Config) -> Result<Collected, Error> {
     let layout = Layout::new(StoreFolder::with_key(path, config.key.clone()));
-    if !layout.exists() {
+    if !layout.exists()? {
         return Ok(Collected::default());
     }
     let mut index = Index::open(&layout)?;

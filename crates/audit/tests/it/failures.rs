@@ -20,9 +20,14 @@ async fn what_may_change_the_world_is_refused_while_it_cannot_be_recorded() {
     let executor = executor(blocked(&folder, OnFailure::Refuse));
     let refused = call(&executor, "answer", json!({"with": 1})).await;
     assert_eq!(refused.outcome_code(), "unavailable");
-    let text = "Tool 'answer' is unavailable: the record store could not be reached";
-    assert_eq!(refused.text(), text);
+    let text = format!(
+        "Tool 'answer' is unavailable: the record store could not be reached: failed to create the folder `{}`: ",
+        folder.path().display()
+    );
+    assert!(refused.text().starts_with(&text), "{}", refused.text());
     let error = refused.outcome.as_ref().unwrap_err();
+    let hint = error.hint.as_deref().unwrap_or_default();
+    assert!(hint.contains("`[audit] path` names another folder"), "{hint}");
     let cause = std::error::Error::source(error).unwrap().to_string();
     assert!(cause.contains(&folder.path().display().to_string()), "{cause}");
     assert_eq!(call(&executor, "look", json!({})).await.outcome_code(), "ok");

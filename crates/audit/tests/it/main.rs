@@ -8,6 +8,7 @@ mod recording;
 mod crashes;
 mod damage;
 mod failures;
+mod usage;
 mod sharing;
 mod index;
 mod claims;

@@ -1,6 +1,9 @@
 //! The models that chat clients may ask, by name.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use arc_swap::ArcSwap;
 use http::StatusCode;
@@ -26,6 +29,8 @@ pub struct Models {
 #[derive(Clone, Default)]
 struct Known {
     entries: IndexMap<String, Arc<Entry>>,
+    /// Models that cannot be asked, with what is said to who asks for one.
+    skipped: HashMap<String, String>,
     config: Config,
 }
 
@@ -48,6 +53,14 @@ impl Models {
         let mut known = Known::clone(&self.known.load());
         let entry = Entry { tools, connect, model: OnceLock::new() };
         known.entries.insert(name.into(), Arc::new(entry));
+        self.known.store(Arc::new(known));
+    }
+
+    /// Names a model that cannot be asked because something that its settings need is missing. It is not listed, and who
+    /// asks for it is answered with `text`.
+    pub fn skip(&mut self, name: impl Into<String>, text: impl Into<String>) {
+        let mut known = Known::clone(&self.known.load());
+        known.skipped.insert(name.into(), text.into());
         self.known.store(Arc::new(known));
     }
 
@@ -93,8 +106,11 @@ impl Models {
         })
     }
 
-    /// The answer to who asks for a model that is not there.
+    /// The answer to who asks for a model that is not there, or is skipped.
     pub(super) fn unknown(&self, name: &str) -> Failure {
+        if let Some(text) = self.known.load().skipped.get(name) {
+            return Failure::new(StatusCode::SERVICE_UNAVAILABLE, text).coded("model_not_ready");
+        }
         let known = self.names();
         let known = match known.is_empty() {
             true => "the config has no [models.*]".to_owned(),

@@ -36,7 +36,7 @@ pub(crate) use stderr::{__path_follow, follow};
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownServer {
     name: String,
-    /// `ready`, `connecting`, `idle`, `given_up` or `stopped`.
+    /// `ready`, `connecting`, `idle`, `given_up`, `stopped`, or `skipped` where something that its settings need is missing.
     state: &'static str,
     /// `stdio`, `http` or `sse`; `workers`, where it is a group of workers.
     kind: &'static str,
@@ -52,7 +52,7 @@ pub(crate) struct ShownServer {
     starts: u64,
     /// The same without the first time.
     restarts: u64,
-    /// What last went wrong; none for who neither administers nor watches.
+    /// What last went wrong, or why it is skipped; none for who neither administers nor watches.
     error: Option<String>,
     error_at: Option<String>,
     /// How many tools it offers now.
@@ -91,6 +91,11 @@ impl ShownServer {
         let sees_stderr = caller.may_administer() && server.kind() == Kind::Stdio;
         let sees_errors = sees_errors(caller);
         let setback = setback.filter(|_| sees_errors);
+        let skipped = match &state {
+            client::State::Skipped(reason) if sees_errors => Some(reason.to_string()),
+            _ => None,
+        };
+        let error = setback.as_ref().map(|setback| redact::text(&setback.reason).into_owned());
         // The reasons name tools.
         let sees_set_aside = sees_errors || !caller.visibility().hides_tools();
         Self {
@@ -111,7 +116,7 @@ impl ShownServer {
             since: Some(timestamp(server.since())),
             starts: server.starts(),
             restarts: server.starts().saturating_sub(1),
-            error: setback.as_ref().map(|setback| redact::text(&setback.reason).into_owned()),
+            error: error.or(skipped),
             error_at: setback.map(|setback| timestamp(setback.at)),
             tools: of_server.filter(|tool| caller.sees(tool)).count(),
             set_aside: if sees_set_aside { server.set_aside() } else { Vec::new() },

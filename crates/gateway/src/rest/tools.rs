@@ -65,7 +65,7 @@ impl From<&RegisteredTool> for Tool {
 pub(crate) struct ToolDetail {
     #[serde(flatten)]
     tool: Tool,
-    /// How its server is: `ready`, `connecting`, `idle`, `given_up` or `stopped`.
+    /// How its server is: `ready`, `connecting`, `idle`, `given_up`, `stopped` or `skipped`.
     health: &'static str,
     #[serde(rename = "use")]
     usage: Usage,

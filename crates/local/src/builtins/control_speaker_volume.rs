@@ -85,13 +85,20 @@ struct Answer {
     mixer: &'static str,
 }
 
+/// Returns the name of the mixer that the tool works on, without changing anything.
+///
+/// # Errors
+/// No mixer answers: what a call of the tool would say.
+pub async fn answering_mixer(config: Config) -> Result<&'static str, ToolError> {
+    let speaker = Speaker::new(config);
+    let commands = speaker.commands.lock().await;
+    let (mixer, _) = speaker.find(&commands).await?;
+    Ok(mixer.name())
+}
+
 /// The tool `control_speaker_volume`.
 pub fn tool(config: Config) -> Arc<dyn Tool> {
-    let speaker = Arc::new(Speaker {
-        mixers: Mixer::candidates(config.mixer),
-        // One at a time: two steps up at once are twenty, not ten.
-        commands: Mutex::new(Commands::new(config.env)),
-    });
+    let speaker = Arc::new(Speaker::new(config));
     let tool = tool_fn("control_speaker_volume", move |arguments: Arguments, _cx: CallContext| {
         let speaker = Arc::clone(&speaker);
         async move { speaker.control(&arguments).await.map(Json) }
@@ -109,6 +116,14 @@ struct Speaker {
 }
 
 impl Speaker {
+    fn new(config: Config) -> Self {
+        Self {
+            mixers: Mixer::candidates(config.mixer),
+            // One at a time: two steps up at once are twenty, not ten.
+            commands: Mutex::new(Commands::new(config.env)),
+        }
+    }
+
     async fn control(&self, arguments: &Arguments) -> Result<Answer, ToolError> {
         arguments.check()?;
         let commands = self.commands.lock().await;

@@ -102,6 +102,9 @@ pub struct ServerConfig {
     pub max_concurrent: Option<usize>,
     /// Whether it is used at all.
     pub enabled: Option<bool>,
+    /// Why it is skipped although it is enabled, such as a variable that is not set: it is known and never connected to.
+    #[serde(skip)]
+    pub skipped: Option<String>,
 }
 
 /// Settings of one tool of a server.

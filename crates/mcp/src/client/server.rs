@@ -117,6 +117,8 @@ pub enum State {
     GivenUp(Arc<str>),
     /// Ended for good.
     Stopped,
+    /// Never connected to, because something that its settings need is missing: the reason.
+    Skipped(Arc<str>),
 }
 
 impl State {
@@ -128,6 +130,7 @@ impl State {
             Self::Ready(_) => "ready",
             Self::GivenUp(_) => "given_up",
             Self::Stopped => "stopped",
+            Self::Skipped(_) => "skipped",
         }
     }
 }
@@ -177,9 +180,10 @@ impl Server {
         stop: CancellationToken,
     ) -> Result<Arc<Self>, String> {
         let kind = config.kind()?;
-        let state = match config.start {
-            super::config::Start::Eager => State::Connecting,
-            super::config::Start::OnDemand => State::Idle,
+        let state = match (&config.skipped, config.start) {
+            (Some(reason), _) => State::Skipped(reason.as_str().into()),
+            (None, super::config::Start::Eager) => State::Connecting,
+            (None, super::config::Start::OnDemand) => State::Idle,
         };
         Ok(Arc::new(Self {
             name: name.into(),
@@ -258,7 +262,7 @@ impl Server {
     /// The session, as soon as there is one.
     ///
     /// # Errors
-    /// The server was given up or stopped: that is known at once, and costs no deadline.
+    /// The server was given up, stopped or skipped: that is known at once, and costs no deadline.
     pub async fn session(&self) -> Result<Arc<Session>, ToolError> {
         let mut state = self.state.subscribe();
         loop {
@@ -268,6 +272,7 @@ impl Server {
                     return Err(ToolError::new(ErrorKind::Unavailable, &**reason));
                 }
                 State::Stopped => return Err(self.stopped()),
+                State::Skipped(reason) => return Err(self.skipped(reason)),
                 State::Idle => self.bell.notify_one(),
                 State::Connecting => {}
             }
@@ -279,6 +284,11 @@ impl Server {
 
     fn stopped(&self) -> ToolError {
         let text = format!("MCP server '{}' has been stopped", self.name);
+        ToolError::new(ErrorKind::Unavailable, text)
+    }
+
+    fn skipped(&self, reason: &str) -> ToolError {
+        let text = format!("Server '{}' is skipped: {reason}", self.name);
         ToolError::new(ErrorKind::Unavailable, text)
     }
 
@@ -384,7 +394,9 @@ impl Link for Server {
         let name = state.name();
         match state {
             State::Ready(session) => json!({"state": name, "protocol": session.era().version()}),
-            State::GivenUp(reason) => json!({"state": name, "error": &*reason}),
+            State::GivenUp(reason) | State::Skipped(reason) => {
+                json!({"state": name, "error": &*reason})
+            }
             _ => json!({"state": name}),
         }
     }

@@ -1,6 +1,6 @@
 //! What people want of a server: that it runs, that it does not, that it is connected anew.
 
-use std::sync::Arc;
+use std::{future::pending, sync::Arc};
 
 use super::server::{Server, State};
 
@@ -13,9 +13,9 @@ pub(super) struct Wish {
 }
 
 impl Server {
-    /// Connects anew, whatever it does now; what runs there ends. One that was halted starts.
+    /// Connects anew, whatever it does now; what runs there ends. One that was halted starts; one that is skipped stays so.
     pub fn reconnect(&self) {
-        if self.stop.is_cancelled() {
+        if self.stop.is_cancelled() || self.config().skipped.is_some() {
             return;
         }
         self.enter(State::Connecting);
@@ -28,7 +28,7 @@ impl Server {
 
     /// Ends it until [`resume`](Self::resume); its tools are gone until then.
     pub fn halt(&self) {
-        if self.stop.is_cancelled() {
+        if self.stop.is_cancelled() || self.config().skipped.is_some() {
             return;
         }
         self.enter(State::Stopped);
@@ -44,6 +44,9 @@ impl Server {
 
     /// Does what people want, for as long as it is there.
     pub(super) async fn as_wished(self: &Arc<Self>) {
+        if self.config().skipped.is_some() {
+            return pending().await;
+        }
         let mut wish = self.wish.subscribe();
         loop {
             let is_halted = wish.borrow_and_update().is_halted;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_mcp::client::{ServerConfig, State, config::Start};
+use switchboard_mcp::client::{
+    Server, ServerConfig, State,
+    config::{Share, Start},
+};
 use switchboard_runtime::toolcall::{CallContext, ErrorKind, HumanDuration, ToolCall};
 use switchboard_testkit::Fake;
 use tokio::time::Instant;
@@ -34,6 +37,31 @@ async fn a_dead_server_fails_fast_and_alone() {
     let began = Instant::now();
     assert_eq!(house.call("ghost__tool", json!({})).await.text(), text);
     assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+// MC-8: a server that lacks a value is known, and nothing of it ever starts.
+#[tokio::test(start_paused = true)]
+async fn a_skipped_server_says_why_and_is_never_started() {
+    let reason = "the environment variable TOKEN is not set";
+    let (skipped, share) = (Some(reason.to_owned()), Share::Session);
+    let config = ServerConfig { skipped, share, prefix: Some("p".to_owned()), ..missing() };
+    let house = House::with(Duration::from_secs(2), [("docs", config)]);
+    let server = house.servers.get("docs").unwrap();
+    let says = format!("Server 'docs' is skipped: {reason}");
+    let began = Instant::now();
+    house.servers.settled().await;
+    for act in [Server::reconnect, Server::halt, Server::resume] {
+        act(&server);
+        for name in ["docs__x", "p__x", "docs__resources/read"] {
+            let result = house.call(name, json!({"uri": "x"})).await;
+            assert_eq!(result.error_kind(), Some(ErrorKind::Unavailable), "{name}");
+            assert_eq!(result.text(), says, "{name}");
+        }
+    }
+    assert_eq!((began.elapsed(), server.starts()), (Duration::ZERO, 0));
+    let status = switchboard_runtime::Link::status(&*server);
+    assert_eq!((&status["state"], &status["error"]), (&"skipped".into(), &reason.into()));
+    house.servers.close().await;
 }
 
 // MC-2: it goes on being tried, and its tools appear when it is back.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Tool, ToolError, tool_fn};
 
 use crate::{
-    record::{RecordedCall, Recorder},
+    record::{RecordedCall, Recorder, store_unreachable},
     tools::ToolManager,
 };
 
@@ -44,9 +44,8 @@ async fn history(
     request: CallHistory,
     cx: &CallContext,
 ) -> Result<Value, ToolError> {
-    let recent = recorder.recent(LOOKED_THROUGH).await.map_err(|error| {
-        ToolError::unreachable("call_history", "the record store").caused_by(error)
-    })?;
+    let recent = recorder.recent(LOOKED_THROUGH).await;
+    let recent = recent.map_err(|error| store_unreachable("call_history", error, cx))?;
     let knows = |call: &RecordedCall| {
         let caller = call.start.caller.as_deref();
         let own = cx.caller.as_deref();

@@ -2,10 +2,12 @@
 
 use std::{future::pending, sync::Arc, time::Duration};
 
-use serde_json::json;
+use serde_json::{Map, json};
 use switchboard_runtime::{
     CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder, ToolExecutor,
-    toolcall::{BoxError, BoxFuture, CallContext, ErrorKind, ToolCall, ToolError, ToolOutput},
+    toolcall::{
+        BoxError, BoxFuture, CallContext, ErrorKind, ToolCall, ToolError, ToolOutput, Visibility,
+    },
 };
 use switchboard_testkit::{Fake, Witness};
 
@@ -168,6 +170,15 @@ async fn what_cannot_be_written_down_does_not_run_unless_it_only_reads() {
     executor.tools().add(Fake::answers("read", json!(1)).read_only()).unwrap();
     let result = executor.call("write", json!({})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::Unavailable));
+    let expected =
+        "Tool 'write' is unavailable: the record store could not be reached: the disk is full";
+    assert_eq!(result.text(), expected);
+    let hint = envelope(&result)["hint"].to_string();
+    assert!(hint.contains("`switchboard doctor`"), "{hint}");
+    // Who only knows of their own calls does not read what is wrong with the machine.
+    let visibility = Visibility::default().watching(false);
+    let cx = CallContext { visibility, ..CallContext::default() };
+    let result = executor.execute(ToolCall::new("write", Map::new()), &cx).await;
     let expected = "Tool 'write' is unavailable: the record store could not be reached";
     assert_eq!(result.text(), expected);
     assert!(executor.call("read", json!({})).await.is_success());

@@ -8,6 +8,7 @@ mod fixed;
 mod hostile;
 mod logs;
 mod names;
+mod skipped;
 mod policy;
 mod questions;
 mod redaction;

@@ -249,7 +249,7 @@ async fn no_tool_of_a_server_takes_the_place_of_a_method() {
     }
     // Methods of servers that stay are there after a changed config, too.
     let settings = ServerSettings { prefix: Some("f".into()), ..Default::default() };
-    tools.replace(Vec::new(), vec![("files".into(), settings)]).unwrap();
+    tools.replace(Vec::new(), vec![("files".into(), settings)], &[]).unwrap();
     let gone = executor.call("evil__resources/read", json!({})).await;
     assert_eq!(gone.error_kind(), Some(ErrorKind::UnknownServer));
 }
@@ -323,7 +323,7 @@ async fn a_server_that_comes_later_takes_its_names_back() {
     // A changed config brings one, too.
     let mut servers = vec![("weather".into(), ServerSettings::default())];
     servers.push(("files".into(), ServerSettings::default()));
-    house.tools().replace(Vec::new(), servers).unwrap();
+    house.tools().replace(Vec::new(), servers, &[]).unwrap();
     list(&house, "weather", &["files__read_file"]);
     assert!(house.tools().lookup("files__read_file").is_err());
 }

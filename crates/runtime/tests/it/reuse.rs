@@ -228,7 +228,8 @@ async fn what_an_earlier_process_did_is_told() {
     let other = "invalid_parameters: Idempotency key 'k' was used for a call with other arguments. \
                  Use a new key for a new act, and the same key only to repeat one.";
     assert_eq!(check(Ok(Claimed::Other(id)), other).await, 0);
-    let broken = "unavailable: Tool 'act' is unavailable: the record store could not be reached";
+    let broken =
+        "unavailable: Tool 'act' is unavailable: the record store could not be reached: no disk";
     assert_eq!(check(Err("no disk".into()), broken).await, 0);
     assert_eq!(check(Ok(Claimed::First), r#"ok: {"run":1}"#).await, 1);
 }

@@ -69,7 +69,7 @@ async fn what_changes_at_a_worker_changes_here() {
     gateway.lists("gpu__new").await;
     assert_eq!(gateway.call("gpu__new", json!({})).await.text(), "yes");
     assert_eq!(gateway.call("gpu__old", json!({})).await.text(), "{}");
-    worker.executor.tools().replace(vec![Fake::echoes("third").shared()], Vec::new()).unwrap();
+    worker.executor.tools().replace(vec![Fake::echoes("third").shared()], Vec::new(), &[]).unwrap();
     gateway.forgets("gpu__old").await;
     gateway.lists("gpu__third").await;
 }
@@ -146,10 +146,10 @@ async fn a_server_of_the_config_keeps_its_name_and_others_servers_leave_groups_a
     until("both are known", || gateway.groups.workers().len() == 2).await;
     assert_eq!(gateway.names(), ["fine__echo"]);
     // A config that is read again puts all servers in place anew.
-    tools.replace(Vec::new(), gateway.groups.settings()).unwrap();
+    tools.replace(Vec::new(), gateway.groups.settings(), &[]).unwrap();
     assert!(gateway.names().contains(&"fine__echo".to_owned()));
     // Even where somebody forgot the groups they come back.
-    tools.replace(Vec::new(), Vec::new()).unwrap();
+    tools.replace(Vec::new(), Vec::new(), &[]).unwrap();
     gateway.lists("fine__echo").await;
     gateway.lists("taken__echo").await;
     drop((taken, fine));

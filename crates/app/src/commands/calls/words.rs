@@ -46,7 +46,7 @@ pub(super) fn duration_of(record: &Record) -> String {
 }
 
 /// A size in bytes: `512 B`, `1.5 kB`, `20 MB`.
-pub(super) fn size(bytes: u64) -> String {
+pub(in crate::commands) fn size(bytes: u64) -> String {
     let mut number = bytes as f64;
     for unit in ["B", "kB", "MB", "GB"] {
         if number < 1000.0 || unit == "GB" {
@@ -59,7 +59,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// A number of things: `1 call`, `2 calls`.
-pub(super) fn counted(number: usize, thing: &str) -> String {
+pub(in crate::commands) fn counted(number: usize, thing: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{end}")
 }

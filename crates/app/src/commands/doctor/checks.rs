@@ -1,11 +1,10 @@
 //! The checks themselves.
 
-use switchboard_local::{ImplementationType, ToolDefinition};
+use switchboard_local::{ImplementationType, ToolDefinition, builtins::control_speaker_volume};
 use switchboard_runtime::{Verdict, lookup::close_names};
 
-use super::{Check, Status};
+use super::{Check, Status, places};
 use crate::{
-    environment,
     house::{self, House},
     settings::Loaded,
 };
@@ -20,19 +19,39 @@ pub(super) fn of_tools(loaded: &Loaded, house: &House) -> Vec<Check> {
 }
 
 /// Checks what tools need on this machine.
-pub(super) fn of_surroundings(loaded: &Loaded) -> Vec<Check> {
-    let note = "calls are recorded in memory, and forgotten when the process ends";
-    vec![search(loaded), mixers(), check("records", Status::Info, note)]
+pub(super) async fn of_surroundings(loaded: &Loaded) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if !loaded.skipped.tools.contains_key("search_web") {
+        checks.push(search(loaded));
+    }
+    if !loaded.skipped.tools.contains_key("control_speaker_volume") {
+        checks.push(mixer(loaded).await);
+    }
+    checks
 }
 
 fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
     Check::new(name, status, message)
 }
 
+/// Models and tools that are skipped; servers have rows of their own.
+pub(super) fn of_skipped(loaded: &Loaded) -> Vec<Check> {
+    let kinds = [("model", &loaded.skipped.models), ("tool", &loaded.skipped.tools)];
+    let rows = kinds.into_iter().flat_map(|(kind, skipped)| {
+        skipped.iter().map(move |(name, reason)| {
+            Check::new(format!("{kind} {name}"), Status::Broken, format!("skipped: {reason}"))
+        })
+    });
+    rows.collect()
+}
+
 /// Which config was read.
 pub(super) fn config_file(loaded: &Loaded) -> Check {
     match &loaded.file {
-        Some(file) => check("config", Status::Ok, format!("{} was read", file.display())),
+        Some(file) => {
+            let about = places::size_and_age(file).unwrap_or_default();
+            check("config", Status::Ok, format!("{} was read{about}", file.display()))
+        }
         None => {
             let note = "no config file; built-in tools only (see --config in `switchboard --help`)";
             check("config", Status::Info, note)
@@ -121,15 +140,16 @@ fn search(loaded: &Loaded) -> Check {
     }
 }
 
-fn mixers() -> Check {
-    let known = [("wpctl", "PipeWire"), ("pactl", "PulseAudio"), ("amixer", "ALSA")];
-    let here = known.iter().filter(|(program, _)| environment::has_program(program));
-    let here: Vec<_> = here.map(|(program, name)| format!("{name} ({program})")).collect();
-    match here.is_empty() {
-        true => {
-            let note = "no mixer found (wpctl, pactl or amixer); control_speaker_volume needs one";
-            check("mixer", Status::Info, note)
+/// Whether a mixer answers the tool. A machine without one is not broken.
+async fn mixer(loaded: &Loaded) -> Check {
+    let config = loaded.settings.builtins.control_speaker_volume.clone();
+    match control_speaker_volume::answering_mixer(config).await {
+        Ok(mixer) => check("mixer", Status::Ok, format!("{mixer} answers")),
+        Err(error) => {
+            let text = error.for_model;
+            let prefix = "Tool 'control_speaker_volume' is unavailable: ";
+            let reason = text.strip_prefix(prefix).unwrap_or(&text);
+            check("mixer", Status::Info, format!("control_speaker_volume cannot be used: {reason}"))
         }
-        false => check("mixer", Status::Ok, here.join(", ")),
     }
 }

@@ -11,7 +11,9 @@ use switchboard_toolcall::{HumanDuration, Origin};
 use tokio::time::{Instant, timeout};
 
 use super::{Check, Status};
-use crate::{connections::Connections, house::House, settings::Loaded, terminal::text};
+use crate::{
+    commands::zwave, connections::Connections, house::House, settings::Loaded, terminal::text,
+};
 
 /// How many lines of a server's stderr are shown.
 const STDERR_LINES: usize = 5;
@@ -25,7 +27,7 @@ pub(super) struct ServerReport {
     name: String,
     #[serde(rename = "type")]
     kind: &'static str,
-    /// `ready`, `connecting` or `given_up`.
+    /// `ready`, `connecting`, `given_up` or `skipped`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -43,6 +45,9 @@ pub(super) struct ServerReport {
     stderr: Vec<String>,
     /// For each tool: what models may write → what the server expects.
     renames: BTreeMap<String, BTreeMap<String, String>>,
+    /// What it says of what it talks to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<String>,
     /// Names that a provider rejects; they are changed on the way to it.
     rejected_names: Vec<String>,
 }
@@ -62,7 +67,9 @@ pub(super) async fn probe(
     let (times, ()) = tokio::join!(times, connections.settled(is_watched));
     let tools = house.executor.tools().all();
     let servers = connections.all().into_iter().zip(times);
-    servers.map(|(server, time)| ServerReport::of(&server, time, &tools, connections)).collect()
+    let reports =
+        servers.map(|(server, time)| ServerReport::of(&server, time, &tools, connections));
+    join_all(reports.map(|report| report.with_health(house))).await
 }
 
 impl ServerReport {
@@ -79,6 +86,7 @@ impl ServerReport {
         let (state, session, error) = match server.state() {
             State::Ready(session) => ("ready", Some(session), None),
             State::GivenUp(reason) => ("given_up", None, Some(reason.to_string())),
+            State::Skipped(reason) => ("skipped", None, Some(format!("skipped: {reason}"))),
             State::Connecting => {
                 let limit = HumanDuration(connections.startup_wait());
                 let text = format!("not connected within {limit} (`[mcp] startup_wait`)");
@@ -111,9 +119,21 @@ impl ServerReport {
             attempts,
             connect_ms,
             stderr,
+            health: None,
             renames: tools.iter().filter_map(|tool| renames(tool)).collect(),
             rejected_names: rejected.map(ToString::to_string).collect(),
         }
+    }
+
+    /// The same report with the health of the devices, if the server is a `switchboard zwave`.
+    async fn with_health(mut self, house: &House) -> Self {
+        if self.error.is_none() && self.info["name"] == zwave::SERVER_NAME {
+            match super::zwave::health(&self.name, house).await {
+                Ok(health) => self.health = health,
+                Err(problem) => self.error = Some(problem),
+            }
+        }
+        self
     }
 
     /// The finding for people.
@@ -122,6 +142,7 @@ impl ServerReport {
             Some(error) => error.clone(),
             None => self.summary(),
         }];
+        lines.extend(self.health.clone());
         lines.extend(self.set_aside.iter().map(|tool| format!("set aside: {tool}")));
         lines.extend(self.renames.iter().map(|(tool, names)| {
             let names: Vec<_> = names.iter().map(|(from, to)| format!("{from} → {to}")).collect();

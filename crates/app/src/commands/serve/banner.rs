@@ -8,7 +8,7 @@ use crate::{house::House, settings::Loaded};
 pub(super) fn text(address: SocketAddr, house: &House, loaded: &Loaded) -> String {
     let url = format!("http://{address}");
     let tools = house.executor.tools().listed().len();
-    let servers = loaded.enabled_servers().count();
+    let servers = loaded.enabled_servers().filter(|(_, config)| config.skipped.is_none()).count();
     let connecting = match servers {
         0 => String::new(),
         1 => " and connects to 1 server".to_owned(),

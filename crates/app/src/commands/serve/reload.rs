@@ -71,9 +71,16 @@ pub(super) async fn follow(
                     );
                     untrusted = Some(changed);
                 }
-                Err(error) => tracing::error!("the config stays as it was: {error:#}"),
+                Err(error) => tell_refusal(&error),
             },
         }
+    }
+}
+
+/// Says why a new config is refused. Several problems, or the place in the file, are several lines of the log.
+fn tell_refusal(error: &anyhow::Error) {
+    for line in format!("the config stays as it was: {error:#}").lines() {
+        tracing::error!("{line}");
     }
 }
 

@@ -66,11 +66,6 @@ pub(super) fn ours(entry: Node, dialect: Dialect) -> (Node, Option<Node>) {
     (Node::new(line, Content::Table(kept)), env_file)
 }
 
-/// Whether the entry says that its server is not used.
-pub(super) fn is_off(entry: &Node) -> bool {
-    entry.get("enabled").is_some_and(|enabled| enabled.content == Content::Bool(false))
-}
-
 /// How we call a transport; one that nobody knows is left to the other keys.
 fn known_type(kind: &str) -> Option<&'static str> {
     match kind.to_lowercase().replace(['-', '_'], "").as_str() {

@@ -7,7 +7,10 @@ use std::{
 
 use crate::{
     environment,
-    settings::substitute::{self, Variable},
+    settings::{
+        missing::Unfilled,
+        substitute::{self, Variable},
+    },
 };
 
 /// Where an editor would be when it reads the config.
@@ -53,11 +56,11 @@ impl Workspace {
 }
 
 /// What a variable means when the server is to be used: `${input:x}` is left for later.
-pub(crate) fn for_use(
+pub(in crate::settings) fn for_use(
     asked: &str,
     workspace: &Workspace,
     variable: Variable<'_>,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, Unfilled> {
     if asked.starts_with("input:") {
         return Ok(None);
     }

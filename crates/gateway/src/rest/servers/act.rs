@@ -7,6 +7,8 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
 };
 
+use switchboard_mcp::client::{self, Server};
+
 use super::{ShownServer, find_for_admin};
 use crate::{
     Caller,
@@ -26,6 +28,7 @@ type Name = Result<Path<String>, PathRejection>;
         (status = 200, description = "It connects", body = ShownServer),
         (status = 400, description = "The name is no text", body = Failed),
         (status = 404, description = "There is no such server", body = Failed),
+        (status = 409, description = "The server is skipped", body = Failed),
         Refused,
     )
 )]
@@ -34,7 +37,7 @@ pub(crate) async fn reconnect(
     Extension(caller): Extension<Caller>,
     name: Name,
 ) -> Result<Json<ShownServer>, Refusal> {
-    let server = find_for_admin(&parts, &caller, name)?;
+    let server = find_to_act(&parts, &caller, name)?;
     server.reconnect();
     tracing::info!(
         server = &**server.name(),
@@ -52,6 +55,7 @@ pub(crate) async fn reconnect(
         (status = 200, description = "It is stopped", body = ShownServer),
         (status = 400, description = "The name is no text", body = Failed),
         (status = 404, description = "There is no such server", body = Failed),
+        (status = 409, description = "The server is skipped", body = Failed),
         Refused,
     )
 )]
@@ -60,7 +64,7 @@ pub(crate) async fn stop(
     Extension(caller): Extension<Caller>,
     name: Name,
 ) -> Result<Json<ShownServer>, Refusal> {
-    let server = find_for_admin(&parts, &caller, name)?;
+    let server = find_to_act(&parts, &caller, name)?;
     server.halt();
     tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "asked to stop");
     Ok(Json(ShownServer::new(&server, &parts, &caller)))
@@ -74,6 +78,7 @@ pub(crate) async fn stop(
         (status = 200, description = "It connects, or runs as it did", body = ShownServer),
         (status = 400, description = "The name is no text", body = Failed),
         (status = 404, description = "There is no such server", body = Failed),
+        (status = 409, description = "The server is skipped", body = Failed),
         Refused,
     )
 )]
@@ -82,8 +87,19 @@ pub(crate) async fn start(
     Extension(caller): Extension<Caller>,
     name: Name,
 ) -> Result<Json<ShownServer>, Refusal> {
-    let server = find_for_admin(&parts, &caller, name)?;
+    let server = find_to_act(&parts, &caller, name)?;
     server.resume();
     tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "asked to start");
     Ok(Json(ShownServer::new(&server, &parts, &caller)))
+}
+
+/// The server of this name, unless it is skipped: what its settings lack does not come by connecting again.
+fn find_to_act(parts: &Parts, caller: &Caller, name: Name) -> Result<Arc<Server>, Refusal> {
+    let server = find_for_admin(parts, caller, name)?;
+    match server.state() {
+        client::State::Skipped(reason) => {
+            Err(Refusal::Conflict(format!("Server '{}' is skipped: {reason}", server.name())))
+        }
+        _ => Ok(server),
+    }
 }

@@ -44,10 +44,13 @@ async fn without_a_mixer_it_says_what_to_install() {
     // LT-3
     let env = BTreeMap::from([("PATH".to_owned(), "/nowhere".to_owned())]);
     let mixer = MixerChoice::Auto;
-    let tool = tool(Config { mixer, env });
+    let config = Config { mixer, env };
+    let tool = tool(config.clone());
     let args = json!({"action": "get"});
     let error = tool.call(args, &CallContext::default()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
+    let probed = answering_mixer(config).await.unwrap_err();
+    assert_eq!(probed.for_model, error.for_model);
     assert_eq!(
         error.for_model,
         "Tool 'control_speaker_volume' is unavailable: no mixer answers (pipewire: wpctl is not installed; \

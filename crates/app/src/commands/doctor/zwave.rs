@@ -1,0 +1,60 @@
+//! Whether the devices behind a `switchboard zwave` can be reached: the server itself starts without them.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolOutput};
+
+use crate::house::House;
+
+/// The tool of that server that says how the network is.
+const TOOL: &str = "check_zwave_health";
+/// How long the broker and the gateway may take to answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Asks the server how its network is, and returns what it says in one line.
+///
+/// # Errors
+/// The network cannot be used: the reason.
+pub(super) async fn health(server: &str, house: &House) -> Result<Option<String>, String> {
+    let name = format!("{server}{}{TOOL}", house.executor.tools().separator());
+    let mut cx = CallContext::for_caller("command line").with_client("cli");
+    cx.timeout = Some(PATIENCE);
+    let result = house.executor.execute(ToolCall::new(name, Map::new()), &cx).await;
+    match &result.outcome {
+        Ok(answer) => read(&answer.output),
+        // Whoever forbids the question does not hear the answer.
+        Err(error) if matches!(error.kind, ErrorKind::Denied | ErrorKind::NotFound) => Ok(None),
+        Err(error) => Err(error.for_model.clone()),
+    }
+}
+
+fn read(output: &ToolOutput) -> Result<Option<String>, String> {
+    let said = match output {
+        ToolOutput::Value(value) => value,
+        ToolOutput::Content(content) => {
+            content.fields.get("structuredContent").unwrap_or(&Value::Null)
+        }
+    };
+    let Some(status) = said["status"].as_str() else { return Ok(None) };
+    let error = said["error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
+    let words = format!("Z-Wave is {status}{error}");
+    if status == "unavailable" { Err(words) } else { Ok(Some(words)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_network_that_cannot_be_used_is_broken() {
+        let check = |said: Value| read(&ToolOutput::Value(said));
+        let down = json!({"status": "unavailable", "error": "the broker is away"});
+        assert_eq!(check(down), Err("Z-Wave is unavailable: the broker is away".to_owned()));
+        let degraded = json!({"status": "degraded", "nodes": {"dead": 1}});
+        assert_eq!(check(degraded), Ok(Some("Z-Wave is degraded".to_owned())));
+        assert_eq!(check(json!("well")), Ok(None));
+    }
+}

@@ -1,0 +1,46 @@
+//! The settings with which servers are started.
+
+use anyhow::Context;
+use indexmap::IndexMap;
+use switchboard_mcp::client::{ServerConfig, config::Start};
+
+use super::{Needs, questions};
+use crate::{
+    house::House,
+    settings::{Loaded, own_servers},
+};
+
+impl House {
+    /// The settings of all servers, with what was asked for filled in. One that wants an answer is skipped if there is no
+    /// terminal to ask on.
+    ///
+    /// # Errors
+    /// Somebody was asked and gave no answer.
+    pub(super) fn configs(
+        &self,
+        loaded: &Loaded,
+        needs: Needs<'_>,
+    ) -> anyhow::Result<IndexMap<String, ServerConfig>> {
+        let mut configs = loaded.settings.servers.clone();
+        let mut answers = questions::Answers::new(&loaded.inputs);
+        for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
+            let is_needed = needs.includes(name);
+            config.start = match needs {
+                Needs::AsSet | Needs::Servers => config.start,
+                _ if is_needed => Start::Eager,
+                _ => Start::OnDemand,
+            };
+            if is_needed && config.skipped.is_none() {
+                let place = || format!("{}: server `{name}`", loaded.place_of_server(name));
+                answers.fill(config).with_context(place)?;
+                if let Some(reason) = config.skipped.as_ref().filter(|_| !self.is_quiet) {
+                    tracing::warn!("Server '{name}' is skipped: {reason}");
+                }
+            }
+            if let Some(file) = &loaded.file {
+                own_servers::share(config, file, loaded.has_section("zwave"));
+            }
+        }
+        Ok(configs)
+    }
+}

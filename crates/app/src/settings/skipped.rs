@@ -1,0 +1,215 @@
+//! Servers, models and tools that are skipped because a value they refer to is missing, while everything else works
+//! (SPEC MC-8).
+
+use std::{cell::RefCell, collections::BTreeSet};
+
+use indexmap::IndexMap;
+use switchboard_local::{BuiltinsConfig, builtins};
+
+use super::{
+    missing::{Missing, Unfilled},
+    node::{Content, Key, Node},
+    problem::{Problem, Step},
+    substitute::{self, Meaning},
+};
+
+/// Settings of a server that are texts, whatever stands in them. The others are dropped if a value is missing in them.
+const TEXTS: [&str; 7] = ["command", "args", "env", "cwd", "url", "headers", "check"];
+
+/// What is skipped, by name, with the reason.
+#[derive(Debug, Default)]
+pub(crate) struct Skipped {
+    /// Servers of `[servers.*]`.
+    pub(crate) servers: IndexMap<String, String>,
+    /// Models of `[models.*]`, which are not among the settings.
+    pub(crate) models: IndexMap<String, String>,
+    /// Tools of `[[tools]]`, which are not among the settings, and built-in ones.
+    pub(crate) tools: IndexMap<String, String>,
+}
+
+impl Skipped {
+    /// Says of each what is skipped and why: `Server 'docs' is skipped: the environment variable TOKEN is not set`.
+    fn sentences(&self) -> impl Iterator<Item = String> {
+        let kinds = [("Server", &self.servers), ("Model", &self.models), ("Tool", &self.tools)];
+        kinds.into_iter().flat_map(|(kind, names)| {
+            names.iter().map(move |(name, reason)| sentence(kind, name, reason))
+        })
+    }
+
+    /// Says why the model is skipped, if it is.
+    pub(crate) fn model(&self, name: &str) -> Option<String> {
+        self.models.get(name).map(|reason| sentence("Model", name, reason))
+    }
+
+    /// Says why the tool is skipped, if it is.
+    pub(crate) fn tool(&self, name: &str) -> Option<String> {
+        self.tools.get(name).map(|reason| sentence("Tool", name, reason))
+    }
+
+    /// Warns of each that is skipped.
+    pub(crate) fn warn(&self) {
+        for sentence in self.sentences() {
+            tracing::warn!("{sentence}");
+        }
+    }
+
+    /// The tools with their reasons, as the executor takes them.
+    pub(crate) fn tools(&self) -> Vec<(String, String)> {
+        self.tools.iter().map(|(name, reason)| (name.clone(), reason.clone())).collect()
+    }
+
+    /// Notes a server, if values are missing in its settings.
+    pub(super) fn add_server(&mut self, name: &str, missing: &BTreeSet<Missing>) {
+        if !missing.is_empty() {
+            self.servers.insert(name.to_owned(), reason(missing));
+        }
+    }
+}
+
+fn sentence(kind: &str, name: &str, reason: &str) -> String {
+    format!("{kind} '{name}' is skipped: {reason}")
+}
+
+fn reason(missing: &BTreeSet<Missing>) -> String {
+    missing.iter().map(Missing::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Fills in the variables of a config of ours. A server, model or tool in which one is missing is skipped; elsewhere that
+/// is an error.
+///
+/// # Errors
+/// A value is missing elsewhere, or a `${…}` is written wrongly.
+pub(super) fn fill(root: &mut Node, meaning: Meaning<'_>) -> Result<Skipped, Problem> {
+    let mut skipped = Skipped::default();
+    let Content::Table(sections) = &mut root.content else {
+        substitute::variables(root, meaning)?;
+        return Ok(skipped);
+    };
+    for (key, section) in sections {
+        let filled = match (key.name.as_str(), &mut section.content) {
+            ("servers", Content::Table(servers)) => fill_servers(servers, meaning, &mut skipped),
+            ("models", Content::Table(models)) => {
+                drop_unfilled(models, meaning, &mut skipped.models, |_| true)
+            }
+            ("builtins", Content::Table(tools)) => {
+                drop_unfilled(tools, meaning, &mut skipped.tools, is_builtin)
+            }
+            ("tools", Content::List(tools)) => fill_tools(tools, meaning, &mut skipped.tools),
+            _ => substitute::variables(section, meaning),
+        };
+        filled.map_err(|problem| problem.inside(Step::key(&key.name)))?;
+    }
+    Ok(skipped)
+}
+
+/// Runs `fill` with a meaning that leaves `${…}` as it is if its value is missing, and returns what is missing.
+///
+/// # Errors
+/// As `fill`.
+pub(super) fn tolerating(
+    meaning: Meaning<'_>,
+    fill: impl FnOnce(Meaning<'_>) -> Result<(), Problem>,
+) -> Result<BTreeSet<Missing>, Problem> {
+    let missing = RefCell::new(BTreeSet::new());
+    let tolerant = |asked: &str| match meaning(asked) {
+        Err(Unfilled::Missing(what)) => {
+            missing.borrow_mut().insert(what);
+            Ok(None)
+        }
+        filled => filled,
+    };
+    fill(&tolerant)?;
+    Ok(missing.into_inner())
+}
+
+/// A skipped server stays among the settings: its name and its prefix are taken, and it is shown (SPEC TL-4).
+fn fill_servers(
+    servers: &mut [(Key, Node)],
+    meaning: Meaning<'_>,
+    skipped: &mut Skipped,
+) -> Result<(), Problem> {
+    for (name, server) in servers {
+        let filled = fill_server(server, meaning);
+        let missing = filled.map_err(|problem| problem.inside(Step::key(&name.name)))?;
+        skipped.add_server(&name.name, &missing);
+    }
+    Ok(())
+}
+
+/// Fills in the variables of a server and returns what is missing, whose `${…}` stay.
+///
+/// # Errors
+/// A `${…}` is written wrongly.
+pub(super) fn fill_server(
+    server: &mut Node,
+    meaning: Meaning<'_>,
+) -> Result<BTreeSet<Missing>, Problem> {
+    let mut missing = BTreeSet::new();
+    // A server that is not used needs no variables: often it is off because they are missing.
+    let (false, Content::Table(settings)) = (server.is_switched_off(), &mut server.content) else {
+        return Ok(missing);
+    };
+    let mut unreadable = BTreeSet::new();
+    for (key, value) in &mut *settings {
+        let filled = tolerating(meaning, |tolerant| substitute::variables(value, tolerant));
+        let filled = filled.map_err(|problem| problem.inside(Step::key(&key.name)))?;
+        // A duration, say, cannot be read as long as its variable is missing.
+        if !filled.is_empty() && !TEXTS.contains(&key.name.as_str()) {
+            unreadable.insert(key.name.clone());
+        }
+        missing.extend(filled);
+    }
+    settings.retain(|(key, _)| !unreadable.contains(&key.name));
+    Ok(missing)
+}
+
+/// Takes the entries out in which a value is missing, of those that may be skipped.
+fn drop_unfilled(
+    entries: &mut Vec<(Key, Node)>,
+    meaning: Meaning<'_>,
+    skipped: &mut IndexMap<String, String>,
+    may_skip: impl Fn(&str) -> bool,
+) -> Result<(), Problem> {
+    for (key, node) in &mut *entries {
+        let inside = |problem: Problem| problem.inside(Step::key(&key.name));
+        if !may_skip(&key.name) {
+            substitute::variables(node, meaning).map_err(inside)?;
+            continue;
+        }
+        let missing = tolerating(meaning, |tolerant| substitute::variables(node, tolerant));
+        let missing = missing.map_err(inside)?;
+        if !missing.is_empty() {
+            skipped.insert(key.name.clone(), reason(&missing));
+        }
+    }
+    entries.retain(|(key, _)| !skipped.contains_key(&key.name));
+    Ok(())
+}
+
+/// Takes the definitions out in which a value is missing. One without a name is wrong anyway.
+fn fill_tools(
+    tools: &mut Vec<Node>,
+    meaning: Meaning<'_>,
+    skipped: &mut IndexMap<String, String>,
+) -> Result<(), Problem> {
+    let mut filled = Vec::with_capacity(tools.len());
+    for (index, mut tool) in std::mem::take(tools).into_iter().enumerate() {
+        let step = Step::item(index, &tool);
+        let fill = |meaning: Meaning<'_>| substitute::variables_of_tool(&mut tool, meaning);
+        let missing = tolerating(meaning, fill).map_err(|problem| problem.inside(step))?;
+        match tool.own_name().filter(|_| !missing.is_empty()) {
+            Some(name) => _ = skipped.insert(name.to_owned(), reason(&missing)),
+            None => filled.push(tool),
+        }
+    }
+    *tools = filled;
+    Ok(())
+}
+
+/// Whether a key of `[builtins]` is the name of a tool.
+fn is_builtin(name: &str) -> bool {
+    builtins::all(&BuiltinsConfig::default()).iter().any(|tool| tool.spec().name == name)
+}
+
+#[cfg(test)]
+mod tests;
