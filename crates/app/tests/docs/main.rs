@@ -43,5 +43,5 @@ fn repository() -> PathBuf {
 /// Fails with every complaint on a line of its own, if there are any.
 fn report(complaints: &[String]) {
     let count = complaints.len();
-    assert!(count == 0, "{count} blocks of the docs do not hold:\n\n{}\n", complaints.join("\n\n"));
+    assert!(count == 0, "the docs do not hold ({count}):\n\n{}\n", complaints.join("\n\n"));
 }

@@ -16,6 +16,8 @@ pub(crate) struct Page {
 pub(crate) struct Block {
     /// `docs/scale.md:32`, the line of the opening fence.
     pub(crate) place: String,
+    /// The line of the opening fence.
+    line: usize,
     /// What stands after the fence: `sh`, `toml` …
     pub(crate) language: String,
     pub(crate) text: String,
@@ -40,6 +42,12 @@ pub(crate) enum Kind {
 }
 
 impl Block {
+    /// Returns the place of a line of the text, counted from 0: `docs/scale.md:33`.
+    pub(crate) fn place_of(&self, offset: usize) -> String {
+        let page = self.place.split(':').next().unwrap_or_default();
+        format!("{page}:{}", self.line + 1 + offset)
+    }
+
     /// Returns what is done with the block.
     ///
     /// # Errors
@@ -115,7 +123,14 @@ fn parse(path: &str, text: &str) -> Page {
                 page.complaints.push(format!("{place}: this block is not closed"));
             }
             let notes = pending.take().map(|(_, notes)| notes).unwrap_or_default();
-            page.blocks.push(Block { place, language: language.trim().to_owned(), text, notes });
+            let line = index + 1;
+            page.blocks.push(Block {
+                place,
+                line,
+                language: language.trim().to_owned(),
+                text,
+                notes,
+            });
         } else if !trimmed.is_empty()
             && let Some((index, _)) = pending.take()
         {

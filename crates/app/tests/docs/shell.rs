@@ -19,6 +19,8 @@ const LIMIT: Duration = Duration::from_secs(150);
 /// What the commands of a block find in the shell.
 const PRELUDE: &str = r#"
 set -o pipefail
+# An answer that is an error is a failure of the example.
+curl() { command curl --fail-with-body "$@"; }
 # A config that is found, not named, is trusted by the reader who wrote it.
 ready() { if [ -f switchboard.toml ]; then switchboard trust . >/dev/null 2>&1; fi; }
 # Another one of these commands takes the place of the one before.

@@ -139,6 +139,10 @@ impl<'a> Run<'a> {
                 _ => vec![0],
             };
             if !expected.contains(&ran.status) {
+                let place = match role {
+                    Role::Shown(index) => self.place_of(&self.shown[*index]),
+                    _ => place.clone(),
+                };
                 return Err(format!(
                     "{place}: `{}` ended with status {}, not {expected:?}; it said:\n{}",
                     step.command,
@@ -161,6 +165,14 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// The line of a command; of one that is only in the notes, that of the block.
+    fn place_of(&self, shown: &Shown) -> String {
+        match self.block.notes.output {
+            Some(_) => self.block.place.clone(),
+            None => self.block.place_of(shown.offset),
+        }
+    }
+
     /// The exit statuses that are right for a command.
     fn expected(&self, index: usize) -> Vec<i32> {
         let command = &self.shown[index].command;
@@ -178,7 +190,7 @@ impl<'a> Run<'a> {
 
     fn compare(&self, shown: &Shown, ran: &Ran, found: &[(&str, String)]) -> Result<(), String> {
         let is_output = self.block.notes.output.is_some();
-        let (place, command) = (&self.block.place, &shown.command);
+        let (place, command) = (self.place_of(shown), &shown.command);
         if is_output && self.block.language == "json" {
             let shape = |text: &str| serde_json::from_str::<Value>(text);
             let shown = shape(&self.block.text).map_err(|error| format!("{place}: {error}"))?;
