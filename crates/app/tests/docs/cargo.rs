@@ -10,9 +10,13 @@ use crate::{commands::words, repository};
 /// How the README runs the program before it is installed.
 const RUN: &str = "cargo run --release -- ";
 
-/// Returns the command with the program itself in place of what would build it first.
-pub(crate) fn as_installed(command: &str) -> String {
-    command.replace(RUN, "switchboard ")
+/// Returns what is run in place of a command: the program itself instead of what would build it first, and nothing instead of
+/// what is only checked.
+pub(crate) fn in_place_of(command: &str) -> String {
+    match is_only_checked(command) {
+        true => ":".to_owned(),
+        false => command.replace(RUN, "switchboard "),
+    }
 }
 
 /// Returns whether the command is `cargo`'s, and not run here.

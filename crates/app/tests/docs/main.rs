@@ -25,6 +25,8 @@ mod pages;
 #[cfg(feature = "real-parts")]
 mod story;
 #[cfg(feature = "real-parts")]
+mod run;
+#[cfg(feature = "real-parts")]
 mod setups;
 #[cfg(feature = "real-parts")]
 mod provider;

@@ -22,6 +22,8 @@ pub(crate) struct Block {
     pub(crate) language: String,
     pub(crate) text: String,
     pub(crate) notes: Notes,
+    /// Whether the page is among the doc tests of a crate.
+    is_doc_test: bool,
 }
 
 /// What is done with a block.
@@ -37,6 +39,8 @@ pub(crate) enum Kind {
     Output,
     /// Its lines stand in a file of the repository, which is compiled or run elsewhere.
     Excerpt,
+    /// rustdoc compiles it: a crate has the page among its doc tests.
+    DocTest,
     /// Only its syntax is looked at.
     Parsed,
 }
@@ -61,6 +65,7 @@ impl Block {
             "toml" => Ok(Kind::Config),
             _ if notes.file.is_some() => Ok(Kind::File),
             "sh" | "bash" | "console" => Ok(Kind::Commands),
+            _ if language.starts_with("rust") && self.is_doc_test => Ok(Kind::DocTest),
             _ => Err(format!(
                 "{}: nothing says how this block of `{language}` is checked; write `<!-- test output: COMMAND -->`, \
                  `file: NAME` with `then: COMMAND`, `in: FILE` or `parse: REASON` before it (docs/writing.md)",
@@ -87,7 +92,27 @@ pub(crate) fn all() -> Vec<Page> {
 
 /// Reads a page of the repository.
 pub(crate) fn read(path: &str) -> Page {
-    parse(path, &fs::read_to_string(repository().join(path)).unwrap())
+    let mut page = parse(path, &fs::read_to_string(repository().join(path)).unwrap());
+    let is_doc_test = is_doc_test(path);
+    page.blocks.iter_mut().for_each(|block| block.is_doc_test = is_doc_test);
+    page
+}
+
+/// Returns whether a crate has the page among its doc tests: `#[doc = include_str!("…/docs/page.md")]`.
+fn is_doc_test(path: &str) -> bool {
+    let crates = fs::read_dir(repository().join("crates")).unwrap();
+    let includes = |root: std::io::Result<String>| {
+        root.is_ok_and(|text| {
+            let mut lines = text.lines().map(str::trim);
+            lines.any(|line| {
+                line.starts_with("#[doc = include_str!(") && line.ends_with(&format!("/{path}\")]"))
+            })
+        })
+    };
+    crates
+        .map(|found| found.unwrap().path().join("src/lib.rs"))
+        .map(fs::read_to_string)
+        .any(includes)
 }
 
 fn parse(path: &str, text: &str) -> Page {
@@ -130,6 +155,7 @@ fn parse(path: &str, text: &str) -> Page {
                 language: language.trim().to_owned(),
                 text,
                 notes,
+                is_doc_test: false,
             });
         } else if !trimmed.is_empty()
             && let Some((index, _)) = pending.take()
@@ -159,4 +185,8 @@ fn what_nobody_understands_is_a_complaint() {
     assert!(page.complaints[1].contains("`play`"), "{:?}", page.complaints);
     assert!(page.complaints[2].contains("not closed"), "{:?}", page.complaints);
     assert!(page.blocks[0].kind().unwrap_err().contains("`klingon`"));
+    assert!(
+        parse("p.md", "```rust\n```\n").blocks[0].kind().is_err(),
+        "no crate has it as a doc test"
+    );
 }

@@ -50,7 +50,7 @@ pages! {
 fn every_page_that_has_something_to_run_is_run() {
     let runs = |page: &&page::Page| {
         page.blocks.iter().any(|block| match block.kind() {
-            Ok(Kind::Excerpt | Kind::Parsed) | Err(_) => false,
+            Ok(Kind::Excerpt | Kind::DocTest | Kind::Parsed) | Err(_) => false,
             Ok(Kind::Config) => !block.notes.then.is_empty(),
             Ok(Kind::Commands) => {
                 let shown = commands::of(&block.language, &block.text).unwrap_or_default();
