@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use switchboard_testkit::{Broker, Household, Nats, SpeechService, Way};
+use switchboard_testkit::{Broker, Devices, Household, Nats, SpeechService, Way};
 
 use crate::{provider, shell::Shell, sound};
 
@@ -55,7 +55,8 @@ fn broker(shell: &Shell) -> Broker {
 /// Simulated devices behind the broker, one of them the kitchen light.
 fn household(shell: &Shell) -> Household {
     let cache = shell.work().join("zwave-cache");
-    let household = Household::around(&part(""), Way::Mqtt, &cache, Some(broker(shell)));
+    let broker = Some(broker(shell));
+    let household = Household::around(&part(""), Way::Mqtt, &cache, broker, Devices::default());
     household.name(2, "Kitchen Light", "Kitchen");
     household
 }
