@@ -74,8 +74,15 @@ fn place_of(provider: Provider, model: &str) -> ModelConfig {
     ModelConfig { base_url, ..ModelConfig::new(provider, model) }
 }
 
+/// The script that needs no file: `-m script:demo`.
+const DEMO: &str = include_str!("../../../examples/script.json");
+
+/// `demo`, or a file; one that is called `demo` is `./demo`.
 fn script(wanted: &str, file: &str) -> anyhow::Result<Chosen> {
-    let script = Script::load(Path::new(file))?;
+    let script = match file {
+        "demo" => Script::built_in(file, DEMO)?,
+        _ => Script::load(Path::new(file))?,
+    };
     Ok(Chosen { name: wanted.to_owned(), model: Arc::new(script), tools: None })
 }
 

@@ -20,6 +20,14 @@ pub type Handler = Arc<
 >;
 
 /// Makes a handler of an async function.
+///
+/// ```
+/// use serde_json::json;
+/// use switchboard_local::{Handlers, handler_fn};
+///
+/// let handlers = Handlers::new();
+/// handlers.register_internal("lights", handler_fn(|args, cx| async move { json!({"on": args["on"]}) }));
+/// ```
 pub fn handler_fn<F, Fut>(function: F) -> Handler
 where
     F: Fn(Value, CallContext) -> Fut + Send + Sync + 'static,

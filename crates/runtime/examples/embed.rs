@@ -22,11 +22,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         json!({"city": city, "temperature": 21})
     }))?;
 
-    // What a model asks for, well or badly: the answer is always a result.
-    for args in [json!({"city": "Bonn"}), json!({"town": "Bonn"})] {
-        let result = executor.call("weather", args).await;
-        println!("{}", serde_json::to_string(&result)?);
-        println!("  to the model: {}", result.message().content);
-    }
+    let result = executor.call("weather", json!({"city": "Bonn"})).await;
+    println!("{}", result.message().content);
+
+    // What a model asks for badly is a result, too, which says how to do better.
+    let result = executor.call("weather", json!({"town": "Bonn"})).await;
+    println!("{}", result.message().content);
+    println!("{}", serde_json::to_string(&result)?);
     Ok(())
 }

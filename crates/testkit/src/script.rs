@@ -32,9 +32,23 @@ impl Script {
     /// # Errors
     /// The file cannot be read, or what is in it is no script; the text names the line.
     pub fn load(file: &Path) -> Result<Self, ScriptError> {
-        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         let turns = file::read(file)?;
-        Ok(Self { name, file: file.to_owned(), turns, next: AtomicUsize::new(0) })
+        Ok(Self::of(file, turns))
+    }
+
+    /// Reads a script that is built into a program, under the name by which errors call it.
+    ///
+    /// # Errors
+    /// It is no script; the text names the line.
+    pub fn built_in(name: &str, text: &str) -> Result<Self, ScriptError> {
+        let file = Path::new(name);
+        let turns = file::parse(file, text)?;
+        Ok(Self::of(file, turns))
+    }
+
+    fn of(file: &Path, turns: Vec<Scripted>) -> Self {
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        Self { name, file: file.to_owned(), turns, next: AtomicUsize::new(0) }
     }
 
     /// The turn that comes next, and its number.

@@ -22,8 +22,14 @@ pub(super) const PACKAGES: &[&str] = &[
     // The headers of ALSA, for cpal.
     "libasound2-dev",
     "pkg-config",
-    // A broker for Z-Wave.
+    // A broker for Z-Wave, and what publishes to it in the docs.
     "mosquitto",
+    "mosquitto-clients",
+    // What the docs tell people to use, what their tests read it with, and a network for each page.
+    "curl",
+    "iproute2",
+    "jq",
+    "systemd",
     // Proxies for the client of MCP servers, HTTP and SOCKS.
     "microsocks",
     "tinyproxy",

@@ -33,7 +33,8 @@ const MODEL_HELP: &str = "The model that is asked:
   openai:gpt-5-mini            OpenAI, with the key in $OPENAI_API_KEY
   openai:NAME@http://host/v1   a server that speaks OpenAI's chat completions, key or not
   ollama:qwen3:0.6b[@http://host:11434]
-  script:FILE                  a file of turns, to try things without a model
+  script:demo                  none: two turns that are built in, to see how it works
+  script:FILE                  none: a file of turns
 Default: the first of [models.*]. Without one, a model of the Ollama that answers at
 $OLLAMA_HOST or its usual port; one that can call tools, where it has one";
 
@@ -43,7 +44,7 @@ $OLLAMA_HOST or its usual port; one that can call tools, where it has one";
   switchboard ask -m ollama:qwen3:0.6b --tools 'math_*,get_*' \"What is 17% of 345?\"
   git diff | switchboard ask \"Summarise this change\"
   switchboard ask - < question.txt
-  switchboard ask --json -m script:examples/script.json \"Try it without a model\"
+  switchboard ask --json -m script:demo \"Try it without a model\"
 
 What comes through a pipe or from a file on stdin follows the question; a word - says where it goes.
 

@@ -21,7 +21,7 @@ pub(super) fn no_model(empty: Option<&str>) -> String {
            switchboard ask -m openai:gpt-5-mini \"…\"\n  \
            switchboard ask -m openai:NAME@http://127.0.0.1:8080/v1 \"…\"\n\
          None at all, to see how it works (the format: docs/models.md):\n  \
-           switchboard ask -m script:examples/script.json \"…\"\n\n\
+           switchboard ask -m script:demo \"…\"\n\n\
          To use one every time, write it into switchboard.toml:\n  \
            [models.local]\n  \
            provider = \"ollama\"\n  \

@@ -264,17 +264,14 @@ fn an_interrupt_keeps_what_is_finished() {
 }
 
 #[test]
-fn the_example_of_the_readme_works() {
-    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/script.json");
-    let text = fs::read_to_string(example).unwrap();
-    let mut script: Value = serde_json::from_str(&text).unwrap();
-    for turn in script["turns"].as_array_mut().unwrap() {
-        turn["delay"] = "0s".into();
-        turn["pause"] = "0s".into();
-    }
-    let ran = ask(&scripted("", script["turns"].clone()), &["--json", "Try it"]);
+fn the_built_in_script_needs_neither_model_nor_file() {
+    let ran = Place::new().run(&["ask", "-m", "script:demo", "--json", "Try it"]);
     let report = ran.json();
     assert_eq!(ran.status, 0, "{ran:?}");
     assert_eq!(report["messages"][2]["content"], "{\"result\":\"5.08 cm\"}", "{report}");
     assert_eq!(report["messages"][3]["is_error"], false, "{report}");
+    // A file of that name is meant with its folder.
+    let place = Place::new().file("demo", r#"[{"text": "From a file."}]"#);
+    let ran = place.run(&["ask", "-m", "script:./demo", "Try it"]);
+    assert_eq!(ran.stdout, "From a file.\n", "{ran:?}");
 }

@@ -179,7 +179,7 @@ async fn an_ollama_is_found() {
     assert_eq!((ran.status, &*ran.stdout), (2, ""), "{ran:?}");
     let says = format!("the Ollama at {} has no model yet", server.url());
     assert!(ran.stderr.contains(&says), "{ran:?}");
-    for way in ["ollama pull", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "@http://", "script:"] {
+    for way in ["ollama pull", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "@http://", "script:demo"] {
         assert!(ran.stderr.contains(way), "{way}: {ran:?}");
     }
 }

@@ -98,9 +98,14 @@ impl Scripted {
 pub(super) fn read(file: &Path) -> Result<Vec<Scripted>, ScriptError> {
     let unreadable = |source| ScriptError::Read { file: file.to_owned(), source };
     let text = fs::read_to_string(file).map_err(unreadable)?;
+    parse(file, &text)
+}
+
+/// Reads the turns of a text, which stands in the file or is built in under its name.
+pub(super) fn parse(file: &Path, text: &str) -> Result<Vec<Scripted>, ScriptError> {
     let read = match file.extension().is_some_and(|end| end == "toml") {
-        true => from_toml(&text),
-        false => from_json(&text),
+        true => from_toml(text),
+        false => from_json(text),
     };
     let turns = read.and_then(|turns| match turns.is_empty() {
         true => Err((1, "the script has no turns".to_owned())),
