@@ -198,8 +198,11 @@ fn with_error(body: Body, error: &ToolError, results: Results) -> Body {
     let short = |text: &str| head(text).to_owned();
     let causes: Vec<_> =
         causes(error).map(|cause| short(&redact::text(&cause.to_string()))).collect();
+    // The names that are close to an unknown one are for who asked: others who may read the record may not see those tools.
+    let names_tools = matches!(error.kind, ErrorKind::NotFound | ErrorKind::UnknownServer);
+    let hint = error.hint.as_deref().filter(|_| !names_tools);
     body.with("error", short(&text))
-        .with_some("hint", error.hint.as_deref().map(|hint| short(&redact::text(hint))))
+        .with_some("hint", hint.map(|hint| short(&redact::text(hint))))
         .with_some("causes", (!causes.is_empty()).then_some(causes))
 }
 

@@ -91,6 +91,15 @@ proptest! {
     }
 }
 
+// GW-5: the hint of a refused call names tools that a watcher of that call may not see.
+#[tokio::test]
+async fn a_watcher_reads_no_names_of_tools_that_are_hidden_from_it() {
+    let watcher = Right { name: "first-caller", tools: Some(vec!["mail_read"]), watch: true };
+    let caller = Right { name: "second-caller", tools: Some(vec!["mail_send"]), watch: false };
+    let mail_read = TOOLS.iter().position(|tool| *tool == "mail_read").expect("it is one of them");
+    check([watcher, caller], &[(1, mail_read)], true).await;
+}
+
 async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
     let house = if records { House::recording().await } else { House::start().await };
     add_tools(&house);
