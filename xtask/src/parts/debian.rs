@@ -16,7 +16,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "wireplumber",
     // A browser for the console.
     "chromium",
-    // Programs for command tools.
+    // Programs for command tools; the docs use jq too.
     "git",
     "jq",
     // The headers of ALSA, for cpal.
@@ -25,10 +25,9 @@ pub(super) const PACKAGES: &[&str] = &[
     // A broker for Z-Wave, and what publishes to it in the docs.
     "mosquitto",
     "mosquitto-clients",
-    // What the docs tell people to use, what their tests read it with, and a network for each page.
+    // What the docs tell people to use, and a network for each page.
     "curl",
     "iproute2",
-    "jq",
     "systemd",
     // Proxies for the client of MCP servers, HTTP and SOCKS.
     "microsocks",

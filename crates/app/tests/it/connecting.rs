@@ -120,7 +120,7 @@ fn a_silent_server_keeps_nobody_for_long() {
     // A bare name is looked for among what is there.
     let ran = place.run(&["call", "add", "a=1", "b=2"]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, told), "{ran:?}");
-    let ran = place.run(&["call", "whose_is_it"]);
+    let ran = place.run(&["call", "whose_is_it", "--json"]);
     assert_eq!(ran.json()["error_kind"], "not_found", "{ran:?}");
     for words in [&["resources", "--json"][..], &["prompts", "--json"]] {
         assert_eq!(place.run(words).stderr, told, "{words:?}");

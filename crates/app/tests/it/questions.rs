@@ -76,8 +76,7 @@ fn each_field_is_asked_for_until_it_fits() {
         "│ As in your passport",
         "2/4 age (a whole number from 0 to 150, optional)",
         "answered",
-        r#"\"content\":{\"name\":\"Ada Lövelace\",\"age\":36,\"pet\":\"d\"}"#,
-        "waited_ms",
+        r#""content":{"name":"Ada Lövelace","age":36,"pet":"d"}"#,
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -109,7 +108,7 @@ fn a_question_can_be_declined_and_cancelled() {
         let Shown { status, text } = typed(&place, &elicits(&person()), keys);
         // The call goes on: only the question was cancelled.
         assert_eq!(status, 0, "{action}\n{text}");
-        let answer = format!(r#"{{\"action\":\"{action}\"}}"#);
+        let answer = format!(r#"{{"action":"{action}"}}"#);
         assert!(text.contains(&answer), "{action}\n{text}");
     }
 }
@@ -126,7 +125,7 @@ fn answers_can_be_given_again() {
     ];
     let Shown { status, text } = typed(&place("asks"), &elicits(&schema), &keys);
     assert_eq!(status, 0, "{text}");
-    assert!(text.contains(r#"\"content\":{\"n\":2}"#), "{text}");
+    assert!(text.contains(r#""content":{"n":2}"#), "{text}");
 }
 
 #[test]
@@ -139,7 +138,7 @@ fn a_page_is_shown_with_its_host_and_never_opened() {
     assert!(text.contains("? MCP server forms wants you to open a page in your browser"), "{text}");
     assert!(text.contains("Host:    evil.example"), "{text}");
     assert!(text.contains("Address: https://bank.example@evil.example/x"), "{text}");
-    assert!(text.contains(r#"{\"action\":\"accept\"}"#), "{text}");
+    assert!(text.contains(r#"{"action":"accept"}"#), "{text}");
 }
 
 /// What a server sends cannot command the terminal, nor pretend to be ours.
@@ -214,7 +213,7 @@ fn a_modern_server_is_answered_at_the_terminal() {
     let args = asks("elicitation/create", &json!({"message": "Go on?"}));
     let Shown { status, text } = typed(&place("asks,modern"), &args, &keys);
     assert_eq!(status, 0, "{text}");
-    assert!(text.contains(r#"{\"q\":{\"action\":\"accept\",\"content\":{}}}"#), "{text}");
+    assert!(text.contains(r#"{"q":{"action":"accept","content":{}}}"#), "{text}");
 }
 
 #[test]
