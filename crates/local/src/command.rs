@@ -69,7 +69,7 @@ impl Command {
             Ok((name.clone(), template(&format!("env.{name}"), text)?))
         });
         let line = CommandLine::new(&implementation.args, &implementation.dashes, parameters)?;
-        line.check_shell(program)?;
+        line.check_shell(program, parameters)?;
         Ok(Self {
             program: program.to_owned(),
             line,

@@ -14,7 +14,11 @@ mod tests;
 pub(crate) type Arguments = Map<String, Value>;
 
 /// The names that may stand in templates: what the tool's schema declares.
-pub(crate) struct Parameters(BTreeSet<String>);
+pub(crate) struct Parameters {
+    names: BTreeSet<String>,
+    /// Those whose values can only be numbers, `true` or `false`.
+    without_text: BTreeSet<String>,
+}
 
 /// A text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +33,12 @@ pub(crate) enum Piece {
 impl Parameters {
     /// The names that a schema declares at its top level, in `allOf`, `anyOf` and `oneOf` too.
     pub(crate) fn of(schema: &Value) -> Self {
+        let is_without_text = |(name, schema): (&String, &Value)| {
+            let kind = schema.get("type").and_then(Value::as_str);
+            matches!(kind, Some("integer" | "number" | "boolean")).then(|| name.clone())
+        };
+        let own = schema.get("properties").and_then(Value::as_object);
+        let without_text = own.into_iter().flatten().filter_map(is_without_text).collect();
         let mut names = BTreeSet::new();
         let mut schemas = vec![schema];
         while let Some(schema) = schemas.pop() {
@@ -37,34 +47,39 @@ impl Parameters {
             let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema.get(key));
             schemas.extend(parts.filter_map(Value::as_array).flatten());
         }
-        Self(names)
+        Self { names, without_text }
     }
 
     /// Adds names that the schema does not declare.
     pub(crate) fn with<'a>(mut self, names: impl Iterator<Item = &'a String>) -> Self {
-        self.0.extend(names.cloned());
+        self.names.extend(names.cloned());
         self
     }
 
     /// Returns whether no name is declared.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.names.is_empty()
     }
 
     /// Returns whether the schema declares the name.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.contains(name)
+        self.names.contains(name)
+    }
+
+    /// Returns whether values of that name can hold any text.
+    pub(crate) fn may_be_text(&self, name: &str) -> bool {
+        !self.without_text.contains(name)
     }
 
     /// Says which name was probably meant, or which ones there are.
     pub(crate) fn way_out(&self, name: &str, show: impl Fn(&str) -> String) -> String {
         const NEAR: f64 = 0.7;
         let likeness = |known: &&String| strsim::jaro_winkler(name, known);
-        let near = self.0.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let near = self.names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         match near {
             Some(near) if likeness(&near) > NEAR => format!("did you mean {}?", show(near)),
             Some(_) => {
-                let known: Vec<_> = self.0.iter().map(|name| show(name)).collect();
+                let known: Vec<_> = self.names.iter().map(|name| show(name)).collect();
                 format!("there are {}", known.join(", "))
             }
             None => "its `parameters` declare none".to_owned(),

@@ -49,8 +49,8 @@ impl CommandLine {
         Ok(Self { parts, dashes: dashes.iter().cloned().collect() })
     }
 
-    /// Refuses a shell's script in which a value would stand: it would be read as a part of the script.
-    pub(super) fn check_shell(&self, program: &str) -> Result<(), Wrong> {
+    /// Refuses a shell's script in which a text of the caller's would stand: it would be read as a part of the script.
+    pub(super) fn check_shell(&self, program: &str, parameters: &Parameters) -> Result<(), Wrong> {
         let is_shell = |name: &str| SHELLS.contains(&name);
         if !program.rsplit('/').next().is_some_and(is_shell) {
             return Ok(());
@@ -63,11 +63,15 @@ impl CommandLine {
             _ => false,
         };
         let script = elements.windows(2).find(|pair| is_command_option(pair[0]));
-        match script.and_then(|pair| pair[1].arguments().next()) {
+        let texts = |pair: &[&Template]| {
+            pair[1].arguments().find(|name| parameters.may_be_text(name)).map(str::to_owned)
+        };
+        match script.and_then(texts) {
             Some(name) => Err(Wrong::new(
                 "args",
                 format!(
-                    "`{{{name}}}` must not stand in the script of a shell, which would run what it holds: give                      it after the script, as \"$1\": [\"-c\", \"…\", \"sh\", \"{{{name}}}\"]"
+                    "`{{{name}}}` must not stand in the script of a shell, which would run what it holds: give it \
+                     after the script, as \"$1\": [\"-c\", \"…\", \"sh\", \"{{{name}}}\"]"
                 ),
             )),
             None => Ok(()),
@@ -85,39 +89,33 @@ impl CommandLine {
             let filled: Option<Vec<_>> = templates.iter().map(|it| elements(it, args)).collect();
             for (template, elements) in templates.iter().zip(filled.into_iter().flatten()) {
                 without_nul(template, args)?;
-                for element in elements {
-                    if !options_ended && element.starts_with('-') {
-                        self.check_dash(program, template, args)?;
-                    }
-                    line.push(element);
+                if !options_ended {
+                    self.check_dashes(program, template, args)?;
                 }
+                line.extend(elements);
                 options_ended |= template.is_text("--");
             }
         }
         Ok(line)
     }
 
-    /// Refuses an element that begins with `-` because of a caller's value.
-    fn check_dash(
+    /// Refuses a value that begins with `-`, which the program could take for an option.
+    fn check_dashes(
         &self,
         program: &str,
         template: &Template,
         args: &Arguments,
     ) -> Result<(), ToolError> {
-        let is_filled = |piece: &&Piece| match piece {
-            Piece::Text(_) => true,
-            Piece::Argument(name) => {
-                given(args, name).is_some_and(|value| !text_of(value).is_empty())
-            }
+        let has_dash = |name: &&str| {
+            let values = given(args, name).map(each).unwrap_or_default();
+            values.iter().any(|value| text_of(value).starts_with('-'))
         };
-        match template.pieces().iter().find(is_filled) {
-            Some(Piece::Argument(name)) if !self.dashes.contains(name) => {
-                Err(ToolError::invalid(format_args!(
-                    "'{name}' must not begin with '-': {program} would take it for an option (`dashes` \
-                     in the tool's definition allows it)"
-                )))
-            }
-            _ => Ok(()),
+        match template.arguments().filter(|name| !self.dashes.contains(*name)).find(has_dash) {
+            Some(name) => Err(ToolError::invalid(format_args!(
+                "'{name}' must not begin with '-': {program} could take it for an option (`dashes` in the \
+                 tool's definition allows it)"
+            ))),
+            None => Ok(()),
         }
     }
 }

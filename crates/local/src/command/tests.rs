@@ -5,8 +5,10 @@ use switchboard_toolcall::ErrorKind;
 use super::*;
 
 fn parameters() -> Parameters {
-    let names = ["a", "b", "count", "path", "paths"].map(|name| (name.to_owned(), json!({})));
-    Parameters::of(&json!({"properties": serde_json::Map::from_iter(names)}))
+    let names = ["a", "b", "path", "paths"].map(|name| (name.to_owned(), json!({})));
+    let mut properties = serde_json::Map::from_iter(names);
+    properties.insert("count".to_owned(), json!({"type": "integer"}));
+    Parameters::of(&json!({"properties": properties}))
 }
 
 fn implementation(args: Value, dashes: &[&str]) -> Implementation {
@@ -58,7 +60,7 @@ fn a_value_that_could_be_an_option_is_refused() {
         assert_eq!(error.kind, ErrorKind::InvalidParameters, "{args}");
         error.for_model
     };
-    let text = "Invalid parameters: 'path' must not begin with '-': git would take it for an option (`dashes` in the \
+    let text = "Invalid parameters: 'path' must not begin with '-': git could take it for an option (`dashes` in the \
                 tool's definition allows it)";
     let option = json!({"path": "--output=/etc/passwd", "count": -5, "paths": ["x", "-rf"], "a": "", "b": "-x"});
     assert_eq!(refused(json!(["{path}"]), &[], option.clone()), text);
@@ -70,6 +72,8 @@ fn a_value_that_could_be_an_option_is_refused() {
         (json!(["{b}", "{path}"]), &["b"]),
         (json!(["{a}{b}"]), &["a"]),
         (json!(["{path}x"]), &[]),
+        // Behind a text of the config too: programs differ in what they make of it.
+        (json!(["--file={path}"]), &["b"]),
     ] {
         refused(args, dashes, option.clone());
     }
@@ -77,7 +81,7 @@ fn a_value_that_could_be_an_option_is_refused() {
         (json!(["--", "{path}", "{paths}"]), &[][..]),
         (json!([["--", "{path}"]]), &[]),
         (json!(["{path}"]), &["path"]),
-        (json!(["--file={path}", "-n{count}", "x{b}"]), &[]),
+        (json!(["--file={path}", "-n{count}", "x{b}"]), &["path", "count", "b"]),
     ] {
         line(&args, dashes, option.clone()).unwrap();
     }
@@ -147,6 +151,8 @@ fn no_value_stands_in_a_shells_script() {
         ("sh", json!(["-c", "echo {path}"]), true),
         ("/usr/bin/bash", json!(["-euc", "echo '{path}'"]), true),
         ("sh", json!([["-c", "{path}"]]), true),
+        ("sh", json!(["-c", "sleep {count}; echo {path}"]), true),
+        ("sh", json!(["-c", "sleep {count}"]), false),
         ("sh", json!(["-c", "echo \"$1\"", "sh", "{path}"]), false),
         ("sh", json!(["script.sh", "{path}"]), false),
         ("grep", json!(["-c", "{path}"]), false),
