@@ -1,5 +1,5 @@
-//! A provider that answers every question with the same sentence, as Ollama and as OpenAI do, and every search with one result, as
-//! SearXNG does. No model is asked for what it says here: pages show commands, and what comes of them is a model's.
+//! A provider that answers every question with the same sentence, as OpenAI does, and every search with one result, as SearXNG does.
+//! Pages show commands; what comes of them is a model's.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -54,19 +54,6 @@ fn reply(path: &str, asked: &Value) -> (&'static str, &'static str, String) {
     let is_stream = asked["stream"] == true;
     let json = |value: Value| ("200 OK", "application/json", value.to_string());
     match path.split('?').next().unwrap_or_default() {
-        "/api/tags" => json(
-            json!({"models": [{"name": "qwen3:0.6b", "model": "qwen3:0.6b", "capabilities": ["completion", "tools"]}]}),
-        ),
-        "/api/show" => json(
-            json!({"capabilities": ["completion", "tools"], "details": {"family": "qwen3"}, "model_info": {}}),
-        ),
-        "/api/version" => json(json!({"version": "0.12.6"})),
-        "/api/chat" => {
-            let message = json!({"role": "assistant", "content": ANSWER});
-            let end = json!({"model": asked["model"], "message": message, "done": true, "done_reason": "stop",
-                "prompt_eval_count": 2_000, "eval_count": 9});
-            ("200 OK", "application/x-ndjson", format!("{end}\n"))
-        }
         "/v1/models" => {
             json(json!({"object": "list", "data": [{"id": "NAME", "object": "model"}]}))
         }

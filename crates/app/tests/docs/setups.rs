@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use switchboard_testkit::{Broker, Devices, Household, Nats, SpeechService, Way};
+use switchboard_testkit::{
+    Broker, Devices, Household, Nats, OllamaModel, OllamaServer, SpeechService, Way,
+};
+use tokio::runtime::Runtime;
 
 use crate::{provider, shell::Shell, sound};
 
@@ -35,7 +38,7 @@ impl Setups {
             "broker" => Box::new(broker(shell)),
             "household" => Box::new(household(shell)),
             "nats" => Box::new(nats(shell)),
-            "ollama" => Box::new([11434, 8080].map(provider::serve)),
+            "ollama" => Box::new((ollama(), provider::serve(8080))),
             "searxng" => Box::new(provider::serve(8888)),
             "sound" => Box::new(sound_server()),
             "speech" => Box::new(speech(shell)),
@@ -59,6 +62,16 @@ fn household(shell: &Shell) -> Household {
     let household = Household::around(&part(""), Way::Mqtt, &cache, broker, Devices::default());
     household.name(2, "Kitchen Light", "Kitchen");
     household
+}
+
+/// An Ollama where it is looked for, with the models of the pages. Lives as long as the runtime.
+fn ollama() -> (Runtime, OllamaServer) {
+    let runtime = Runtime::new().unwrap();
+    let models =
+        ["qwen3:0.6b", "qwen3:4b"].map(|name| OllamaModel::new(name, &["completion", "tools"]));
+    let server = runtime.block_on(OllamaServer::start(models));
+    forward(11434, server.url().trim_start_matches("http://").to_owned());
+    (runtime, server)
 }
 
 fn nats(shell: &Shell) -> Nats {
@@ -102,7 +115,7 @@ fn speech(shell: &Shell) -> [SpeechService; 3] {
     for (service, port) in services.iter().zip([10300, 10200, 10400]) {
         forward(port, service.url().trim_start_matches("tcp://").to_owned());
     }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let runtime = Runtime::new().unwrap();
     let question = runtime.block_on(sound::spoken(&services[1], "Is the kitchen window open?"));
     sound::write(&shell.work().join("question.wav"), &question);
     services

@@ -13,12 +13,16 @@ use crate::{
 /// Runs the page, and returns what did not hold.
 pub(crate) fn run(path: &str) -> Vec<String> {
     let shell = Shell::new();
-    let library = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/docs/library.py");
+    let own = |name: &str| {
+        let script = format!("{}/tests/docs/{name}.py", env!("CARGO_MANIFEST_DIR"));
+        format!("{} {script} ", part("mcp-python/venv/bin/python").display())
+    };
     let installed = |path: &str| part(path).display().to_string();
     let programs = [
         ("nats-server", installed("nats/venv/bin/nats-server ")),
         ("python", installed("gateway-clients/venv/bin/python ")),
-        ("library", format!("{} {library} ", installed("mcp-python/venv/bin/python"))),
+        ("forms", own("forms")),
+        ("library", own("library")),
         // It would fetch the package first; ours are installed, and the first word says which.
         ("uvx", installed("mcp-python/venv/bin/")),
     ];
