@@ -124,6 +124,13 @@ mod tests {
         }
     }
 
+    // RC-3: found by the property below.
+    #[test]
+    fn what_is_redacted_at_the_end_of_a_word_stays() {
+        let once = text("Bearer Authorization%3D+").into_owned();
+        assert_eq!(text(&once), once);
+    }
+
     proptest! {
         // RC-3
         #[test]

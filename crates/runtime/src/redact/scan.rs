@@ -269,8 +269,11 @@ pub(super) fn word_at(text: &str, at: usize) -> &str {
     if text[at..].starts_with(REDACTED) {
         return REDACTED;
     }
-    // An ellipsis or a bracket after it belongs to the sentence.
-    whole_word_at(text, at).trim_end_matches(['.', ',', ':', '!', '?', ')', ']', '}', '…'])
+    let whole = whole_word_at(text, at);
+    // An ellipsis or a bracket after it belongs to the sentence, but not the bracket of what is redacted already.
+    let word = whole.trim_end_matches(['.', ',', ':', '!', '?', ')', ']', '}', '…']);
+    let redacted = whole.rfind(REDACTED).map_or(0, |start| start + REDACTED.len());
+    &whole[..word.len().max(redacted)]
 }
 
 /// Returns the word at `at` with what ends a sentence.
