@@ -169,7 +169,9 @@ impl Desk {
             return self.refusals.add(&self.server, id, weak);
         };
         let (answers, server) = (self.answers.clone(), self.server.clone());
-        let recipient = self.under_way.asked(during);
+        // A server also looks for us or for our folders beside its calls, and goes on with them meanwhile.
+        let blocks = !matches!(method.as_str(), "ping" | "roots/list");
+        let recipient = self.under_way.asked(during, blocks);
         tokio::spawn(async move {
             let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
             let params: Value = params.unwrap_or_default();

@@ -19,8 +19,8 @@ struct Entry {
     /// Who hears of its progress.
     progress: Progress,
     call: Arc<CallOrigin>,
-    /// Whether the server has asked something and waits for the answer.
-    waits: bool,
+    /// How many questions the server waits to have answered before it goes on with the call.
+    open_questions: usize,
     /// Fires when the call is over; made for its first question.
     ended: Option<CancellationToken>,
 }
@@ -106,8 +106,8 @@ impl UnderWay {
         progress: &Progress,
         call: Option<&Arc<CallOrigin>>,
     ) -> Option<Remembered> {
-        let entry =
-            Entry { progress: progress.clone(), call: call?.clone(), waits: false, ended: None };
+        let (progress, call) = (progress.clone(), call?.clone());
+        let entry = Entry { progress, call, open_questions: 0, ended: None };
         self.lock().insert(id, entry);
         Some(Remembered { under_way: self.clone(), id })
     }
@@ -133,8 +133,8 @@ impl UnderWay {
 
     /// Who is meant by a question; as [`meant`](Self::meant), but a request that waits for an answer already asks no
     /// second question, as long as all are of one caller and of one client session. Clients of 2026-07-28 have no session: those
-    /// of one caller cannot be told apart.
-    pub fn asked(self: &Arc<Self>, during: Option<u64>) -> Recipient {
+    /// of one caller cannot be told apart. `blocks` says whether a server that asks this waits for the answer.
+    pub fn asked(self: &Arc<Self>, during: Option<u64>, blocks: bool) -> Recipient {
         let mut under_way = self.lock();
         let id = match during {
             Some(id) if under_way.contains_key(&id) => id,
@@ -150,9 +150,10 @@ impl UnderWay {
         let call = entry.call.clone();
         match call.way_back.clone() {
             Some(way_back) => {
-                entry.waits = true;
+                entry.open_questions += usize::from(blocks);
                 let ended = entry.ended.get_or_insert_default().clone();
-                Recipient::Caller(Question { under_way: self.clone(), id, call, way_back, ended })
+                let under_way = self.clone();
+                Recipient::Caller(Question { under_way, id, call, way_back, ended, blocks })
             }
             None => Recipient::Unaskable(call),
         }
@@ -173,7 +174,7 @@ fn only_one(under_way: &HashMap<u64, Entry>) -> Option<u64> {
     let first = sessions.next()?;
     let one_session = sessions.all(|session| session == first);
     let alone = under_way.len() == 1;
-    let mut free = under_way.iter().filter(|(_, entry)| alone || !entry.waits);
+    let mut free = under_way.iter().filter(|(_, entry)| alone || entry.open_questions == 0);
     match (free.next(), free.next()) {
         (Some((id, _)), None) if one_session => Some(*id),
         _ => None,
@@ -202,6 +203,7 @@ pub struct Question {
     call: Arc<CallOrigin>,
     way_back: Arc<dyn WayBack>,
     ended: CancellationToken,
+    blocks: bool,
 }
 
 impl Question {
@@ -232,7 +234,7 @@ impl Question {
 impl Drop for Question {
     fn drop(&mut self) {
         if let Some(entry) = self.under_way.lock().get_mut(&self.id) {
-            entry.waits = false;
+            entry.open_questions -= usize::from(self.blocks);
         }
     }
 }

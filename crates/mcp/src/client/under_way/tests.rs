@@ -64,7 +64,7 @@ fn words(recipient: &Recipient) -> String {
 fn a_question_is_for_the_only_one_it_can_be_for() {
     let asked = |callers: &[&str], during| {
         let (under_way, _begun) = under_way(callers);
-        words(&under_way.asked(during))
+        words(&under_way.asked(during, true))
     };
     assert_eq!(asked(&[], None), "no call");
     assert_eq!(asked(&["a"], None), "1");
@@ -86,10 +86,10 @@ fn a_question_is_for_the_only_one_it_can_be_for() {
 fn who_waits_for_an_answer_asks_nothing_else() {
     let check = |callers: &[&str]| {
         let (under_way, _begun) = under_way(callers);
-        let first = under_way.asked(Some(1));
-        let second = words(&under_way.asked(None));
+        let first = under_way.asked(Some(1), true);
+        let second = words(&under_way.asked(None, true));
         drop(first);
-        (second, words(&under_way.asked(None)))
+        (second, words(&under_way.asked(None, true)))
     };
     let found = |second: &str, third: &str| (second.to_owned(), third.to_owned());
     assert_eq!(check(&["a/1", "a/1"]), found("2", "unknown"));
@@ -100,6 +100,18 @@ fn who_waits_for_an_answer_asks_nothing_else() {
     }
     // Who is alone may ask twice.
     assert_eq!(check(&["a"]), found("1", "1"));
+}
+
+// GW-3: servers look for folders whenever they like.
+#[test]
+fn another_request_of_the_server_closes_no_question() {
+    let (under_way, mut begun) = under_way(&["a"]);
+    let _first = under_way.asked(None, true);
+    drop(under_way.asked(None, false));
+    drop(under_way.asked(None, true));
+    begun.push(under_way.begin(2, &Progress::default(), Some(&call("a"))));
+    let _folders = under_way.asked(None, false);
+    assert_eq!(words(&under_way.asked(None, true)), "2");
 }
 
 #[test]
@@ -114,7 +126,9 @@ fn a_line_of_log_is_for_the_only_one_too() {
 #[tokio::test]
 async fn who_is_asked_learns_which_server_asks() {
     let (under_way, _begun) = under_way(&["a"]);
-    let Recipient::Caller(question) = under_way.asked(None) else { panic!("nobody is asked") };
+    let Recipient::Caller(question) = under_way.asked(None, true) else {
+        panic!("nobody is asked")
+    };
     let answer = question.ask(&"forms".into(), "elicitation/create", json!({})).await;
     assert_eq!(answer.unwrap(), "forms asks");
 }
