@@ -35,7 +35,7 @@ pub use audio::{Clip, Format};
 pub use config::Config;
 pub use error::{Error, SpeechError};
 pub use gateway::{BackgroundTranscriber, Ended, Parts};
-pub use mind::{Mind, ToolServers};
+pub use mind::{Mind, NoServers, ToolServers};
 pub use news::{Answer, Failure, News, Stage, State, Transcription};
 pub use services::{SpeechConfig, recogniser, synthesiser, wake_word};
 pub use speakable::speakable;

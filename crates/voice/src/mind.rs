@@ -38,6 +38,19 @@ pub trait ToolServers: Send + Sync {
     fn settled(&self) -> BoxFuture<'_, ()>;
 }
 
+/// No servers at all: no question waits.
+pub struct NoServers;
+
+impl ToolServers for NoServers {
+    fn connecting(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
 /// What the mind says.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Reply {
