@@ -1,5 +1,7 @@
 //! One server: connected, kept connected, and told apart from its callers' troubles.
 
+mod link;
+
 use std::{
     sync::{
         Arc, Mutex, PoisonError, Weak,
@@ -8,9 +10,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde_json::{Value, json};
-use switchboard_runtime::{Link, ToolManager};
-use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
+use switchboard_runtime::ToolManager;
+use switchboard_toolcall::{ErrorKind, ToolError};
 use tokio::{
     sync::{Notify, broadcast, watch},
     time::Instant,
@@ -373,31 +374,5 @@ impl Server {
     /// Its tools that are not used, with the reason.
     pub fn set_aside(&self) -> Vec<String> {
         self.set_aside.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Link for Server {
-    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
-        Box::pin(async { self.session().await.map(|_| ()) })
-    }
-
-    fn starts(&self) -> u64 {
-        Server::starts(self)
-    }
-
-    fn timeout(&self, tool: &str) -> Option<Duration> {
-        self.config.tool_settings(tool).timeout
-    }
-
-    fn status(&self) -> Value {
-        let state = self.state();
-        let name = state.name();
-        match state {
-            State::Ready(session) => json!({"state": name, "protocol": session.era().version()}),
-            State::GivenUp(reason) | State::Skipped(reason) => {
-                json!({"state": name, "error": &*reason})
-            }
-            _ => json!({"state": name}),
-        }
     }
 }

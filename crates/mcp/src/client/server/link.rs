@@ -1,0 +1,35 @@
+//! What the tool manager asks of a server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_runtime::Link;
+use switchboard_toolcall::{BoxFuture, ToolError};
+
+use super::{Server, State};
+
+impl Link for Server {
+    fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async { self.session().await.map(|_| ()) })
+    }
+
+    fn starts(&self) -> u64 {
+        Server::starts(self)
+    }
+
+    fn timeout(&self, tool: &str) -> Option<Duration> {
+        self.config.tool_settings(tool).timeout
+    }
+
+    fn status(&self) -> Value {
+        let state = self.state();
+        let name = state.name();
+        match state {
+            State::Ready(session) => json!({"state": name, "protocol": session.era().version()}),
+            State::GivenUp(reason) | State::Skipped(reason) => {
+                json!({"state": name, "error": &*reason})
+            }
+            _ => json!({"state": name}),
+        }
+    }
+}
