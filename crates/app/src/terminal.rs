@@ -3,6 +3,7 @@
 pub(crate) mod ask;
 pub(crate) mod guard;
 pub(crate) mod json;
+mod input;
 pub(crate) mod keys;
 pub(crate) mod lines;
 pub(crate) mod spinner;

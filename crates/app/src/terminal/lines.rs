@@ -1,20 +1,10 @@
 //! Lines, read from the terminal as they are typed. The terminal itself lets people correct them; Ctrl-C ends a line.
 
-use std::{
-    io::{self, Write},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-};
+use std::io::{self, Write};
 
-use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
-};
-use tokio::sync::mpsc;
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex};
 
-use super::{guard::guarded, keys::is_there};
+use super::{guard::guarded, input::Input};
 
 /// What Ctrl-C types.
 const INTERRUPT: u8 = 0x03;
@@ -31,45 +21,26 @@ pub(crate) enum Line {
 }
 
 /// Lines as they are typed, until this is dropped: then the terminal is as it was.
-pub(crate) struct Lines {
-    before: Termios,
-    unwanted: Arc<AtomicBool>,
-    typed: mpsc::UnboundedReceiver<Line>,
-}
+pub(crate) struct Lines(Input<Line>);
 
 impl Lines {
-    /// Takes lines. What was typed before counts for nothing: it was no answer.
+    /// Takes lines.
     ///
     /// # Errors
     /// Stdin is no terminal.
     pub(crate) fn open() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin())?;
-        let mut lines = before.clone();
-        lines.local_modes.remove(LocalModes::ISIG);
-        // Ctrl-C ends the line that it is typed into, and is its last character.
-        lines.special_codes[SpecialCodeIndex::VEOL] = INTERRUPT;
-        tcsetattr(io::stdin(), OptionalActions::Flush, &lines)?;
-        let unwanted = Arc::new(AtomicBool::new(false));
-        let (sender, typed) = mpsc::unbounded_channel();
-        let told = unwanted.clone();
-        // Reading cannot be broken off; so nothing is read before a line is there, nor after the last that is wanted.
-        thread::spawn(move || {
-            while !told.load(Ordering::Acquire) {
-                match is_there() {
-                    Ok(false) => {}
-                    Ok(true) if told.load(Ordering::Acquire) => return,
-                    Ok(true) => {
-                        let line = read();
-                        let is_last = line == Line::End;
-                        if sender.send(line).is_err() || is_last {
-                            return;
-                        }
-                    }
-                    Err(_) => return,
-                }
-            }
-        });
-        Ok(Self { before, unwanted, typed })
+        let input = Input::open(
+            |terminal| {
+                terminal.local_modes.remove(LocalModes::ISIG);
+                // Ctrl-C ends the line that it is typed into, and is its last character.
+                terminal.special_codes[SpecialCodeIndex::VEOL] = INTERRUPT;
+            },
+            // What is left of a line is nobody's.
+            OptionalActions::Flush,
+            read,
+            |line| *line == Line::End,
+        );
+        input.map(Self)
     }
 
     /// Shows a prompt and returns the line that is typed behind it.
@@ -79,15 +50,7 @@ impl Lines {
             // Where nothing can be shown, nothing can be typed either.
             let _ = stderr.write_all(guarded(prompt).as_bytes()).and_then(|()| stderr.flush());
         }
-        self.typed.recv().await.unwrap_or(Line::End)
-    }
-}
-
-impl Drop for Lines {
-    fn drop(&mut self) {
-        self.unwanted.store(true, Ordering::Release);
-        // A terminal that is gone needs no restoring. What is left of a line is nobody's.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
+        self.0.next().await.unwrap_or(Line::End)
     }
 }
 
