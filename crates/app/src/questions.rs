@@ -13,7 +13,7 @@ use clap::ColorChoice;
 use serde_json::{Map, Value, json};
 use switchboard_mcp::{
     client::{cannot_be_asked, cannot_be_shown, may_be_asked},
-    elicitation::Elicitation,
+    elicitation::{ElicitResult, Elicitation},
 };
 use switchboard_toolcall::{BoxFuture, ErrorKind, ServerQuestions, ToolError, WayBack};
 
@@ -100,35 +100,17 @@ impl AtTerminal {
             Elicitation::Page(page) => page::ask(&screen, &page).await,
         };
         let answer = answer.map_err(gone)?;
-        terminal::tell(&format!("  {}", answer.said(screen.paint)));
-        Ok(answer.result())
+        terminal::tell(&format!("  {}", said(&answer, screen.paint)));
+        Ok(answer.into_json())
     }
 }
 
-/// What somebody says to a question, as MCP has it.
-#[derive(Debug, PartialEq)]
-enum Answer {
-    Accept(Option<Map<String, Value>>),
-    Decline,
-    Cancel,
-}
-
-impl Answer {
-    fn result(self) -> Value {
-        match self {
-            Self::Accept(Some(content)) => json!({"action": "accept", "content": content}),
-            Self::Accept(None) => json!({"action": "accept"}),
-            Self::Decline => json!({"action": "decline"}),
-            Self::Cancel => json!({"action": "cancel"}),
-        }
-    }
-
-    fn said(&self, paint: Paint) -> String {
-        match self {
-            Self::Accept(_) => paint.green("answered"),
-            Self::Decline => paint.red("declined"),
-            Self::Cancel => paint.yellow("cancelled"),
-        }
+/// Says what became of a question.
+fn said(answer: &ElicitResult, paint: Paint) -> String {
+    match answer {
+        ElicitResult::Accept(_) => paint.green("answered"),
+        ElicitResult::Decline => paint.red("declined"),
+        ElicitResult::Cancel => paint.yellow("cancelled"),
     }
 }
 

@@ -11,8 +11,8 @@ use std::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use indexmap::IndexMap;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
-use switchboard_mcp::elicitation::Elicitation;
+use serde_json::Value;
+use switchboard_mcp::elicitation::{ElicitResult, Elicitation};
 use tokio::sync::oneshot;
 use utoipa::ToSchema;
 
@@ -27,7 +27,7 @@ struct Open {
     /// Who made the call.
     caller: Option<Arc<str>>,
     question: Question,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<ElicitResult>,
 }
 
 /// A question that waits for an answer.
@@ -52,26 +52,6 @@ pub(crate) struct Question {
     expires: String,
 }
 
-/// What is said to a question.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
-    Accept(Option<Map<String, Value>>),
-    Decline,
-    Cancel,
-}
-
-impl Answer {
-    /// The result of `elicitation/create`.
-    fn result(self) -> Value {
-        match self {
-            Self::Accept(Some(content)) => json!({"action": "accept", "content": content}),
-            Self::Accept(None) => json!({"action": "accept"}),
-            Self::Decline => json!({"action": "decline"}),
-            Self::Cancel => json!({"action": "cancel"}),
-        }
-    }
-}
-
 impl Questions {
     /// The caller's own questions, oldest first.
     pub(crate) fn of(&self, caller: &Caller) -> Vec<Question> {
@@ -84,7 +64,12 @@ impl Questions {
     ///
     /// # Errors
     /// There is no such question, or the answer does not fit it: then the question stays.
-    pub(crate) fn answer(&self, id: &str, caller: &Caller, answer: Answer) -> Result<(), Refusal> {
+    pub(crate) fn answer(
+        &self,
+        id: &str,
+        caller: &Caller,
+        answer: ElicitResult,
+    ) -> Result<(), Refusal> {
         let mut all = self.lock();
         let open = all.get(id).filter(|open| open.caller == caller.name);
         let open = open.ok_or_else(|| Refusal::NotFound(format!("there is no question '{id}'")))?;
@@ -102,7 +87,7 @@ impl Questions {
         caller: Option<Arc<str>>,
         question: Question,
         feed: &Arc<Feed>,
-    ) -> (Guard, oneshot::Receiver<Answer>) {
+    ) -> (Guard, oneshot::Receiver<ElicitResult>) {
         let (answer, answered) = oneshot::channel();
         feed.tell_question(caller.as_ref(), &Told::new("question", &question));
         let closed = Told::new("question_closed", &question);
@@ -118,16 +103,16 @@ impl Questions {
 }
 
 /// The answer, if it fits the question.
-fn checked(question: &Question, answer: Answer) -> Result<Answer, String> {
-    let Answer::Accept(content) = answer else { return Ok(answer) };
+fn checked(question: &Question, answer: ElicitResult) -> Result<ElicitResult, String> {
+    let ElicitResult::Accept(content) = answer else { return Ok(answer) };
     let form = match question.method.as_str() {
         "elicitation/create" => Elicitation::read(&question.request)?,
-        _ => return Ok(Answer::Accept(None)),
+        _ => return Ok(ElicitResult::Accept(None)),
     };
-    let Elicitation::Form(form) = form else { return Ok(Answer::Accept(None)) };
+    let Elicitation::Form(form) = form else { return Ok(ElicitResult::Accept(None)) };
     let content = content.unwrap_or_default();
     match form.check(&content) {
-        Ok(()) => Ok(Answer::Accept(Some(content))),
+        Ok(()) => Ok(ElicitResult::Accept(Some(content))),
         Err(problems) => {
             let said = problems.iter().map(|(name, problem)| format!("'{name}' {problem}"));
             Err(format!("the content does not fit: {}", said.collect::<Vec<_>>().join("; ")))

@@ -4,7 +4,7 @@
 mod field;
 mod kind;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use url::Url;
 
 pub use field::Field;
@@ -21,6 +21,29 @@ pub enum Elicitation {
     Form(Form),
     /// A page is to be opened in a browser.
     Page(Page),
+}
+
+/// What is said to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ElicitResult {
+    /// It is answered, with values if they were asked for.
+    Accept(Option<Map<String, Value>>),
+    /// The person says no.
+    Decline,
+    /// The person does not say anything.
+    Cancel,
+}
+
+impl ElicitResult {
+    /// The result of `elicitation/create`.
+    pub fn into_json(self) -> Value {
+        match self {
+            Self::Accept(Some(content)) => json!({"action": "accept", "content": content}),
+            Self::Accept(None) => json!({"action": "accept"}),
+            Self::Decline => json!({"action": "decline"}),
+            Self::Cancel => json!({"action": "cancel"}),
+        }
+    }
 }
 
 /// A question whose answer is values.

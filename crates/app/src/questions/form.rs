@@ -3,9 +3,9 @@
 use std::io;
 
 use serde_json::{Map, Value};
-use switchboard_mcp::elicitation::{Choice, Field, Form, Kind};
+use switchboard_mcp::elicitation::{Choice, ElicitResult, Field, Form, Kind};
 
-use super::{Answer, Screen};
+use super::Screen;
 use crate::{
     approvals::shown,
     terminal::{
@@ -16,35 +16,35 @@ use crate::{
 };
 
 /// Asks for the values; what does not fit is asked for again.
-pub(super) async fn ask(screen: &Screen<'_>, form: &Form) -> io::Result<Answer> {
+pub(super) async fn ask(screen: &Screen<'_>, form: &Form) -> io::Result<ElicitResult> {
     terminal::tell(&screen.opening("asks you", &form.message));
     if form.fields.is_empty() {
         let keys = [('y', "es"), ('n', "o, decline"), ('c', "ancel")];
         return Ok(match screen.key("  Accept?", &keys).await? {
-            'y' => Answer::Accept(Some(Map::new())),
-            'n' => Answer::Decline,
-            _ => Answer::Cancel,
+            'y' => ElicitResult::Accept(Some(Map::new())),
+            'n' => ElicitResult::Decline,
+            _ => ElicitResult::Cancel,
         });
     }
     terminal::tell("  The server gets what you answer. Do not tell it passwords or keys.");
     let keys = [('y', "es"), ('n', "o, decline"), ('c', "ancel")];
     match screen.key(&format!("  {}. Answer?", summary(&form.fields)), &keys).await? {
         'y' => {}
-        'n' => return Ok(Answer::Decline),
-        _ => return Ok(Answer::Cancel),
+        'n' => return Ok(ElicitResult::Decline),
+        _ => return Ok(ElicitResult::Cancel),
     }
     loop {
         let Some(content) = fields(screen, &form.fields).await? else {
-            return Ok(Answer::Cancel);
+            return Ok(ElicitResult::Cancel);
         };
         let whole = Value::Object(content.clone()).to_string();
         terminal::tell(&format!("\n  You answer:\n{}", shown::arguments(&whole, "    ")));
         let keys = [('y', "es"), ('n', "o, decline"), ('a', "gain"), ('c', "ancel")];
         match screen.key("  Send it?", &keys).await? {
-            'y' => return Ok(Answer::Accept(Some(content))),
-            'n' => return Ok(Answer::Decline),
+            'y' => return Ok(ElicitResult::Accept(Some(content))),
+            'n' => return Ok(ElicitResult::Decline),
             'a' => {}
-            _ => return Ok(Answer::Cancel),
+            _ => return Ok(ElicitResult::Cancel),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use switchboard_mcp::elicitation::Page;
+use switchboard_mcp::elicitation::{ElicitResult, Page};
 
-use super::{Answer, Screen};
+use super::Screen;
 use crate::terminal::{self, text};
 
 /// Shows the address and waits until the person says that the page was visited, or will not be.
-pub(super) async fn ask(screen: &Screen<'_>, page: &Page) -> io::Result<Answer> {
+pub(super) async fn ask(screen: &Screen<'_>, page: &Page) -> io::Result<ElicitResult> {
     terminal::tell(&screen.opening("wants you to open a page in your browser", &page.message));
     let host = screen.paint.bold(&text::one_line(&page.host));
     let address = text::one_line(&page.address);
@@ -16,8 +16,8 @@ pub(super) async fn ask(screen: &Screen<'_>, page: &Page) -> io::Result<Answer> 
     terminal::tell("  Open it yourself if you trust that host; Switchboard does not.");
     let keys = [('y', "es, I opened it"), ('n', "o, decline"), ('c', "ancel")];
     Ok(match screen.key("  Go on?", &keys).await? {
-        'y' => Answer::Accept(None),
-        'n' => Answer::Decline,
-        _ => Answer::Cancel,
+        'y' => ElicitResult::Accept(None),
+        'n' => ElicitResult::Decline,
+        _ => ElicitResult::Cancel,
     })
 }

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 use switchboard_mcp::{
     client::{cannot_be_asked, cannot_be_shown, may_be_asked},
-    elicitation::Elicitation,
+    elicitation::{ElicitResult, Elicitation},
     sampling::SamplingRequest,
 };
 use switchboard_toolcall::{
@@ -14,7 +14,7 @@ use switchboard_toolcall::{
 };
 use tokio::time::timeout;
 
-use super::{Answer, Question, Questions, new_id, times};
+use super::{Question, Questions, new_id, times};
 use crate::{Caller, Feed, Models, gateway::Parts, sampling};
 
 /// The header with which a caller says what it answers.
@@ -42,7 +42,6 @@ impl Answers {
             match word.trim() {
                 "elicitation" => answers.elicitation = true,
                 "sampling" => answers.sampling = true,
-                "" => {}
                 other => {
                     return Err(format!(
                         "the header X-Switchboard-Answers: '{other}' is neither `elicitation` nor `sampling`"
@@ -104,12 +103,12 @@ impl Asker {
         if method == SAMPLING {
             let request = SamplingRequest::read(params).map_err(unshown)?;
             return match self.put(asked, method, params).await? {
-                Answer::Accept(_) => self.sample(&request).await,
+                ElicitResult::Accept(_) => self.sample(&request).await,
                 _ => Err(failed("the user does not allow that a model is asked")),
             };
         }
         Elicitation::read(params).map_err(unshown)?;
-        Ok(self.put(asked, method, params).await?.result())
+        Ok(self.put(asked, method, params).await?.into_json())
     }
 
     /// Lays a question open and waits for the answer.
@@ -118,7 +117,7 @@ impl Asker {
         asked: &ServerQuestions,
         method: &str,
         request: &Value,
-    ) -> Result<Answer, ToolError> {
+    ) -> Result<ElicitResult, ToolError> {
         let (now, expires) = times(PATIENCE);
         let question = Question {
             id: new_id().map_err(|error| failed(format!("no random numbers: {error}")))?,
@@ -207,5 +206,6 @@ mod tests {
         let text =
             "the header X-Switchboard-Answers: 'roots' is neither `elicitation` nor `sampling`";
         assert_eq!(read(&["elicitation,roots"]), Err(text.to_owned()));
+        assert_eq!(read(&[""]), Err(text.replace("roots", "")));
     }
 }

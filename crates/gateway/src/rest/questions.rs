@@ -10,11 +10,12 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use switchboard_mcp::elicitation::ElicitResult;
 use utoipa::ToSchema;
 
 use crate::{
     Caller,
-    questions::{Answer, Question, Questions},
+    questions::{Question, Questions},
     refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
 };
@@ -92,9 +93,9 @@ pub(crate) async fn answer(
     let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
     let QuestionAnswer { action, content } = read(&body?)?;
     let answer = match action {
-        Action::Accept => Answer::Accept(content),
-        Action::Decline => Answer::Decline,
-        Action::Cancel => Answer::Cancel,
+        Action::Accept => ElicitResult::Accept(content),
+        Action::Decline => ElicitResult::Decline,
+        Action::Cancel => ElicitResult::Cancel,
     };
     questions.answer(&id, &caller, answer)?;
     Ok(Json(AnsweredQuestion { id, action }))
