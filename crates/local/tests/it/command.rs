@@ -159,7 +159,7 @@ async fn what_no_program_can_be_given_is_refused() {
     let (kind, text) = failure(printf, json!({"text": "-v"})).await;
     assert_eq!(kind, ErrorKind::InvalidParameters);
     assert!(
-        text.starts_with("Invalid parameters: 'text' must not begin with '-': printf would"),
+        text.starts_with("Invalid parameters: 'text' must not begin with '-': printf could"),
         "{text}"
     );
 }
