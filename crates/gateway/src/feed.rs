@@ -34,7 +34,7 @@ pub struct Event {
     pub caller: Option<Arc<str>>,
     /// Whether it tells of a call that waits, or waited, for a person.
     pub is_held: bool,
-    /// Whether it is for the caller alone, whoever else watches.
+    /// Whether only the caller receives it; callers that watch everybody's calls do not.
     pub is_private: bool,
     /// The whole event as JSON.
     pub json: String,

@@ -74,14 +74,14 @@ impl Questions {
         let open = all.get(id).filter(|open| open.caller == caller.name);
         let open = open.ok_or_else(|| Refusal::NotFound(format!("there is no question '{id}'")))?;
         let answer = checked(&open.question, answer).map_err(Refusal::BadRequest)?;
-        // Who asked may be gone by now, and then nobody minds.
+        // If the call ended meanwhile, nobody waits for the answer, which is no error.
         if let Some(open) = all.shift_remove(id) {
             _ = open.answer.send(answer);
         }
         Ok(())
     }
 
-    /// Lays a question open until the guard is dropped.
+    /// Opens a question until the guard is dropped.
     fn open(
         &self,
         caller: Option<Arc<str>>,

@@ -72,7 +72,7 @@ pub(crate) struct CallRecord {
     cut_short: Option<ToolError>,
     reused: OnceLock<Reused>,
     approval: OnceLock<Approval>,
-    /// How long questions of the tool's were unanswered, where it can ask any.
+    /// How long questions of the tool's were unanswered; unset if it cannot ask any.
     answers: OnceLock<Arc<AnswerTime>>,
     closed: bool,
 }

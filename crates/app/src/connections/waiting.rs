@@ -133,7 +133,7 @@ impl ToolServers for VoiceServers {
             });
             let (missing, ()) =
                 tokio::join!(self.servers.settled_within(self.limit), async { _ = groups.await });
-            // Who has been told of a server once need not hear of it at each question.
+            // A server is reported once, not again at each question.
             if has_waited {
                 tell_missing(&missing, self.limit);
             }

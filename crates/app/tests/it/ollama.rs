@@ -111,7 +111,7 @@ async fn an_answer_cut_by_its_context_does_not_blame_max_tokens() {
     assert!(ran.stderr.contains(says) && !ran.stderr.contains("max_tokens"), "{ran:?}");
 }
 
-// ML-7: a runner that was killed says so after HTTP 200; whoever saw nothing yet is answered.
+// ML-7: a killed runner reports its error after HTTP 200; the turn is retried if nothing was shown yet.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_in_a_stream_is_retried_if_nothing_was_shown() {
     let half =

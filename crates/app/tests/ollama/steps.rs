@@ -140,7 +140,7 @@ impl Ollama {
         };
         lines.find(says_something).expect("a stream that says something");
         drop(lines);
-        // Whoever asks next is answered: nobody goes on counting.
+        // The next request is answered: the cancelled one no longer occupies the model.
         let next = chat_request("Say hello in one sentence.", false);
         let (status, answer) = serving.ask("POST", "/v1/chat/completions", "", &next);
         assert_eq!(status, 200, "{answer}");

@@ -111,7 +111,7 @@ impl Asker {
         Ok(self.put(asked, method, params).await?.into_json())
     }
 
-    /// Lays a question open and waits for the answer.
+    /// Opens a question and waits for the answer.
     async fn put(
         &self,
         asked: &ServerQuestions,

@@ -31,7 +31,7 @@ pub(crate) struct OpenQuestions {
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuestionAnswer {
     action: Action,
-    /// The values that an elicitation asks for, where `accept` is said to it.
+    /// The values that an elicitation asks for; only with `accept`.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     content: Option<Map<String, Value>>,

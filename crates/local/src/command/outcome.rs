@@ -80,7 +80,7 @@ fn json(program: &str, bytes: &[u8]) -> Result<ToolOutput, ToolError> {
     })
 }
 
-/// The bytes as text, with a mark for each that is none.
+/// Returns the bytes as text, with `�` for each that is not UTF-8.
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())

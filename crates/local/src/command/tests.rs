@@ -85,7 +85,7 @@ fn a_value_that_could_be_an_option_is_refused() {
     ] {
         line(&args, dashes, option.clone()).unwrap();
     }
-    // An end of options that is left out is none.
+    // A `--` that is left out does not end the options.
     let args = json!([["--", "{count}"], "{path}"]);
     refused(args, &[], json!({"path": "-x"}));
     // Nor is a value that says so.

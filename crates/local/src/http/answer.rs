@@ -65,7 +65,7 @@ pub(super) fn of(tool: &str, received: Received) -> Result<ToolOutput, ToolError
     Ok(ToolOutput::Value(Value::String(text.into_owned())))
 }
 
-/// The body as text. Returns `None` if it is none.
+/// Returns the body as text, or `None` if it is binary.
 pub(super) fn text<'a>(content_type: Option<&str>, body: &'a [u8]) -> Option<Cow<'a, str>> {
     let (media_type, charset) = parts(content_type);
     let kind = kind(&media_type);

@@ -31,7 +31,7 @@ pub(super) use plan::FailedAttempts;
 pub(super) struct Trouble {
     pub(super) reason: String,
     pub(super) stderr: Vec<String>,
-    /// Whether waiting cannot mend it: there is no such program, or the address is none.
+    /// Whether trying again cannot help: there is no such program, or the address is not a URL.
     pub(super) is_permanent: bool,
 }
 

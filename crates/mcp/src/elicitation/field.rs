@@ -44,7 +44,7 @@ impl Field {
             kind,
             check,
         };
-        // A default that is no answer is none.
+        // A default that does not fit the field is ignored.
         let default = schema.get("default").cloned();
         field.default = default.filter(|default| field.check(default).is_ok());
         Ok(field)

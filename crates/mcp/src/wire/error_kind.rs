@@ -15,7 +15,7 @@ pub(crate) fn is_passed_on(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::InvalidParameters)
 }
 
-/// Takes the kind out of a result's `_meta`; `None` if there is none that is believed.
+/// Takes the kind out of a result's `_meta`. Returns `None` if it is missing or not one that is believed.
 pub(crate) fn take(meta: &mut Map<String, Value>) -> Option<ErrorKind> {
     let kind = meta.remove(KEY)?;
     kind.as_str()?.parse().ok().filter(|kind| is_passed_on(*kind))

@@ -185,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// Notes a sign of life. What is retained is none: its gateway may be long gone.
+    /// Notes a sign of life. A retained message is not one: its gateway may be long gone.
     fn gateway_lives(&self, gateway: &str, message: &Publish) {
         if !message.retain {
             self.state.send_if_modified(|state| state.mark_alive(gateway));

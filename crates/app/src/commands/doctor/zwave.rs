@@ -23,7 +23,7 @@ pub(super) async fn health(server: &str, house: &House) -> Result<Option<String>
     let result = house.executor.execute(ToolCall::new(name, Map::new()), &cx).await;
     match &result.outcome {
         Ok(answer) => read(&answer.output),
-        // Whoever forbids the question does not hear the answer.
+        // A policy that denies the check also keeps its result from doctor.
         Err(error) if matches!(error.kind, ErrorKind::Denied | ErrorKind::NotFound) => Ok(None),
         Err(error) => Err(error.for_model.clone()),
     }
