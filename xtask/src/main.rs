@@ -9,7 +9,6 @@ mod spec;
 mod conformance;
 mod console;
 mod deny;
-mod layout;
 mod release;
 mod program;
 mod workload;
@@ -59,9 +58,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Watch the released program at work, and have the linker lay what it passes through side by side
-    Layout,
-    /// Build the program to publish: put one that counts to work, and have the compiler heed what it counted
+    /// Build the program to publish: profile `dist`, optimised with a profile of its work
     Release,
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
     Conformance {
@@ -81,7 +78,6 @@ fn main() -> ExitCode {
         Task::Deny => deny::check(),
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
-        Task::Layout => layout::run(),
         Task::Release => release::run(),
         Task::Conformance { check } => conformance::run(check),
     };

@@ -1,4 +1,4 @@
-//! Builds the program with the profile of a release, and finds it.
+//! Builds the program, and finds it.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use anyhow::{Context, Result};
 
 use crate::shell::Run;
 
-/// Builds the program with these variables set; returns where cargo has put it.
-pub(crate) fn build(variables: &[(&str, &str)]) -> Result<PathBuf> {
+/// Builds the program with this profile and these variables set; returns where cargo has put it.
+pub(crate) fn build(profile: &str, variables: &[(&str, &str)]) -> Result<PathBuf> {
     let cargo = || {
-        let build = Run::cargo(["build", "--release", "--package", "switchboard"]);
+        let build = Run::cargo(["build", "--profile", profile, "--package", "switchboard"]);
         variables.iter().fold(build, |build, (name, value)| build.environment(name, value))
     };
     cargo().stream()?;
     // It is built now: this time cargo only tells where.
-    let told = cargo().arguments(["--message-format", "json"]).text()?;
-    executable(&told).context("cargo names no program")
+    let messages = cargo().arguments(["--message-format", "json"]).text()?;
+    executable(&messages).context("cargo names no program")
 }
 
-fn executable(told: &str) -> Option<PathBuf> {
-    let artifacts = told.lines().filter_map(|line| serde_json::from_str(line).ok());
+fn executable(messages: &str) -> Option<PathBuf> {
+    let artifacts = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
     let mut programs = artifacts.filter_map(|artifact: serde_json::Value| {
         Some(PathBuf::from(artifact["executable"].as_str()?))
     });
@@ -31,12 +31,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cargo_tells_where_the_program_is() {
-        let told = r#"{"reason":"compiler-artifact","executable":null}
+    fn the_program_is_found_in_the_messages_of_cargo() {
+        let messages = r#"{"reason":"compiler-artifact","executable":null}
             {"reason":"compiler-artifact","executable":"/t/release/other"}
             {"reason":"compiler-artifact","executable":"/t/release/switchboard"}
             {"reason":"build-finished","success":true}"#;
-        assert_eq!(executable(told), Some(PathBuf::from("/t/release/switchboard")));
+        assert_eq!(executable(messages), Some(PathBuf::from("/t/release/switchboard")));
         assert_eq!(executable("no JSON"), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Builds the program as one would publish it: the compiler knows from a profile which ways its work takes.
+//! Builds the program to publish: profile `dist`, optimised with a profile of its work (PGO).
 //!
-//! A program that counts is built first and put to work; with what it has counted, the program is built anew. The layout of
-//! `cargo xtask layout` holds for it too. Both count on the names of functions, which the settings of a cargo profile
-//! and `--target` change: what the counting program needs otherwise is told to the compiler alone.
+//! An instrumented program is built first and put to work; with its counts the program is built again. Counts belong to the names
+//! of functions, which the settings of a cargo profile and `--target` change: both builds use the profile `dist`, and what the
+//! instrumented one needs otherwise is passed to the compiler alone.
 
 use std::{
     fs,
@@ -15,39 +15,36 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     program,
     shell::{Run, bold, root},
-    workload::{self, Crowd, Way},
+    workload::{self, Clients},
 };
 
-/// One that calls alone, then as many as keep the program busy. What they never come by counts as rare, so they come by every
-/// way that calls take.
-const CROWDS: [Crowd; 2] = [
-    Crowd { clients: 1, calls: 10_000, ways: Way::ALL },
-    Crowd { clients: 16, calls: 1_250, ways: Way::ALL },
-];
+/// One client alone, then as many as keep the program busy. What they never call counts as rare, so they take every route.
+const ROUNDS: [Clients; 2] =
+    [Clients { count: 1, calls: 10_000 }, Clients { count: 16, calls: 1_250 }];
 
-/// Where a program that counts leaves what it has counted.
-const COUNTED: &str = "LLVM_PROFILE_FILE";
+/// Where an instrumented program leaves its counts.
+const PROFILE_FILE: &str = "LLVM_PROFILE_FILE";
 
 /// The compiler's flags, with a character between them that no path has.
 const FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
 
-/// The counts are put in before the whole is optimised at once, so that is left out. What cargo itself runs while it builds
-/// counts too, and is to leave nothing.
-const COUNTING: [(&str, &str); 2] = [
+/// Counters are inserted before link-time optimisation, which the instrumented program goes without. Build scripts and macros are
+/// instrumented too, and must leave no files.
+const INSTRUMENT: [(&str, &str); 2] = [
     (FLAGS, "-Cprofile-generate\u{1f}-Clto=off\u{1f}-Clinker-plugin-lto=off"),
-    (COUNTED, "/dev/null"),
+    (PROFILE_FILE, "/dev/null"),
 ];
 
-/// Builds the program that counts, puts it to work, and builds the one to publish.
+/// Builds the instrumented program, puts it to work, and builds the one to publish.
 pub(crate) fn run() -> Result<()> {
     let merger = merger()?;
     let folder = root().join("target/release-profile");
-    eprintln!("{}", bold("Building a program that counts where its work takes it"));
-    let [flags, counted] = COUNTING;
-    let counting =
-        program::build(&[flags, counted, ("CARGO_TARGET_DIR", &folder.to_string_lossy())])?;
-    eprintln!("{}", bold("Having it start and serve"));
-    let counts = train(&counting, &folder)?;
+    eprintln!("{}", bold("Building an instrumented program"));
+    let [flags, profile_file] = INSTRUMENT;
+    let target = ("CARGO_TARGET_DIR", &*folder.to_string_lossy());
+    let instrumented = program::build("dist", &[flags, profile_file, target])?;
+    eprintln!("{}", bold("Putting it to work"));
+    let counts = train(&instrumented, &folder)?;
     let profile = folder.join("merged.profdata");
     merge(&merger, &counts, &profile)?;
     eprintln!("{}", bold("Building the program to publish"));
@@ -73,18 +70,18 @@ fn tool_beside(libraries: &Path) -> PathBuf {
     libraries.with_file_name("bin").join("llvm-profdata")
 }
 
-/// Puts the program to work, as the gateway and as servers behind it; returns the folder with what they have counted.
+/// Puts the program to work, as the gateway and as servers behind it; returns the folder with their counts.
 fn train(program: &Path, folder: &Path) -> Result<PathBuf> {
     let counts = folder.join("counts");
-    // What an older program counted would be merged too.
+    // The counts of an older program would be merged too.
     let _ = fs::remove_dir_all(&counts);
-    let counting = || {
+    let instrumented = || {
         let mut command = Command::new(program);
         // Each process has a file of its own.
-        command.env(COUNTED, counts.join("%p.profraw"));
+        command.env(PROFILE_FILE, counts.join("%p.profraw"));
         command
     };
-    workload::run(&mut counting(), &mut counting(), &folder.join("work"), &CROWDS)?;
+    workload::run(&mut instrumented(), &mut instrumented(), &folder.join("work"), &ROUNDS)?;
     let left = fs::read_dir(&counts).map_or(0, Iterator::count);
     ensure!(left >= 2, "the gateway and the server behind it left {left} files of counts, not two");
     Ok(counts)
@@ -102,7 +99,7 @@ fn publish(profile: &Path, folder: &Path) -> Result<PathBuf> {
             .with_context(|| format!("failed to empty {}", folder.display()))?;
     }
     let flags = format!("-Cprofile-use={}", profile.display());
-    program::build(&[(FLAGS, &flags), ("CARGO_TARGET_DIR", &folder.to_string_lossy())])
+    program::build("dist", &[(FLAGS, &flags), ("CARGO_TARGET_DIR", &folder.to_string_lossy())])
 }
 
 #[cfg(test)]

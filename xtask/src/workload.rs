@@ -1,4 +1,4 @@
-//! The work at which the program is watched: a start, and calls through it to servers behind it.
+//! The work that a profile is taken of: a start, and calls through the gateway to the servers behind it.
 
 use std::{
     fs,
@@ -14,45 +14,34 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// Clients that call at the same time.
 #[derive(Clone, Copy)]
-pub(crate) struct Crowd {
+pub(crate) struct Clients {
     /// How many there are.
-    pub(crate) clients: u64,
-    /// How many calls each of them makes.
+    pub(crate) count: u64,
+    /// How many calls each of them makes, by every route in turn.
     pub(crate) calls: u64,
-    /// In which ways they call, in turn.
-    pub(crate) ways: &'static [Way],
-}
-
-impl Crowd {
-    /// How many calls they make together in each of their ways.
-    pub(crate) const fn of_a_way(self) -> u64 {
-        self.clients * self.calls / self.ways.len() as u64
-    }
 }
 
 /// How a call is made, and which way the gateway passes it on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Route {
     /// In a session, to a server of the old era.
     Session,
-    /// Standing alone, to one of the new era.
-    Alone,
+    /// Without a session, to one of the new era.
+    Stateless,
     /// In a session, to a server that is a process of ours.
     Process,
     /// By REST, to a server of the new era.
     Rest,
 }
 
-impl Way {
-    /// Both eras of MCP over HTTP, as most calls go.
-    pub(crate) const MOST: &[Self] = &[Self::Session, Self::Alone];
+impl Route {
     /// All of them.
-    pub(crate) const ALL: &[Self] = &[Self::Session, Self::Alone, Self::Process, Self::Rest];
+    const ALL: &[Self] = &[Self::Session, Self::Stateless, Self::Process, Self::Rest];
 
     const fn tool(self) -> &'static str {
         match self {
             Self::Session => "old__echo",
-            Self::Alone | Self::Rest => "new__echo",
+            Self::Stateless | Self::Rest => "new__echo",
             Self::Process => "own__echo",
         }
     }
@@ -61,13 +50,13 @@ impl Way {
 /// The headers that every message has.
 const HEADERS: &str = "Host: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
 
-/// Starts `gateway` before `server`, both of them the program, in a `folder` that is made anew; has one crowd after the
-/// other call, and both end by themselves, for profiles are written at the end.
+/// Starts `gateway` before `server`, both of them the program, in a new `folder`; runs one round after the other, and
+/// lets both end by themselves, for profiles are written at the end.
 pub(crate) fn run(
     gateway: &mut Command,
     server: &mut Command,
     folder: &Path,
-    crowds: &[Crowd],
+    rounds: &[Clients],
 ) -> Result<()> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder.join("behind"))?;
@@ -76,15 +65,15 @@ pub(crate) fn run(
     fs::write(folder.join("switchboard.toml"), config)?;
     let mut server = serve(server, &folder.join("behind"), behind)?;
     let mut gateway = serve(gateway, folder, before)?;
-    crowds.iter().try_for_each(|crowd| all_call(*crowd, before))?;
+    rounds.iter().try_for_each(|clients| all_call(*clients, before))?;
     gateway.end()?;
     server.end()
 }
 
-fn all_call(crowd: Crowd, port: u16) -> Result<()> {
+fn all_call(clients: Clients, port: u16) -> Result<()> {
     thread::scope(|scope| {
         let clients: Vec<_> =
-            (0..crowd.clients).map(|_| scope.spawn(|| call(port, crowd))).collect();
+            (0..clients.count).map(|_| scope.spawn(|| call(port, clients))).collect();
         clients.into_iter().try_for_each(|client| match client.join() {
             Ok(done) => done,
             Err(_) => bail!("a client crashed"),
@@ -92,7 +81,7 @@ fn all_call(crowd: Crowd, port: u16) -> Result<()> {
     })
 }
 
-/// The one server behind, spoken with in both ways; and `program` once more, as a process of the gateway's.
+/// The one server behind, by both protocols; and `program` once more, as a process of the gateway's.
 fn config(port: u16, program: &Path) -> String {
     let address = format!("url = \"http://127.0.0.1:{port}/mcp\"\n");
     format!(
@@ -137,8 +126,8 @@ fn serve(command: &mut Command, folder: &Path, port: u16) -> Result<Serving> {
 impl Serving {
     /// Lets it end by itself.
     fn end(&mut self) -> Result<()> {
-        let asked = Command::new("kill").arg(self.0.id().to_string()).status()?;
-        ensure!(asked.success(), "the program cannot be told to end");
+        let signalled = Command::new("kill").arg(self.0.id().to_string()).status()?;
+        ensure!(signalled.success(), "the program cannot be told to end");
         self.0.wait().map(drop).context("the program does not end")
     }
 }
@@ -152,50 +141,54 @@ impl Drop for Serving {
 }
 
 /// One client.
-fn call(port: u16, crowd: Crowd) -> Result<()> {
-    let mut line = Line(BufReader::new(TcpStream::connect(("127.0.0.1", port))?));
-    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"layout","version":"1"}}}"#;
-    let (head, _) = line.post("/mcp", "", hello)?;
+fn call(port: u16, clients: Clients) -> Result<()> {
+    let mut connection = Connection(BufReader::new(TcpStream::connect(("127.0.0.1", port))?));
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"workload","version":"1"}}}"#;
+    let (head, _) = connection.post("/mcp", "", initialize)?;
     let session = head.lines().find(|line| line.starts_with("mcp-session-id:"));
     let session = format!("{}\r\n", session.context("no session was opened")?);
-    line.post("/mcp", &session, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
-    line.post("/mcp", &session, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
-    for (way, id) in crowd.ways.iter().cycle().zip(0..crowd.calls) {
-        let answer = line.call(*way, id, &session)?;
+    connection.post(
+        "/mcp",
+        &session,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    )?;
+    connection.post("/mcp", &session, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
+    for (route, id) in Route::ALL.iter().cycle().zip(0..clients.calls) {
+        let answer = connection.call(*route, id, &session)?;
         ensure!(answer.contains("say two hundred"), "a call was not answered: {answer}");
     }
     Ok(())
 }
 
 /// A connection to the gateway.
-struct Line(BufReader<TcpStream>);
+struct Connection(BufReader<TcpStream>);
 
-impl Line {
+impl Connection {
     /// Makes a call; returns the answer.
-    fn call(&mut self, way: Way, id: u64, session: &str) -> Result<String> {
+    fn call(&mut self, route: Route, id: u64, session: &str) -> Result<String> {
         let text =
             "a text as long as those that tools are given and give back, say two hundred bytes "
                 .repeat(2);
-        let tool = way.tool();
+        let tool = route.tool();
         let arguments = format!(r#"{{"text":"{text}"}}"#);
-        let alone = format!(
+        let stateless = format!(
             "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
         );
-        let (headers, meta) = match way {
-            Way::Rest => {
+        let (headers, meta) = match route {
+            Route::Rest => {
                 let path = format!("/api/tools/{tool}/call");
                 return self.post(&path, "", &arguments).map(|(_, answer)| answer);
             }
-            Way::Alone => (
-                &*alone,
-                r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"layout","version":"1"}},"#,
+            Route::Stateless => (
+                &*stateless,
+                r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"workload","version":"1"}},"#,
             ),
-            Way::Session | Way::Process => (session, ""),
+            Route::Session | Route::Process => (session, ""),
         };
-        let asked = format!(
+        let message = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"{tool}","arguments":{arguments}}}}}"#
         );
-        self.post("/mcp", headers, &asked).map(|(_, answer)| answer)
+        self.post("/mcp", headers, &message).map(|(_, answer)| answer)
     }
 
     /// Posts a message; returns the head of the answer, in small letters, and its body.
