@@ -10,9 +10,8 @@ use std::{path::Path, sync::Arc};
 use anyhow::{Context, anyhow, bail};
 use switchboard_agent::Globs;
 use switchboard_gateway::Models;
-use switchboard_models::{Model, ModelConfig, Provider, Secret, connect};
+use switchboard_models::{Model, ModelConfig, Provider, Script, Secret, connect};
 use switchboard_runtime::lookup::close_names;
-use switchboard_testkit::Script;
 
 use crate::{environment, settings::Loaded};
 

@@ -25,6 +25,8 @@ pub mod openai;
 pub mod ollama;
 pub mod anthropic;
 pub mod replay;
+#[cfg(any(test, feature = "script"))]
+pub mod script;
 
 pub use anthropic::AnthropicClient;
 pub use arguments::{Arguments, Unparsable};
@@ -37,6 +39,8 @@ pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
 pub use reply::{Audio, Image, ToolReply};
+#[cfg(any(test, feature = "script"))]
+pub use script::{Script, ScriptError};
 
 use std::sync::Arc;
 

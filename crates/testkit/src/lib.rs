@@ -1,6 +1,5 @@
 //! Fake tools, a fake provider of models, an Ollama without a model, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests;
-//! a real broker, speech services, sounds made of numbers and a household of simulated devices; and a model that follows a script, for everybody who
-//! wants to try the loop without a key.
+//! a real broker, speech services, sounds made of numbers and simulated devices.
 
 pub mod broker;
 pub mod cassette;
@@ -13,7 +12,6 @@ pub mod parrot;
 pub mod process;
 pub mod provider;
 pub mod rules;
-pub mod script;
 pub mod small_model;
 pub mod sounds;
 pub mod speech;
@@ -28,7 +26,6 @@ pub use ollama::{OllamaModel, OllamaServer};
 pub use parrot::{Asked, Parrot};
 pub use process::Process;
 pub use provider::{Captured, ProviderServer, Reply};
-pub use script::{Script, ScriptError};
 pub use small_model::SmallModel;
 pub use speech::SpeechService;
 pub use tools::{Fake, Witness};

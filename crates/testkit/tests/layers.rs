@@ -37,7 +37,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "models",
             "runtime",
             "telemetry",
-            "testkit",
             "toolcall",
             "voice",
             "workers",

@@ -1,4 +1,4 @@
-//! A model that follows a file of turns, so that anyone can try the loop without a key.
+//! A model that replays a file of turns, to try the loop without a provider.
 
 mod file;
 
@@ -7,52 +7,53 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use switchboard_models::{
-    AiMessage, Event, FailureKind, Message, Model, ModelError, Provider, Request, Turn,
-    model::Events,
-};
 use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 
-pub use file::ScriptError;
-use file::Scripted;
+use crate::{
+    AiMessage, Event, FailureKind, Message, Model, ModelError, Provider, Request, Turn,
+    model::Events,
+};
 
-/// A model that says what its file says, one turn each time it is asked.
+pub use file::ScriptError;
+use file::ScriptedTurn;
+
+/// A model that replays the turns of a file, one per request.
 #[derive(Debug)]
 pub struct Script {
     name: String,
     file: PathBuf,
-    turns: Vec<Scripted>,
+    turns: Vec<ScriptedTurn>,
     next: AtomicUsize,
 }
 
 impl Script {
-    /// Reads a script: TOML where the file's name ends in `.toml`, otherwise JSON.
+    /// Reads a script: TOML if the file's name ends in `.toml`, otherwise JSON.
     ///
     /// # Errors
-    /// The file cannot be read, or what is in it is no script; the text names the line.
+    /// The file cannot be read or is not a script; the error names the line.
     pub fn load(file: &Path) -> Result<Self, ScriptError> {
         let turns = file::read(file)?;
         Ok(Self::of(file, turns))
     }
 
-    /// Reads a script that is built into a program, under the name by which errors call it.
+    /// Reads a script that is built into a program; errors call it `name`.
     ///
     /// # Errors
-    /// It is no script; the text names the line.
+    /// The text is not a script; the error names the line.
     pub fn built_in(name: &str, text: &str) -> Result<Self, ScriptError> {
         let file = Path::new(name);
         let turns = file::parse(file, text)?;
         Ok(Self::of(file, turns))
     }
 
-    fn of(file: &Path, turns: Vec<Scripted>) -> Self {
+    fn of(file: &Path, turns: Vec<ScriptedTurn>) -> Self {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         Self { name, file: file.to_owned(), turns, next: AtomicUsize::new(0) }
     }
 
-    /// The turn that comes next, and its number.
-    fn next(&self) -> Result<(usize, &Scripted), ModelError> {
+    /// Returns the next turn and its number.
+    fn next(&self) -> Result<(usize, &ScriptedTurn), ModelError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let many = self.turns.len();
         let turn = self.turns.get(number).map(|turn| (number + 1, turn));
@@ -102,7 +103,7 @@ impl Script {
 }
 
 impl Model for Script {
-    /// Calls are taken as a plain server would send them.
+    /// Calls are converted as for an OpenAI-compatible server.
     fn provider(&self) -> Provider {
         Provider::OpenAi
     }
@@ -120,8 +121,8 @@ impl Model for Script {
     }
 }
 
-/// What is wrong with the last message, where the turn expects something of it.
-fn unexpected(turn: &Scripted, messages: &[Message]) -> Option<String> {
+/// Says what is wrong with the last message if the turn expects something of it.
+fn unexpected(turn: &ScriptedTurn, messages: &[Message]) -> Option<String> {
     let expected = turn.expect.as_deref()?;
     let last = match messages.last()? {
         Message::System(text) => text,
@@ -133,7 +134,7 @@ fn unexpected(turn: &Scripted, messages: &[Message]) -> Option<String> {
         .then(|| format!("expected `{expected}` in the last message, which is `{last}`"))
 }
 
-/// The text word by word, each with the space behind it; whole where nobody wants pieces.
+/// Splits the text into words, each with the space behind it, unless the request does not stream.
 fn pieces(text: &str, stream: bool) -> Vec<&str> {
     match (text.is_empty(), stream) {
         (true, _) => Vec::new(),

@@ -7,10 +7,11 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::Value;
-use switchboard_models::{Arguments, ModelCall, StopReason, Usage};
 use switchboard_toolcall::HumanDuration;
 
-/// Why a script cannot be followed.
+use crate::{Arguments, ModelCall, StopReason, Usage};
+
+/// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file cannot be read.
@@ -21,9 +22,9 @@ pub enum ScriptError {
         /// What happened.
         source: io::Error,
     },
-    /// What is in it is no script.
+    /// The file is not a script.
     #[error("{file}:{line}: {problem}")]
-    Wrong {
+    Invalid {
         /// The file.
         file: PathBuf,
         /// The line, counted from 1.
@@ -36,31 +37,31 @@ pub enum ScriptError {
 /// A script, as its file holds it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    turns: Vec<Scripted>,
+struct ScriptFile {
+    turns: Vec<ScriptedTurn>,
 }
 
 /// One turn of the model.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Scripted {
-    /// A text that must stand in the last message.
+pub(super) struct ScriptedTurn {
+    /// A text that the last message must contain.
     pub(super) expect: Option<String>,
-    /// How long the model is silent first.
+    /// Pause before the first word.
     pub(super) delay: Option<HumanDuration>,
-    /// How long it is silent after each word.
+    /// Pause after each word.
     pub(super) pause: Option<HumanDuration>,
-    /// What it thinks.
+    /// Reasoning, streamed before the text.
     pub(super) reasoning: String,
-    /// What it says.
+    /// The answer.
     pub(super) text: String,
-    /// What it calls.
+    /// Calls that the turn makes.
     tool_calls: Vec<ScriptedCall>,
-    /// How its provider fails, after what it said so far.
+    /// Fails the turn with this error, after the text.
     pub(super) error: Option<String>,
-    /// Why the turn ended, where that is not plain.
+    /// Overrides the stop reason that follows from the calls.
     stop: Option<StopReason>,
-    /// What it cost.
+    /// Tokens reported for the turn.
     pub(super) usage: Usage,
 }
 
@@ -71,12 +72,12 @@ struct ScriptedCall {
     #[serde(default)]
     id: String,
     name: String,
-    /// An object; or a string, as a model writes it, which may be broken.
+    /// An object, or a string as the model writes it, which may be broken JSON.
     #[serde(default)]
     args: Value,
 }
 
-impl Scripted {
+impl ScriptedTurn {
     pub(super) fn calls(&self) -> Vec<ModelCall> {
         let call = |call: &ScriptedCall| ModelCall {
             id: call.id.clone(),
@@ -88,21 +89,21 @@ impl Scripted {
     }
 
     pub(super) fn stop(&self) -> StopReason {
-        let plain =
+        let usual =
             if self.tool_calls.is_empty() { StopReason::Answer } else { StopReason::ToolUse };
-        self.stop.clone().unwrap_or(plain)
+        self.stop.clone().unwrap_or(usual)
     }
 }
 
 /// Reads the turns of a file.
-pub(super) fn read(file: &Path) -> Result<Vec<Scripted>, ScriptError> {
+pub(super) fn read(file: &Path) -> Result<Vec<ScriptedTurn>, ScriptError> {
     let unreadable = |source| ScriptError::Read { file: file.to_owned(), source };
     let text = fs::read_to_string(file).map_err(unreadable)?;
     parse(file, &text)
 }
 
-/// Reads the turns of a text, which stands in the file or is built in under its name.
-pub(super) fn parse(file: &Path, text: &str) -> Result<Vec<Scripted>, ScriptError> {
+/// Parses the turns of a text; `file` names it in errors and decides the format.
+pub(super) fn parse(file: &Path, text: &str) -> Result<Vec<ScriptedTurn>, ScriptError> {
     let read = match file.extension().is_some_and(|end| end == "toml") {
         true => from_toml(text),
         false => from_json(text),
@@ -111,16 +112,16 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Vec<Scripted>, ScriptErro
         true => Err((1, "the script has no turns".to_owned())),
         false => Ok(turns),
     });
-    turns.map_err(|(line, problem)| ScriptError::Wrong { file: file.to_owned(), line, problem })
+    turns.map_err(|(line, problem)| ScriptError::Invalid { file: file.to_owned(), line, problem })
 }
 
-type Problem = (usize, String);
+type LineProblem = (usize, String);
 
-/// An object with `turns`, or the list of them.
-fn from_json(text: &str) -> Result<Vec<Scripted>, Problem> {
+/// Reads an object with `turns`, or a bare list of turns.
+fn from_json(text: &str) -> Result<Vec<ScriptedTurn>, LineProblem> {
     let read = match text.trim_start().starts_with('[') {
         true => serde_json::from_str(text),
-        false => serde_json::from_str(text).map(|file: File| file.turns),
+        false => serde_json::from_str(text).map(|file: ScriptFile| file.turns),
     };
     read.map_err(|error| {
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -129,8 +130,8 @@ fn from_json(text: &str) -> Result<Vec<Scripted>, Problem> {
     })
 }
 
-fn from_toml(text: &str) -> Result<Vec<Scripted>, Problem> {
-    let read = toml::from_str(text).map(|file: File| file.turns);
+fn from_toml(text: &str) -> Result<Vec<ScriptedTurn>, LineProblem> {
+    let read = toml::from_str(text).map(|file: ScriptFile| file.turns);
     read.map_err(|error| {
         let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
         (before.matches('\n').count() + 1, error.message().to_owned())

@@ -1,6 +1,6 @@
 use std::{fs, sync::Mutex};
 
-use switchboard_models::{StopReason, ToolReply};
+use crate::{StopReason, ToolReply};
 
 use super::*;
 
