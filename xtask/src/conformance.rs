@@ -1,6 +1,6 @@
 //! Runs the MCP conformance suite and writes what it says into docs/conformance.md.
 //!
-//! The tests of `switchboard-mcp` know how the suite is run, and `cargo xtask test` runs them too. Here they also leave
+//! The tests of `switchboard-mcp-client` and `switchboard-mcp-server` know how the suite is run, and `cargo xtask test` runs them too. Here they also leave
 //! what the suite printed in a folder, from which the tables are made. A failure that nobody expected fails the tests, and
 //! so this task.
 
@@ -51,11 +51,11 @@ pub(crate) fn run(check: bool) -> Result<()> {
 
 /// Builds and runs the tests that run the suite.
 fn run_tests(parts: &Path, kept: &Path) -> Result<()> {
-    let package = ["-p", "switchboard-mcp"];
+    let packages = ["-p", "switchboard-mcp-client", "-p", "switchboard-mcp-server"];
     // Asked for a test alone, cargo does not build the examples that it starts.
-    let examples = Run::cargo(["build", "--examples"]).arguments(package);
+    let examples = Run::cargo(["build", "--examples"]).arguments(packages);
     let tests = ["--features", "real-parts", "--test", "conformance"];
-    let tests = Run::cargo(["test"]).arguments(package).arguments(tests);
+    let tests = Run::cargo(["test"]).arguments(packages).arguments(tests);
     let tests = tests.environment(test::PARTS_VARIABLE, text(parts)?);
     for mut run in [examples, tests.environment(KEPT_VARIABLE, text(kept)?)] {
         eprintln!("{}", shell::bold(&format!("$ {run}")));
@@ -98,7 +98,8 @@ fn pairings(leg: Leg, requirements: &[Requirements], kept: &Path) -> Result<Vec<
 fn reasons_for(behind: Option<&str>) -> Result<Reasons> {
     let upstream = UPSTREAMS.iter().find(|(_, era)| Some(*era) == behind);
     let suffix = upstream.map_or(String::new(), |(name, _)| format!("-{name}-upstream"));
-    let file = format!("crates/mcp/tests/conformance/expected-failures{suffix}.yml");
+    let side = if behind.is_some() { "server" } else { "client" };
+    let file = format!("crates/mcp-{side}/tests/conformance/expected-failures{suffix}.yml");
     Ok(Reasons::parse(&file, &read(&shell::root().join(&file))?))
 }
 

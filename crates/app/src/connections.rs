@@ -15,10 +15,8 @@ use std::{
 };
 
 use anyhow::Context;
-use switchboard_mcp::{
-    client::{GivenUp, KnownProtocols, Server, Servers, Surroundings},
-    guard::Guard,
-};
+use switchboard_mcp_client::{GivenUp, KnownProtocols, Server, Servers, Surroundings};
+use switchboard_process::guard::Guard;
 use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
 use switchboard_workers::{Groups, Queue};
 use tokio::{runtime, signal, sync::watch};

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use switchboard_gateway::RuleSet;
 use switchboard_local::{Guard, Handler, HandlerKind, Handlers, builtins, handler_fn};
-use switchboard_mcp::{
-    client::{Answers, ServerConfig},
-    server::Bridge,
-};
+use switchboard_mcp_client::{Answers, ServerConfig};
+use switchboard_mcp_server::Bridge;
 use switchboard_runtime::{
     Approver, Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services,
 };

@@ -45,7 +45,7 @@ pub(crate) fn start(cli: &Cli) {
     let default = if runs_on { "info" } else { "warn" };
     // What becomes of servers stands in doctor's own rows.
     let is_doctor = matches!(cli.command, Command::Doctor(_));
-    let own = if is_doctor { ",switchboard_mcp::client=error" } else { "" };
+    let own = if is_doctor { ",switchboard_mcp_client=error" } else { "" };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();
     let problem = filter.as_ref().err().map(ToString::to_string);

@@ -24,7 +24,7 @@ use std::{env, process::ExitCode};
 
 use clap::Parser;
 use mimalloc::MiMalloc;
-use switchboard_mcp::guard;
+use switchboard_process::guard;
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;

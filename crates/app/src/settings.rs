@@ -33,7 +33,7 @@ use switchboard_agent::Config as AgentConfig;
 use switchboard_audit::Config as AuditConfig;
 use switchboard_gateway::Config as ServeConfig;
 use switchboard_local::{BuiltinsConfig, Faults, ToolDefinition};
-use switchboard_mcp::client::{McpConfig, ServerConfig};
+use switchboard_mcp_client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;

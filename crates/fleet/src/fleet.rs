@@ -9,7 +9,7 @@ use async_nats::connection::State;
 use serde_json::{Value, json};
 use switchboard_approvals::Desk;
 use switchboard_gateway::access::{self, Counted, Rate, Tokens};
-use switchboard_mcp::server as mcp;
+use switchboard_mcp_server as mcp;
 use switchboard_toolcall::{BoxError, BoxFuture};
 use switchboard_workers::Cluster;
 use tokio::{

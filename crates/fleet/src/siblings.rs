@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use switchboard_mcp::server::{Seal, Server, Siblings};
+use switchboard_mcp_server::{Seal, Server, Siblings};
 use switchboard_toolcall::{BoxError, BoxFuture};
 use switchboard_workers::{Cluster, Purpose, names, wire};
 use tokio::time::sleep;

@@ -17,10 +17,8 @@ use http::request;
 use http_body_util::Limited;
 use hyper::body::{Body as _, Frame, SizeHint};
 use serde_json::json;
-use switchboard_mcp::{
-    server::http::{Admission, Permit},
-    wire::RpcError,
-};
+use switchboard_mcp_server::http::{Admission, Permit};
+use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
 
 use crate::{

@@ -28,7 +28,7 @@ pub struct Parts {
     /// Runs the calls.
     pub executor: ToolExecutor,
     /// Speaks to MCP clients.
-    pub mcp: switchboard_mcp::server::Server,
+    pub mcp: switchboard_mcp_server::Server,
     /// Tells of them; the executor's recorder.
     pub feed: Arc<Feed>,
     /// Where the calls are written down; without it they are only in memory.

@@ -12,7 +12,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_mcp::elicitation::{ElicitResult, Elicitation};
+use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
 use tokio::sync::oneshot;
 use utoipa::ToSchema;
 

@@ -1,7 +1,7 @@
 //! A model, asked for an MCP server that wants to use it (`sampling/createMessage`). Whether it may is settled before.
 
 use serde_json::Value;
-use switchboard_mcp::sampling::{SamplingMessage, SamplingRequest, sampled};
+use switchboard_mcp_wire::sampling::{SamplingMessage, SamplingRequest, sampled};
 use switchboard_models::{
     AiMessage, Image, Message, Model, ModelError, Request, StopReason, UserMessage,
 };

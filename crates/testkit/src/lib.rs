@@ -9,6 +9,7 @@ pub mod logs;
 pub mod nats;
 pub mod ollama;
 pub mod parrot;
+pub mod parts;
 pub mod process;
 pub mod provider;
 pub mod rules;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use switchboard_mcp::client::{Method, Session, State, discover::List, transport::Failure};
+use switchboard_mcp_client::{Method, Session, State, discover::List, transport::Failure};
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{CallContext, HumanDuration, ToolCall};
 use tokio::time::timeout;

@@ -12,7 +12,7 @@ use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_fleet::figures::Watching;
 use switchboard_gateway::{Config, Feed, Gateway, Metrics, Parts};
-use switchboard_mcp::server::{self, Bridge, Caller};
+use switchboard_mcp_server::{self as server, Bridge, Caller};
 use switchboard_runtime::DurableCalls;
 use tokio::{
     net::TcpListener,

@@ -5,7 +5,7 @@ mod screen;
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
-use switchboard_mcp::client::NoAnswers;
+use switchboard_mcp_client::NoAnswers;
 use switchboard_voice::{
     BackgroundTranscriber, Config, Mind, Parts, ToolServers, Watcher,
     config::{Call, Origin},

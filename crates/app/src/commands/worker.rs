@@ -5,7 +5,7 @@ use std::{collections::HashSet, num::NonZeroUsize, process::ExitCode, sync::Arc,
 use anyhow::{Context, anyhow, bail};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::json;
-use switchboard_mcp::client::NoAnswers;
+use switchboard_mcp_client::NoAnswers;
 use switchboard_runtime::{RegisteredTool, services};
 use switchboard_workers::{Worker as Offering, worker::Choice};
 

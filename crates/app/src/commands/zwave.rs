@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use switchboard_mcp::server::{self, Caller};
+use switchboard_mcp_server::{self as server, Caller};
 use switchboard_runtime::ToolExecutor;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::Context;
-use switchboard_mcp::client::ServerConfig;
+use switchboard_mcp_client::ServerConfig;
 
 use crate::{
     settings::inputs::{self, Input},

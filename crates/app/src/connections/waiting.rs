@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_mcp::client::{GivenUp, Server, Servers, State};
+use switchboard_mcp_client::{GivenUp, Server, Servers, State};
 use switchboard_toolcall::{BoxFuture, HumanDuration};
 use switchboard_voice::ToolServers;
 use switchboard_workers::Groups;

@@ -3,7 +3,7 @@
 use std::io;
 
 use serde_json::{Map, Value};
-use switchboard_mcp::elicitation::{Choice, ElicitResult, Field, Form, Kind};
+use switchboard_mcp_wire::elicitation::{Choice, ElicitResult, Field, Form, Kind};
 
 use super::Screen;
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use switchboard_mcp::elicitation::{ElicitResult, Page};
+use switchboard_mcp_wire::elicitation::{ElicitResult, Page};
 
 use super::Screen;
 use crate::terminal::{self, text};

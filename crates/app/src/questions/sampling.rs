@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use serde_json::Value;
 use switchboard_gateway::sampling;
-use switchboard_mcp::sampling::SamplingRequest;
+use switchboard_mcp_wire::sampling::SamplingRequest;
 use switchboard_toolcall::{ErrorKind, ToolError};
 
 use super::{Sampler, Screen, gone, unshown};

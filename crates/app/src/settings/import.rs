@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeSet, path::Path};
 use anyhow::{anyhow, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use switchboard_mcp::client::ServerConfig;
+use switchboard_mcp_client::ServerConfig;
 
 use super::{
     foreign::{self, Workspace, environment_name, for_import},

@@ -1,6 +1,6 @@
 //! `${input:x}` of VS Code's configs: what each one is, and where they stand.
 
-use switchboard_mcp::client::ServerConfig;
+use switchboard_mcp_client::ServerConfig;
 
 use super::node::{Content, Node};
 

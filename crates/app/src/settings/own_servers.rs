@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use switchboard_mcp::client::ServerConfig;
+use switchboard_mcp_client::ServerConfig;
 
 const VARIABLE: &str = "SWITCHBOARD_CONFIG";
 

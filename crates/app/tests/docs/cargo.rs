@@ -94,12 +94,12 @@ fn metadata() -> &'static Value {
 fn names_that_do_not_exist_are_found() {
     assert_eq!(check("cargo install --path crates/app"), Ok(()));
     assert_eq!(
-        check("X=1 cargo bench -p switchboard-mcp --bench calls -- --bench nothing"),
+        check("X=1 cargo bench -p switchboard-mcp-client --bench calls -- --bench nothing"),
         Ok(())
     );
     for wrong in [
         "cargo bench -p switchboard-nothing",
-        "cargo bench -p switchboard-mcp --bench nothing",
+        "cargo bench -p switchboard-mcp-client --bench nothing",
         "cargo build --features nothing",
         "cargo install --path crates/nothing",
         "cargo brew",

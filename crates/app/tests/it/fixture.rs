@@ -11,7 +11,7 @@ use std::{
 
 use crate::place::Place;
 
-/// The example `misbehaving_server` of crates/mcp; its modes are told at its top.
+/// The example `misbehaving_server` of crates/mcp-client; its modes are told at its top.
 pub(crate) fn misbehaving() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -28,7 +28,7 @@ pub(crate) fn misbehaving() -> &'static str {
 
 fn build(folder: &Path) {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "-p", "switchboard-mcp", "--example", "misbehaving_server"]);
+    cargo.args(["build", "-p", "switchboard-mcp-client", "--example", "misbehaving_server"]);
     cargo.arg("--target-dir").arg(folder.parent().unwrap());
     if folder.ends_with("release") {
         cargo.arg("--release");

@@ -69,14 +69,14 @@ fn calls() -> Vec<(&'static str, &'static str, Value)> {
     calls
 }
 
-/// The example `rmcp_server` of crates/mcp, which a test of the whole workspace has built.
+/// The example `rmcp_server` of crates/mcp-client, which a test of the whole workspace has built.
 fn rmcp_server() -> PathBuf {
     let test = env::current_exe().unwrap();
     let folder = test.parent().and_then(Path::parent).unwrap();
     let program = folder.join("examples/rmcp_server");
     if !program.exists() {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "-p", "switchboard-mcp", "--example", "rmcp_server"]);
+        cargo.args(["build", "-p", "switchboard-mcp-client", "--example", "rmcp_server"]);
         assert!(
             cargo.arg("--target-dir").arg(folder.parent().unwrap()).status().unwrap().success()
         );

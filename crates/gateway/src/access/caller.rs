@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use switchboard_agent::Globs;
-use switchboard_mcp as mcp;
+use switchboard_mcp_server as mcp;
 use switchboard_runtime::{RegisteredTool, ToolManager};
 use switchboard_toolcall::{CallContext, Visibility};
 
@@ -20,7 +20,7 @@ pub struct Caller {
     /// Whether it may decide about held calls.
     pub may_approve: bool,
     /// The same for the MCP server.
-    mcp: mcp::server::Caller,
+    mcp: mcp::Caller,
 }
 
 impl Caller {
@@ -41,7 +41,7 @@ impl Caller {
         };
         // Who has a name knows of its own calls only, unless its token says otherwise.
         let visibility = visibility.watching(name.is_none());
-        let mcp = mcp::server::Caller { name: name.clone(), visibility, claims: claims.clone() };
+        let mcp = mcp::Caller { name: name.clone(), visibility, claims: claims.clone() };
         Self { name, claims, is_admin: false, may_approve: false, mcp }
     }
 
@@ -85,7 +85,7 @@ impl Caller {
     }
 
     /// The caller as the MCP server knows it.
-    pub(crate) fn mcp(&self) -> &mcp::server::Caller {
+    pub(crate) fn mcp(&self) -> &mcp::Caller {
         &self.mcp
     }
 

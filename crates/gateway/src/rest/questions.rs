@@ -10,7 +10,7 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use switchboard_mcp::elicitation::ElicitResult;
+use switchboard_mcp_wire::elicitation::ElicitResult;
 use utoipa::ToSchema;
 
 use crate::{

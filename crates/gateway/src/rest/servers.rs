@@ -12,10 +12,8 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_mcp::{
-    client::{self, Server, config::Kind},
-    wire::Era,
-};
+use switchboard_mcp_client::{self as client, Server, config::Kind};
+use switchboard_mcp_wire::Era;
 use switchboard_runtime::redact;
 use utoipa::ToSchema;
 

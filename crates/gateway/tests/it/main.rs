@@ -40,8 +40,8 @@ use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
     access::{NewToken, Tokens, UserLookup},
 };
-use switchboard_mcp::client::Servers;
-use switchboard_mcp::server as mcp;
+use switchboard_mcp_client::Servers;
+use switchboard_mcp_server as mcp;
 use switchboard_runtime::{
     ArtifactStore, DurableCalls, MemoryArtifacts, MemoryRecorder, PolicyConfig, Recorder,
     RulePolicy, ToolExecutor,

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use reqwest::Response;
 use serde_json::{Value, json};
 use switchboard_gateway::{Config, access::NewToken};
-use switchboard_mcp::client::{ServerConfig, Servers, Surroundings};
+use switchboard_mcp_client::{ServerConfig, Servers, Surroundings};
 use switchboard_runtime::{Link, ServerSettings, ToolExecutor};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{BoxFuture, ToolError};

@@ -7,7 +7,7 @@ use switchboard_gateway::{
     Access, Config, Feed, Gateway, Metrics, Models, Parts,
     access::{NewToken, Tokens},
 };
-use switchboard_mcp::server as mcp;
+use switchboard_mcp_server as mcp;
 use switchboard_runtime::{MemoryRecorder, ToolExecutor};
 use switchboard_testkit::{Fake, Parrot};
 use tempfile::TempDir;

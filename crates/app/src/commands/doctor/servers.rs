@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_mcp::client::{Server, State, config::Kind};
+use switchboard_mcp_client::{Server, State, config::Kind};
 use switchboard_runtime::{RegisteredTool, rename};
 use switchboard_toolcall::{HumanDuration, Origin};
 use tokio::time::{Instant, timeout};

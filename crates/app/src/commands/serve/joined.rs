@@ -8,10 +8,8 @@ use switchboard_gateway::{
     Access, Config,
     access::{self, AccessError, Tokens},
 };
-use switchboard_mcp::{
-    client::Servers,
-    server::{self, Server},
-};
+use switchboard_mcp_client::Servers;
+use switchboard_mcp_server::{self as server, Server};
 use switchboard_runtime::{DurableCalls, ToolExecutor};
 
 use crate::{approvals, cluster, commands::token, settings::Loaded};

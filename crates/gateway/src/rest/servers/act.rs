@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
 };
 
-use switchboard_mcp::client::{self, Server};
+use switchboard_mcp_client::{self as client, Server};
 
 use super::{ShownServer, find_for_admin};
 use crate::{

@@ -9,7 +9,7 @@ use axum::{
 };
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-use switchboard_mcp::client::StderrLine;
+use switchboard_mcp_client::StderrLine;
 use switchboard_runtime::redact;
 use tokio_stream::wrappers::BroadcastStream;
 

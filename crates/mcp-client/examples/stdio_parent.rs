@@ -1,0 +1,46 @@
+//! Starts a server and waits to be killed, for tests: `stdio_parent GUARD COMMAND ARGS…`. Once the server has
+//! answered, its process group is printed.
+
+use std::{
+    env,
+    io::{self, Write},
+    sync::Arc,
+};
+
+use switchboard_mcp_client::{
+    stdio::{Config, StdioTransport},
+    transport::{Inbox, Request, Transport},
+};
+use switchboard_mcp_wire::Incoming;
+use switchboard_process::guard::Guard;
+
+struct Nobody;
+
+impl Inbox for Nobody {
+    fn take(&self, _: Incoming) {}
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> io::Result<()> {
+    let mut arguments = env::args().skip(1);
+    let guard = arguments.next().unwrap_or_default();
+    let mut config = Config::new(arguments.next().unwrap_or_default());
+    config.args = arguments.collect();
+    config.guard = Some(Guard { program: guard.into(), args: Vec::new() });
+    let transport =
+        StdioTransport::start("child", &config, Arc::new(Nobody)).map_err(io::Error::other)?;
+    let request =
+        Request { id: 1, method: "initialize", params: None, headers: &[], cancellable: false };
+    // A server that stays silent is started nevertheless.
+    let answer = transport.request(request);
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(2), answer).await;
+    // The guard may tell it later than the server answers.
+    let group = loop {
+        match transport.process_group() {
+            Some(group) => break group,
+            None => tokio::time::sleep(std::time::Duration::from_millis(1)).await,
+        }
+    };
+    writeln!(io::stdout(), "{group}")?;
+    std::future::pending().await
+}

@@ -1,0 +1,181 @@
+//! What `tools/call` was answered with: read in one go, for most of it is only passed on.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_mcp_wire::META;
+use switchboard_mcp_wire::error_kind;
+use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
+
+/// What a tool answered, with everything in it that is not the protocol's own book-keeping.
+///
+/// # Errors
+/// The tool says that it failed, or the server's answer is no result of a tool.
+pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
+    let answered: Answered = serde_json::from_str(result.get())
+        .map_err(|_| ToolError::failed("the server's answer is no tool result"))?;
+    let Answered { parts, mut fields, failed } = answered;
+    let kind = take_error_kind(&mut fields);
+    without_server_info(&mut fields);
+    let output = ToolOutput::Content(Content { parts, fields });
+    if !failed {
+        return Ok(output);
+    }
+    let mut error = ToolError::answered(output);
+    error.kind = kind.unwrap_or(error.kind);
+    Err(error)
+}
+
+/// Takes away the kind of a failure, which a server that is a Switchboard, too, tells beside its text.
+fn take_error_kind(fields: &mut Map<String, Value>) -> Option<ErrorKind> {
+    error_kind::take(fields.get_mut("_meta")?.as_object_mut()?)
+}
+
+/// Takes away what the server says of itself with each result: that is for this hop.
+pub(super) fn without_server_info(fields: &mut Map<String, Value>) {
+    if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
+        meta.remove(&format!("{META}serverInfo"));
+        if meta.is_empty() {
+            fields.remove("_meta");
+        }
+    }
+}
+
+/// The fields of a result, the known ones taken apart.
+#[derive(Default)]
+struct Answered {
+    parts: Vec<Part>,
+    fields: Map<String, Value>,
+    failed: bool,
+}
+
+impl<'de> Deserialize<'de> for Answered {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Answered;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the result of a tool")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Answered, A::Error> {
+        let mut answered = Answered::default();
+        while let Some(key) = map.next_key::<String>()? {
+            let value = map.next_value()?;
+            match (key.as_str(), value) {
+                ("content", Value::Array(parts)) => {
+                    answered.parts = parts.into_iter().map(part).collect();
+                }
+                ("content", _) => return Err(A::Error::custom("the content is no list")),
+                ("isError", failed) => answered.failed = failed == Value::Bool(true),
+                // This hop's own.
+                ("resultType", _) => {}
+                (_, value) => _ = answered.fields.insert(key, value),
+            }
+        }
+        Ok(answered)
+    }
+}
+
+/// A part as it came; what is no object is shown as its text.
+fn part(value: Value) -> Part {
+    match value {
+        Value::Object(part) => Part(part),
+        other => Part::text(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(result: &str) -> Result<Value, String> {
+        let result = RawValue::from_string(result.to_owned()).unwrap();
+        match output(&result) {
+            Ok(ToolOutput::Content(content)) => Ok(serde_json::to_value(content).unwrap()),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.for_model),
+        }
+    }
+
+    // MC-4
+    #[test]
+    fn everything_but_book_keeping_is_passed_on() {
+        let text = json!([{"type": "text", "text": "hi"}]);
+        let cases = [
+            (r#"{"content":[{"type":"text","text":"hi"}]}"#, json!({"content": text})),
+            (
+                r#"{"resultType":"complete","content":[{"type":"text","text":"hi"}],"isError":false,"vendor/x":1.50}"#,
+                json!({"content": text, "vendor/x": 1.5}),
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"x"}}}"#,
+                json!({"content": []}),
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/serverInfo":1,"a":2}}"#,
+                json!({"content": [], "_meta": {"a": 2}}),
+            ),
+            (
+                r#"{"content":[7],"structuredContent":{"a":[]}}"#,
+                json!({"content": [{"type": "text", "text": "7"}], "structuredContent": {"a": []}}),
+            ),
+            (r#"{"content":[],"isError":"yes"}"#, json!({"content": []})),
+        ];
+        for (result, expected) in cases {
+            let found = check(result).unwrap();
+            // Numbers keep their digits, so they are compared as text.
+            assert_eq!(found.to_string().replace("1.50", "1.5"), expected.to_string(), "{result}");
+        }
+    }
+
+    // RS-2, RS-4: a server may say of which kind its failure is, and of no kind that would do harm.
+    #[test]
+    fn some_kinds_of_failure_are_believed() {
+        let cases = [
+            (r#""unavailable""#, ErrorKind::Unavailable),
+            (r#""timeout""#, ErrorKind::Timeout),
+            (r#""invalid_parameters""#, ErrorKind::InvalidParameters),
+            (r#""overloaded""#, ErrorKind::ToolError),
+            (r#""denied""#, ErrorKind::ToolError),
+            (r#""internal""#, ErrorKind::ToolError),
+            (r#""nonsense""#, ErrorKind::ToolError),
+            ("7", ErrorKind::ToolError),
+        ];
+        for (said, kind) in cases {
+            let result = format!(
+                r#"{{"content":[{{"type":"text","text":"no"}}],"isError":true,"_meta":{{"switchboard/errorKind":{said}}}}}"#
+            );
+            let error = output(&RawValue::from_string(result).unwrap()).unwrap_err();
+            assert_eq!((error.kind, error.for_model.as_str()), (kind, "no"), "{said}");
+            // It is for this hop: the next one is told anew.
+            let passed = format!("{:?}", error.output);
+            assert!(!passed.contains("errorKind"), "{passed}");
+        }
+        // Who did not fail has no kind.
+        let done = check(r#"{"content":[],"_meta":{"switchboard/errorKind":"unavailable","a":1}}"#);
+        assert_eq!(done.unwrap(), json!({"content": [], "_meta": {"a": 1}}));
+    }
+
+    // MC-4
+    #[test]
+    fn what_is_no_result_is_an_error() {
+        for result in ["7", "[]", "null", r#"{"content":"hi"}"#, r#"{"content":null}"#] {
+            assert_eq!(check(result).unwrap_err(), "the server's answer is no tool result");
+        }
+        let failed = check(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#);
+        assert_eq!(failed.unwrap_err(), "no");
+    }
+}

@@ -1,0 +1,116 @@
+//! How an attempt begins: as the settings say, else as the server spoke before, else with the probe.
+
+use std::{sync::PoisonError, time::Duration};
+
+use switchboard_mcp_wire::Era;
+use tokio::task::spawn_blocking;
+use tracing::debug;
+
+use crate::{
+    config::{Kind, Protocol},
+    known_protocols::KnownProtocol,
+    negotiate::{Opening, SILENCE, SLOWNESS},
+    server::Server,
+    session::Session,
+};
+
+/// What failed attempts have taught about how to begin the next one; forgotten if one succeeds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FailedAttempts {
+    /// An attempt failed that began as the server was spoken to before: the memory is ignored.
+    with_memory: bool,
+    /// The server's process ended after the probe, as some do that do not know it: the next attempt begins with `initialize`.
+    on_probe: bool,
+}
+
+/// How an attempt begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// The first message.
+    pub(super) opening: Opening,
+    /// The transport that is tried first.
+    pub(super) kind: Kind,
+    /// What is remembered of the server, if that decided.
+    remembered: Option<KnownProtocol>,
+}
+
+/// How an attempt failed, as far as it says something about the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    /// The connection was lost: a process died, or an address could not be reached.
+    Lost,
+    /// The server answered something else, or not in time.
+    Other,
+}
+
+impl Plan {
+    /// How long the probe may be unanswered.
+    pub(super) fn patience(self, kind: Kind) -> Duration {
+        let knows_probe = self.remembered.is_some_and(|known| known.protocol == Protocol::Modern);
+        match kind {
+            Kind::Http => SLOWNESS,
+            Kind::Stdio | Kind::Sse if knows_probe => SLOWNESS,
+            Kind::Stdio | Kind::Sse => SILENCE,
+        }
+    }
+}
+
+impl Server {
+    /// Decides how the next attempt begins.
+    pub(super) fn plan(&self) -> Plan {
+        let asked = self.config().protocol;
+        let failed = self.failed_attempts();
+        let known = self.around.protocols.get(&self.key);
+        let remembered = known.filter(|_| asked == Protocol::Auto && !failed.with_memory);
+        let opening = match remembered.map(|known| known.protocol) {
+            _ if asked == Protocol::Auto && failed.on_probe => Opening::InitializeFirst,
+            Some(Protocol::Legacy) => Opening::InitializeFirst,
+            _ => asked.into(),
+        };
+        // Only an address can turn out to be of another kind than the settings say.
+        let kind = match (self.kind(), remembered) {
+            (Kind::Http, Some(KnownProtocol { kind: Kind::Sse, .. })) => Kind::Sse,
+            (kind, _) => kind,
+        };
+        Plan { opening, kind, remembered }
+    }
+
+    /// Notes what a failed attempt says about the next one.
+    pub(super) fn note_failure(&self, plan: Plan, kind: FailureKind) {
+        let has_died = kind == FailureKind::Lost && self.kind() == Kind::Stdio;
+        let mut failed = self.failed_attempts();
+        // A program that died may be another one than before; an address that cannot be reached says nothing.
+        failed.with_memory |= plan.remembered.is_some() && (has_died || kind == FailureKind::Other);
+        if has_died && plan.opening == Opening::Probe {
+            debug!(server = &**self.name(), "it died of the probe; initialize comes next");
+            failed.on_probe = true;
+        } else if kind == FailureKind::Other {
+            failed.on_probe = false;
+        }
+        self.set_failed_attempts(failed);
+    }
+
+    /// Remembers how the server was reached, for its next start and for its copies.
+    pub(super) async fn remember(&self, session: &Session, kind: Kind) {
+        self.set_failed_attempts(FailedAttempts::default());
+        let protocol = match session.era() {
+            Era::Legacy(_) => Protocol::Legacy,
+            Era::Modern => Protocol::Modern,
+        };
+        let known = KnownProtocol { protocol, kind };
+        if self.around.protocols.get(&self.key) == Some(known) {
+            return;
+        }
+        let (protocols, key) = (self.around.protocols.clone(), self.key.clone());
+        // If that panics, nothing is remembered.
+        _ = spawn_blocking(move || protocols.put(&key, known)).await;
+    }
+
+    fn failed_attempts(&self) -> FailedAttempts {
+        *self.failed_attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_failed_attempts(&self, failed: FailedAttempts) {
+        *self.failed_attempts.lock().unwrap_or_else(PoisonError::into_inner) = failed;
+    }
+}

@@ -1,0 +1,137 @@
+//! Copies of a server, one for each client session that must not share it with others (SPEC GW-3).
+//!
+//! An HTTP server that opens sessions gets one session per client session, a child process only where its settings say
+//! `share = "session"`. A copy is a server like any other: connected when it is first needed, stopped when it has not
+//! been needed for a while. It offers no tools: those of the original call it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use switchboard_mcp_wire::Era;
+use switchboard_toolcall::{ErrorKind, HumanDuration, ToolError};
+use tokio::task::JoinHandle;
+
+use super::{
+    config::{Kind, ServerConfig, Share, Start},
+    server::{Server, State, Surroundings},
+};
+
+/// How many copies of one server there may be.
+const MOST_COPIES: usize = 256;
+
+/// When a copy that nobody needs is stopped, where the settings do not say.
+const IDLE: Duration = Duration::from_secs(10 * 60);
+
+/// The copies of one server, by the client sessions that they are for.
+#[derive(Default)]
+pub(super) struct Copies(Mutex<All>);
+
+#[derive(Default)]
+struct All {
+    open: HashMap<Arc<str>, Copy>,
+    /// The tasks of those that have been told to stop.
+    ending: Vec<JoinHandle<()>>,
+}
+
+struct Copy {
+    server: Arc<Server>,
+    task: JoinHandle<()>,
+}
+
+impl Copies {
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells all copies to stop.
+    pub(super) fn end_all(&self) {
+        let mut all = self.lock();
+        all.ending.retain(|task| !task.is_finished());
+        let ended: Vec<_> = all.open.drain().map(|(_, copy)| copy).collect();
+        for copy in ended {
+            copy.server.stop();
+            all.ending.push(copy.task);
+        }
+    }
+
+    /// Waits until nothing of the copies is left; they have been told to stop.
+    pub(super) async fn ended(&self) {
+        let All { open, ending } = std::mem::take(&mut *self.lock());
+        let tasks = open.into_values().map(|copy| copy.task).chain(ending);
+        // A task that panicked has ended too.
+        join_all(tasks).await;
+    }
+}
+
+impl Server {
+    /// The server that a client's session calls: a copy of its own, or this one where that can be shared.
+    ///
+    /// # Errors
+    /// There are too many copies.
+    pub fn for_client(self: &Arc<Self>, client: Option<&Arc<str>>) -> Result<Arc<Self>, ToolError> {
+        let Some(client) = client.filter(|_| self.is_private()) else {
+            return Ok(self.clone());
+        };
+        let copies = &mut self.copies.lock().open;
+        if let Some(copy) = copies.get(client) {
+            return Ok(copy.server.clone());
+        }
+        if copies.len() >= MOST_COPIES {
+            let text = format!("MCP server '{}' has {MOST_COPIES} client sessions", self.name());
+            return Err(ToolError::new(ErrorKind::Overloaded, text));
+        }
+        let server = self.copy().map_err(|problem| ToolError::new(ErrorKind::Internal, problem))?;
+        let task = tokio::spawn(server.clone().run());
+        copies.insert(client.clone(), Copy { server: server.clone(), task });
+        Ok(server)
+    }
+
+    /// Ends the copy of a client's session that is over, if it had one.
+    pub fn release(&self, client: &str) {
+        let mut all = self.copies.lock();
+        if let Some(copy) = all.open.remove(client) {
+            copy.server.stop();
+            all.ending.retain(|task| !task.is_finished());
+            all.ending.push(copy.task);
+        }
+    }
+
+    /// How many copies there are.
+    pub fn copies(&self) -> usize {
+        self.copies.lock().open.len()
+    }
+
+    fn is_private(&self) -> bool {
+        match (self.config().share, self.kind()) {
+            (Share::Session, _) => true,
+            (Share::All, Kind::Stdio | Kind::Sse) => false,
+            // Where there is no session, there is none to share.
+            (Share::All, Kind::Http) => match self.state() {
+                State::Ready(session) => {
+                    matches!(session.era(), Era::Legacy(_)) && session.transport().has_session()
+                }
+                _ => false,
+            },
+        }
+    }
+
+    fn copy(&self) -> Result<Arc<Self>, String> {
+        let config = ServerConfig {
+            start: Start::OnDemand,
+            idle_stop: Some(self.config().idle_stop.unwrap_or(HumanDuration(IDLE))),
+            ..self.config().clone()
+        };
+        let around = Surroundings {
+            tools: Weak::new(),
+            // The original says it when the server is gone.
+            announce: Arc::new(|_| {}),
+            ..self.around.clone()
+        };
+        // It finds the original's protocol among those that are remembered.
+        Self::build(self.name(), config, around, self.stop.child_token())
+    }
+}

@@ -1,0 +1,119 @@
+//! What a server has: its lists, page by page.
+
+use std::{collections::HashSet, time::Duration};
+
+use serde_json::{Map, Value};
+use switchboard_mcp_wire::RpcError;
+
+use super::{
+    session::{Asking, Session},
+    transport::Failure,
+};
+
+/// How many pages of a list are read; a server that has more is taken at its word so far.
+const MOST_PAGES: usize = 1000;
+
+/// How many entries of a list are kept.
+const MOST_ENTRIES: usize = 100_000;
+
+/// A list of a server's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum List {
+    /// `tools/list`
+    Tools,
+    /// `resources/list`
+    Resources,
+    /// `resources/templates/list`
+    ResourceTemplates,
+    /// `prompts/list`
+    Prompts,
+}
+
+impl List {
+    /// The method that reads it.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "tools/list",
+            Self::Resources => "resources/list",
+            Self::ResourceTemplates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    /// What its entries stand under in a result.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::ResourceTemplates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The capability that says that a server has the list.
+    fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources | Self::ResourceTemplates => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
+/// A list as it was read.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// Its entries, in order.
+    pub entries: Vec<Value>,
+    /// How long the server says it stays true.
+    pub ttl: Option<Duration>,
+    /// Whether the server says that it is for one caller only.
+    pub private: bool,
+}
+
+impl Session {
+    /// Reads all pages of a list; empty where the server does not have it.
+    ///
+    /// # Errors
+    /// The server could not be reached, or broke off.
+    pub async fn list(&self, list: List) -> Result<Listed, Failure> {
+        let mut listed = Listed::default();
+        let declared = self.capabilities().get(list.capability()).is_some();
+        // Some servers have tools and forget to say so; the others are only asked for what they declare.
+        if !declared && list != List::Tools {
+            return Ok(listed);
+        }
+        let mut cursor: Option<String> = None;
+        let mut seen = HashSet::new();
+        for _ in 0..MOST_PAGES {
+            let mut params = Map::new();
+            if let Some(cursor) = cursor {
+                params.insert("cursor".to_owned(), Value::String(cursor));
+            }
+            let mut page = match self.ask(Asking::new(list.method(), params)).await {
+                Err(Failure::Rpc(error))
+                    if !declared && error.code == RpcError::METHOD_NOT_FOUND =>
+                {
+                    return Ok(listed);
+                }
+                page => page?,
+            };
+            if let Some(Value::Array(entries)) = page.get_mut(list.key()).map(Value::take) {
+                listed.entries.extend(entries);
+            }
+            // The shortest-lived page says how long the whole is true.
+            let ttl = page["ttlMs"].as_u64().map(Duration::from_millis);
+            listed.ttl = [listed.ttl, ttl].into_iter().flatten().min();
+            listed.private |= page["cacheScope"] == "private";
+            cursor = page["nextCursor"].as_str().map(str::to_owned);
+            let Some(next) = &cursor else { break };
+            // A server that gives the same page again would go on for ever.
+            if !seen.insert(next.clone()) || listed.entries.len() >= MOST_ENTRIES {
+                tracing::warn!(list = list.key(), "the list does not end; the rest is left");
+                break;
+            }
+        }
+        listed.entries.truncate(MOST_ENTRIES);
+        Ok(listed)
+    }
+}

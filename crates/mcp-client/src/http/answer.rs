@@ -1,0 +1,233 @@
+//! Reads what a POST is answered with.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use serde_json::value::RawValue;
+use switchboard_mcp_wire::{Incoming, NotJsonRpc, message};
+use tokio::time::timeout;
+
+use super::{
+    line::{Broken, Head},
+    pool::Answer,
+    trouble,
+};
+use crate::transport::{Failure, Inbox};
+
+/// How much of a refusal is read, and how long that may take.
+const REFUSAL: (usize, Duration) = (64 << 10, Duration::from_secs(5));
+
+/// How long the rest of a body may take that nobody waits for.
+const REST: Duration = Duration::from_millis(250);
+
+/// What a body is, by its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One JSON text.
+    Json,
+    /// Server-sent events.
+    Events,
+    /// Nothing that MCP knows.
+    Other,
+}
+
+/// What the content type says.
+pub(crate) fn kind(head: &Head) -> Kind {
+    let value = head.content_type.as_deref().unwrap_or_default();
+    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    match essence {
+        json if json.eq_ignore_ascii_case(b"application/json") => Kind::Json,
+        events if events.eq_ignore_ascii_case(b"text/event-stream") => Kind::Events,
+        _ => Kind::Other,
+    }
+}
+
+/// The answer to request `id` in a JSON body; what else is in it goes to the inbox.
+pub(super) async fn json(
+    body: Answer,
+    id: u64,
+    inbox: &dyn Inbox,
+    limit: usize,
+) -> Result<Box<RawValue>, Failure> {
+    let bytes = whole(body, limit).await?;
+    let messages = messages(&bytes).map_err(|error| {
+        Failure::Protocol(format!("the answer is {error}: {}", shortened(&bytes)))
+    })?;
+    let mut answer = None;
+    for message in messages {
+        match message {
+            Incoming::Response { id: found, outcome } if is_answer(found, id, &outcome) => {
+                answer = Some(outcome.map_err(Failure::Rpc));
+            }
+            Incoming::Response { id, .. } => {
+                tracing::debug!(?id, "an answer to no request of ours was dropped");
+            }
+            message => inbox.take_during(message, id),
+        }
+    }
+    answer.unwrap_or_else(|| Err(Failure::Protocol("the answer is for another request".to_owned())))
+}
+
+/// Whether a response is the one to request `id`: an error without an id is, for nothing else was asked here.
+pub(super) fn is_answer<T, E>(found: Option<u64>, id: u64, outcome: &Result<T, E>) -> bool {
+    found == Some(id) || (found.is_none() && outcome.is_err())
+}
+
+/// The messages of a JSON text: one, or a batch of them.
+pub(crate) fn messages(bytes: &[u8]) -> Result<Vec<Incoming>, NotJsonRpc> {
+    if bytes.trim_ascii_start().first() != Some(&b'[') {
+        return Ok(vec![message::parse(bytes)?]);
+    }
+    let batch: Vec<&RawValue> =
+        serde_json::from_slice(bytes).map_err(|error| NotJsonRpc(error.to_string()))?;
+    batch.iter().map(|one| message::parse(one.get().as_bytes())).collect()
+}
+
+/// A success that has neither JSON nor events for us.
+pub(super) async fn unreadable(response: Answer) -> Failure {
+    if response.status() == StatusCode::ACCEPTED {
+        return Failure::Protocol("the server took the request but does not answer it".to_owned());
+    }
+    let found = match response.head().content_type.as_deref().map(shortened) {
+        Some(kind) => format!("`{kind}`"),
+        None => "no content type".to_owned(),
+    };
+    let bytes = start(response).await;
+    let text = page_title(&bytes).unwrap_or_else(|| shortened(&bytes));
+    let text = if text.is_empty() { text } else { format!(": {text}") };
+    Failure::Protocol(format!("the answer is neither JSON nor an event stream but {found}{text}"))
+}
+
+/// What a status that is no success means; `id` is the request's, if it was one.
+pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
+    let status = response.status();
+    let location = response.head().location.clone();
+    let bytes = start(response).await;
+    let error = match message::parse(&bytes) {
+        Ok(Incoming::Response { id: found, outcome: Err(error) }) => Some((found, error)),
+        _ => None,
+    };
+    let barred = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    match error {
+        // The server has read the request and answered it; the status only says so once more.
+        Some((found, error)) if found.is_some() && found == id && !barred => Failure::Rpc(error),
+        error => {
+            let body = match location.filter(|_| status.is_redirection()) {
+                Some(there) => format!("redirected to {}", shortened(&there)),
+                None => page_title(&bytes).unwrap_or_else(|| shortened(&bytes)),
+            };
+            Failure::Http { status: status.as_u16(), body, error: error.map(|(_, error)| error) }
+        }
+    }
+}
+
+/// A body that must be there as a whole.
+async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
+    let too_large = || Failure::Protocol(format!("the answer has more than {limit} bytes"));
+    if body.announced() > limit as u64 {
+        return Err(too_large());
+    }
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(piece) = body.piece().await {
+        let data = piece.map_err(|error| Failure::Protocol(broken(&error)))?;
+        if first.len() + rest.len() + data.len() > limit {
+            return Err(too_large());
+        }
+        // Most answers come in one piece, which is then read where it lies.
+        if first.is_empty() {
+            first = data;
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&data);
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+/// Why a body ended too early.
+pub(crate) fn broken(error: &Broken) -> String {
+    format!("the answer broke off: {}", trouble::reason(error))
+}
+
+/// The first bytes of a body, as many as come soon.
+async fn start(mut body: Answer) -> Vec<u8> {
+    let (limit, patience) = REFUSAL;
+    let mut bytes = Vec::new();
+    let reading = async {
+        while let Some(Ok(piece)) = body.piece().await {
+            bytes.extend_from_slice(&piece);
+            if bytes.len() >= limit {
+                break;
+            }
+        }
+    };
+    // What came in time is enough.
+    let _ = timeout(patience, reading).await;
+    bytes
+}
+
+/// Lets a body that nobody reads end by itself, for then its connection can be used again.
+pub(crate) fn let_end(mut body: Answer) {
+    if !body.is_end() {
+        let rest = async move { while let Some(Ok(_)) = body.piece().await {} };
+        tokio::spawn(timeout(REST, rest));
+    }
+}
+
+/// Returns the title of an HTML page, which is empty if it has none; `None` if the text is something else.
+fn page_title(bytes: &[u8]) -> Option<String> {
+    let page = String::from_utf8_lossy(bytes);
+    // ASCII letters alone change, so that places are the same in both.
+    let lower = page.to_ascii_lowercase();
+    let begins = |tag: &&str| lower.trim_start().starts_with(tag);
+    if !["<!doctype html", "<html", "<head", "<body"].iter().any(begins) {
+        return None;
+    }
+    let title = || {
+        let tag = lower.find("<title")?;
+        let start = tag + lower[tag..].find('>')? + 1;
+        let end = start + lower[start..].find("</title")?;
+        Some(shortened(page[start..end].as_bytes()))
+    };
+    Some(title().unwrap_or_default())
+}
+
+/// Text from elsewhere for a line of ours.
+pub(crate) fn shortened(bytes: &[u8]) -> String {
+    const MOST: usize = 300;
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * MOST)]).into_owned();
+    let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line: String = line.chars().filter(|char| !char.is_control()).collect();
+    match line.char_indices().nth(MOST) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_title;
+
+    #[test]
+    fn of_a_page_only_the_title_is_told() {
+        let cases = [
+            (
+                "<!DOCTYPE html>\n<html><head><title>Error</title></head><body><pre>Cannot POST /sse</pre>",
+                Some("Error"),
+            ),
+            ("<HTML lang=en><TITLE id=a>\u{dc}ber\n uns </TITLE>", Some("\u{dc}ber uns")),
+            ("<html><body>no title</body></html>", Some("")),
+            ("<!doctype html><title>cut off", Some("")),
+            ("Not Found", None),
+            ("{\"error\":\"<html>\"}", None),
+            ("", None),
+        ];
+        for (body, title) in cases {
+            assert_eq!(page_title(body.as_bytes()).as_deref(), title, "{body}");
+        }
+    }
+}

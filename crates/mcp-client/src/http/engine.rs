@@ -1,0 +1,99 @@
+//! Sends one HTTP request and returns the head of its answer.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use url::{Position, Url};
+
+use super::{
+    ConfigError, Proxies,
+    connect::Connector,
+    line::Request,
+    pool::{Answer, Pool},
+    proxy::Forward,
+};
+use crate::transport::Failure;
+
+/// How many times one request may be sent elsewhere.
+const REDIRECTS: usize = 3;
+
+/// Sends requests to one server.
+pub(crate) struct Engine {
+    pool: Pool,
+    url: Url,
+    /// The path and what follows it; all requests go to one host.
+    uri: Uri,
+    host: HeaderValue,
+    forward: Option<Forward>,
+}
+
+impl Engine {
+    /// An engine for the server at `url`; opens nothing yet.
+    pub(crate) fn new(
+        url: Url,
+        proxies: &Proxies,
+        connect_timeout: Duration,
+    ) -> Result<Self, ConfigError> {
+        let proxy = proxies.find(&url)?;
+        let forward = Forward::through(proxy.as_ref(), &url);
+        let connector = Connector::new(&url, proxy, connect_timeout)?;
+        let unusable = || ConfigError::Url("it cannot be sent".to_owned());
+        let origin = url[..Position::BeforePath].parse().map_err(|_| unusable())?;
+        let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
+        let (uri, host) = (path(&url).ok_or_else(unusable)?, host.map_err(|_| unusable())?);
+        Ok(Self { pool: Pool::new(connector, origin), url, uri, host, forward })
+    }
+
+    /// Where the server's address points, on its host.
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    /// What `reference` means to this server; none, where that is another server's.
+    pub(crate) fn resolve(&self, reference: &str) -> Option<Uri> {
+        let url = self.url.join(reference).ok()?;
+        if url.origin() == self.url.origin() { path(&url) } else { None }
+    }
+
+    /// Sends a request, and again to where the same server redirects it. `own` stands for headers of the same name.
+    ///
+    /// An answer that points to another server is returned as it is: the credentials and the session in our
+    /// headers are meant for this one.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        own: &[(HeaderName, HeaderValue)],
+        body: Bytes,
+    ) -> Result<Answer, Failure> {
+        let (mut there, mut redirects) = (None, 0);
+        loop {
+            let uri = there.as_ref().unwrap_or(uri);
+            let (method, host, body) = (&method, &self.host, &body);
+            let forward = self.forward.as_ref();
+            let request = Request { method, forward, uri, host, headers, own, body };
+            let answer = self.pool.send(&request).await?;
+            match self.redirected(method, &answer) {
+                Some(next) if redirects < REDIRECTS => there = Some(next),
+                _ => return Ok(answer),
+            }
+            redirects += 1;
+        }
+    }
+
+    fn redirected(&self, method: &Method, answer: &Answer) -> Option<Uri> {
+        let keeps_method = match answer.status() {
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
+            StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => *method == Method::GET,
+            _ => false,
+        };
+        let location = answer.head().location.as_ref().filter(|_| keeps_method)?;
+        self.resolve(str::from_utf8(location).ok()?)
+    }
+}
+
+fn path(url: &Url) -> Option<Uri> {
+    url[Position::BeforePath..Position::AfterQuery].parse().ok()
+}

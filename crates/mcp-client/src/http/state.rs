@@ -1,0 +1,222 @@
+//! What requests say in their headers, by era and session.
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE},
+};
+use percent_encoding::percent_decode_str;
+use switchboard_mcp_wire::{Era, eras};
+use url::Url;
+
+use super::ConfigError;
+use crate::transport::Failure;
+
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+
+/// The header that carries the id of a session.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The first revision whose requests name it in a header.
+const NAMES_VERSION: &str = "2025-06-18";
+
+/// What is known of the server so far, with the headers that follow from it built once.
+pub(super) struct State {
+    era: Option<Era>,
+    session: Option<HeaderValue>,
+    /// What the settings ask for, and nothing of MCP's.
+    configured: HeaderMap,
+    /// What requests of this era and session begin with.
+    current: Arc<HeaderMap>,
+}
+
+/// What one request begins with, and what was known when it was made.
+pub(super) struct Outset {
+    /// Its headers, as all requests share them.
+    pub(super) headers: Arc<HeaderMap>,
+    /// Those that it alone has; they stand for others of the same name.
+    pub(super) own: Vec<(HeaderName, HeaderValue)>,
+    /// Whether the server lives in the old era, for sure.
+    pub(super) legacy: bool,
+    /// Whether it names a session.
+    pub(super) in_session: bool,
+}
+
+impl State {
+    /// The state before anything was said.
+    pub(super) fn new(configured: HeaderMap) -> Self {
+        let current = Arc::new(configured.clone());
+        Self { era: None, session: None, current, configured }
+    }
+
+    /// Takes note of the era that was agreed on.
+    pub(super) fn set_era(&mut self, era: Era) {
+        self.era = Some(era);
+        self.rebuild();
+    }
+
+    /// Takes note of the session that the server opened.
+    pub(super) fn set_session(&mut self, session: Option<HeaderValue>) {
+        self.session = session;
+        self.rebuild();
+    }
+
+    /// Forgets the server, as `initialize` does.
+    pub(super) fn forget(&mut self) {
+        (self.era, self.session) = (None, None);
+        self.rebuild();
+    }
+
+    /// The session that is open.
+    pub(super) fn session(&self) -> Option<&HeaderValue> {
+        self.session.as_ref()
+    }
+
+    /// The headers that every message has.
+    pub(super) fn outset(&self) -> Outset {
+        Outset {
+            headers: self.current.clone(),
+            own: Vec::new(),
+            legacy: matches!(self.era, Some(Era::Legacy(_))),
+            in_session: self.session.is_some(),
+        }
+    }
+
+    /// The headers of a message with this method, and with `more` where the era has such.
+    pub(super) fn outset_of(
+        &self,
+        method: &str,
+        more: &[(String, String)],
+    ) -> Result<Outset, Failure> {
+        let mut outset = self.outset();
+        let probe = self.era.is_none() && method == "server/discover";
+        if probe {
+            outset.own.push((VERSION, HeaderValue::from_static(eras::MODERN)));
+        }
+        let is_modern = probe || self.era == Some(Era::Modern);
+        if is_modern {
+            outset.own.push((METHOD, encoded(method)?));
+        }
+        // The protocol's own are of the modern era; a trace is known in every one.
+        let more = more.iter().filter(|(name, _)| is_modern || !name.starts_with("Mcp-"));
+        for (name, value) in more {
+            let name = HeaderName::try_from(name.as_str())
+                .map_err(|_| Failure::Protocol(format!("`{name}` cannot be a header's name")))?;
+            outset.own.push((name, encoded(value)?));
+        }
+        Ok(outset)
+    }
+
+    fn rebuild(&mut self) {
+        let mut headers = self.configured.clone();
+        let version = match &self.era {
+            Some(Era::Modern) => Some(HeaderValue::from_static(eras::MODERN)),
+            Some(Era::Legacy(version)) if version.as_str() >= NAMES_VERSION => {
+                HeaderValue::from_str(version).ok()
+            }
+            _ => None,
+        };
+        version.map(|version| headers.insert(VERSION, version));
+        self.session.clone().map(|session| headers.insert(SESSION, session));
+        self.current = Arc::new(headers);
+    }
+}
+
+/// The headers that the settings name, and those that every message has.
+pub(crate) fn configured(
+    url: &Url,
+    headers: &[(String, String)],
+    accept: &'static str,
+) -> Result<HeaderMap, ConfigError> {
+    let mut map = HeaderMap::new();
+    if !url.username().is_empty() || url.password().is_some() {
+        let decoded = |text| percent_decode_str(text).collect::<Vec<u8>>();
+        let (name, password) = (url.username(), url.password().unwrap_or_default());
+        let pair = [decoded(name), b":".to_vec(), decoded(password)].concat();
+        let value = format!("Basic {}", BASE64_STANDARD.encode(pair));
+        map.extend(HeaderValue::from_str(&value).map(|value| (AUTHORIZATION, value)));
+    }
+    for (name, value) in headers {
+        let pair = HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::from_str(value).ok());
+        let (key, mut value) = pair.ok_or_else(|| ConfigError::Header(name.clone()))?;
+        value.set_sensitive(true);
+        map.insert(key, value);
+    }
+    map.insert(ACCEPT, HeaderValue::from_static(accept));
+    map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(map)
+}
+
+/// A value as a header may carry it: as it is, or in Base64 where whitespace at its ends or bytes that are not
+/// plain text would be lost, or where it looks like Base64 already.
+fn encoded(value: &str) -> Result<HeaderValue, Failure> {
+    let bytes = value.as_bytes();
+    let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let unsafe_bytes = bytes.iter().any(|byte| !(0x20..=0x7e).contains(byte));
+    let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
+    let header = match unsafe_bytes || looks_encoded || blank(bytes.first()) || blank(bytes.last())
+    {
+        true => HeaderValue::try_from(format!("=?base64?{}?=", BASE64_STANDARD.encode(value))),
+        false => HeaderValue::from_str(value),
+    };
+    header.map_err(|_| Failure::Protocol("a value cannot be sent as a header".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // MC-1
+    #[test]
+    fn values_are_encoded_only_where_needed() {
+        let cases = [
+            ("us-west1", "us-west1"),
+            ("", ""),
+            ("us west 1", "us west 1"),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("\tindented", "=?base64?CWluZGVudGVk?="),
+            ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+            ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+            ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="),
+            ("=?base64?", "=?base64?"),
+        ];
+        for (value, header) in cases {
+            assert_eq!(encoded(value).unwrap(), header, "{value:?}");
+        }
+    }
+
+    fn versions(era: Era) -> Option<HeaderValue> {
+        let mut state = State::new(HeaderMap::new());
+        state.set_era(era);
+        state.outset().headers.get(VERSION).cloned()
+    }
+
+    // MC-1
+    #[test]
+    fn the_version_is_named_from_the_revision_on_that_asks_for_it() {
+        assert_eq!(versions(Era::Legacy("2024-11-05".to_owned())), None);
+        assert_eq!(versions(Era::Legacy("2025-03-26".to_owned())), None);
+        assert_eq!(versions(Era::Legacy("2025-06-18".to_owned())).unwrap(), "2025-06-18");
+        assert_eq!(versions(Era::Modern).unwrap(), "2026-07-28");
+    }
+
+    // MC-1
+    #[test]
+    fn a_trace_is_told_in_every_era() {
+        let pair = |name: &str| (name.to_owned(), "x".to_owned());
+        let headers = [pair("Mcp-Name"), pair("traceparent")];
+        for (era, names) in
+            [(Era::Modern, [true, true]), (Era::Legacy("2025-06-18".to_owned()), [false, true])]
+        {
+            let mut state = State::new(HeaderMap::new());
+            state.set_era(era);
+            let sent = state.outset_of("tools/call", &headers).unwrap().own;
+            let told =
+                ["mcp-name", "traceparent"].map(|name| sent.iter().any(|(sent, _)| sent == name));
+            assert_eq!(told, names);
+        }
+    }
+}

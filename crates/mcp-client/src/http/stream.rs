@@ -1,0 +1,234 @@
+//! Reads event streams: everything to the inbox in its order, until the answer comes.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use serde_json::value::RawValue;
+use switchboard_mcp_wire::{Incoming, RpcError, sse};
+use tokio::{
+    sync::oneshot,
+    time::{Duration, sleep},
+};
+
+use super::{
+    Shared,
+    answer::{self, Kind, broken, is_answer, shortened},
+    pool::Answer,
+};
+use crate::transport::{Failure, Inbox};
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How long we wait before connecting again where the server does not say.
+const RETRY: Duration = Duration::from_secs(1);
+/// The longest that we wait by our own choice.
+const LONGEST: Duration = Duration::from_secs(30);
+/// Not even a server that asks for it is called without a pause.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// How many times in a row resuming an answer may fail.
+const RESUMES: u32 = 3;
+
+/// The events of one body.
+pub(crate) struct Events {
+    body: Answer,
+    parser: sse::Parser,
+    ready: std::vec::IntoIter<sse::Event>,
+    too_large: Option<sse::TooLarge>,
+}
+
+impl Events {
+    /// The events in `body`; the parser knows where a stream before it ended.
+    pub(crate) fn new(body: Answer, mut parser: sse::Parser) -> Self {
+        parser.restart();
+        Self { body, parser, ready: Vec::new().into_iter(), too_large: None }
+    }
+
+    /// The next event that has data; none at the orderly end.
+    pub(crate) async fn next(&mut self) -> Result<Option<sse::Event>, Failure> {
+        loop {
+            // An event without data only says where to resume.
+            if let Some(event) = self.ready.find(|event| !event.data.is_empty()) {
+                return Ok(Some(event));
+            }
+            if let Some(large) = self.too_large {
+                return Err(Failure::Protocol(format!("the server sent {large}")));
+            }
+            let Some(piece) = self.body.piece().await else { return Ok(None) };
+            let piece = piece.map_err(|error| Failure::Lost(broken(&error)))?;
+            let mut events = Vec::new();
+            self.too_large = self.parser.feed(&piece, &mut events).err();
+            self.ready = events.into_iter();
+        }
+    }
+}
+
+/// Reads the answer to request `id` off the stream that a POST was answered with, and off those that resume it.
+pub(super) async fn answer(
+    shared: &Shared,
+    response: Answer,
+    id: u64,
+    resumable: bool,
+) -> Result<Box<RawValue>, Failure> {
+    let mut events = Events::new(response, sse::Parser::new(shared.max_message));
+    loop {
+        let why = match until_answer(shared, &mut events, id).await? {
+            Ending::Answered(outcome) => {
+                answer::let_end(events.body);
+                return outcome.map_err(Failure::Rpc);
+            }
+            Ending::Early(why) => why,
+        };
+        if !resumable || events.parser.last_id().is_none_or(str::is_empty) {
+            return Err(Failure::Lost(why));
+        }
+        tracing::debug!(server = &*shared.name, id, why, "a stream is resumed");
+        let rest = resume(shared, &events.parser).await?;
+        events = Events::new(rest, events.parser);
+    }
+}
+
+enum Ending {
+    Answered(Result<Box<RawValue>, RpcError>),
+    Early(String),
+}
+
+async fn until_answer(shared: &Shared, events: &mut Events, id: u64) -> Result<Ending, Failure> {
+    let mut garbage = None;
+    loop {
+        let event = match events.next().await {
+            Ok(Some(event)) => event,
+            // The answer may have been in what could not be read, and does not come a second time.
+            Ok(None) => match garbage {
+                Some(problem) => return Err(Failure::Protocol(problem)),
+                None => return Ok(Ending::Early("the stream ended before the answer".to_owned())),
+            },
+            Err(Failure::Lost(why)) => return Ok(Ending::Early(why)),
+            Err(failure) => return Err(failure),
+        };
+        match messages(&event) {
+            Ok(messages) => {
+                if let Some(outcome) = deliver(messages, id, &*shared.inbox) {
+                    return Ok(Ending::Answered(outcome));
+                }
+            }
+            Err(problem) => {
+                tracing::warn!(server = &*shared.name, problem, "an event was skipped");
+                garbage = Some(problem);
+            }
+        }
+    }
+}
+
+/// The messages of an event; none, where it is of a kind that is not MCP's.
+pub(crate) fn messages(event: &sse::Event) -> Result<Vec<Incoming>, String> {
+    if !matches!(&*event.name, "" | "message") {
+        return Ok(Vec::new());
+    }
+    answer::messages(&event.data).map_err(|error| {
+        format!("the server sent an event that is {error}: {}", shortened(&event.data))
+    })
+}
+
+/// Gives messages to the inbox, and returns the answer to request `id` if it is among them.
+fn deliver(
+    messages: Vec<Incoming>,
+    id: u64,
+    inbox: &dyn Inbox,
+) -> Option<Result<Box<RawValue>, RpcError>> {
+    let mut answer = None;
+    for message in messages {
+        match message {
+            Incoming::Response { id: found, outcome } if is_answer(found, id, &outcome) => {
+                answer = Some(outcome);
+            }
+            Incoming::Response { id, .. } => {
+                tracing::debug!(?id, "an answer nobody waits for was dropped")
+            }
+            message => inbox.take_during(message, id),
+        }
+    }
+    answer
+}
+
+/// Asks for the rest of a stream that broke off, once the time has come.
+async fn resume(shared: &Shared, parser: &sse::Parser) -> Result<Answer, Failure> {
+    let mut failures = 0;
+    loop {
+        sleep(pause(parser, failures)).await;
+        let why = match open(shared, parser.last_id()).await {
+            Ok(response) if is_stream(&response) => return Ok(response),
+            Ok(response) if response.status().is_client_error() => {
+                let text = "the stream broke off and the server does not resume it: HTTP status";
+                return Err(Failure::Lost(format!("{text} {}", response.status().as_u16())));
+            }
+            Ok(response) => format!("HTTP status {}", response.status().as_u16()),
+            Err(failure) => failure.to_string(),
+        };
+        failures += 1;
+        if failures == RESUMES {
+            return Err(Failure::Lost(format!(
+                "the stream broke off and cannot be resumed: {why}"
+            )));
+        }
+    }
+}
+
+/// Follows the stream that old servers offer beside the answers, until they offer it no longer. `answered` is dropped
+/// when the server has said for the first time whether it does.
+pub(super) async fn listen(shared: &Shared, answered: oneshot::Sender<()>) {
+    let mut parser = sse::Parser::new(shared.max_message);
+    let mut failures = 0;
+    let mut answered = Some(answered);
+    loop {
+        let opened = open(shared, parser.last_id()).await;
+        drop(answered.take());
+        match opened {
+            Ok(response) if is_stream(&response) => {
+                failures = 0;
+                let mut events = Events::new(response, parser);
+                let end = follow(shared, &mut events).await;
+                tracing::debug!(server = &*shared.name, ?end, "the listening stream ended");
+                parser = events.parser;
+            }
+            Ok(response) if !response.status().is_server_error() => {
+                let status = response.status().as_u16();
+                tracing::debug!(server = &*shared.name, status, "no listening stream is offered");
+                return;
+            }
+            _ => failures += 1,
+        }
+        sleep(pause(&parser, failures)).await;
+    }
+}
+
+async fn follow(shared: &Shared, events: &mut Events) -> Result<(), Failure> {
+    while let Some(event) = events.next().await? {
+        match messages(&event) {
+            // Answers belong on the streams of their requests: there is no such id.
+            Ok(messages) => drop(deliver(messages, u64::MAX, &*shared.inbox)),
+            Err(problem) => {
+                tracing::warn!(server = &*shared.name, problem, "an event was skipped");
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn open(shared: &Shared, last_id: Option<&str>) -> Result<Answer, Failure> {
+    let mut headers = HeaderMap::clone(&shared.outset().headers);
+    headers.remove(header::CONTENT_TYPE);
+    headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+    if let Some(id) = last_id.filter(|id| !id.is_empty()) {
+        let value = HeaderValue::from_str(id).or_else(|_| HeaderValue::from_bytes(id.as_bytes()));
+        headers.extend(value.map(|value| (LAST_EVENT_ID, value)));
+    }
+    shared.send(Method::GET, &headers).await
+}
+
+fn is_stream(response: &Answer) -> bool {
+    response.status().is_success() && answer::kind(response.head()) == Kind::Events
+}
+
+/// What the server asks for, doubled with each failure.
+fn pause(parser: &sse::Parser, failures: u32) -> Duration {
+    let asked = parser.retry().unwrap_or(RETRY).max(SHORTEST);
+    asked.saturating_mul(1 << failures.min(10)).min(LONGEST.max(asked))
+}

@@ -1,0 +1,255 @@
+//! What a server says unasked: progress, log lines, changed lists, requests of its own.
+//!
+//! A server may say as much as it likes: what is kept for it, and what runs for it, is bounded.
+
+mod answers;
+mod changes;
+mod refusals;
+
+use std::sync::{
+    Arc, OnceLock, Weak,
+    atomic::{AtomicBool, Ordering},
+};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_mcp_wire::{Incoming, RpcError};
+use switchboard_toolcall::ProgressUpdate;
+use tokio::sync::Semaphore;
+use tracing::{debug, info, warn};
+
+use super::{
+    transport::{Inbox, Transport},
+    under_way::{Recipient, UnderWay},
+};
+pub use answers::{
+    Answers, NoAnswers, NoRecipient, ServerRequest, cannot_be_asked, cannot_be_shown, may_be_asked,
+    refusal,
+};
+pub use changes::Changes;
+use refusals::Refusals;
+
+/// How many requests of one server are answered at once.
+const MOST_REQUESTS: usize = 64;
+
+/// Something of the server's that has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Changed {
+    /// Its tools.
+    Tools,
+    /// Its resources or their templates.
+    Resources,
+    /// Its prompts.
+    Prompts,
+    /// The resource of this URI.
+    Resource(String),
+}
+
+/// The inbox of one session.
+pub struct Desk {
+    server: Arc<str>,
+    answers: Arc<dyn Answers>,
+    under_way: Arc<UnderWay>,
+    changes: Arc<Changes>,
+    /// Whether it was said that there are too many changes.
+    told_of_flood: AtomicBool,
+    /// What is left of the requests of the server that are answered at once.
+    slots: Arc<Semaphore>,
+    refusals: Refusals,
+    /// Where answers go; set when the transport is there.
+    transport: OnceLock<Weak<dyn Transport>>,
+}
+
+impl Desk {
+    /// A desk for the server's messages, with what the server says has changed.
+    pub fn new(server: &str, answers: Arc<dyn Answers>) -> (Arc<Self>, Arc<Changes>) {
+        let changes = Arc::new(Changes::default());
+        let desk = Self {
+            server: server.into(),
+            answers,
+            under_way: Arc::default(),
+            changes: changes.clone(),
+            told_of_flood: AtomicBool::new(false),
+            slots: Arc::new(Semaphore::new(MOST_REQUESTS)),
+            refusals: Refusals::default(),
+            transport: OnceLock::new(),
+        };
+        (Arc::new(desk), changes)
+    }
+
+    /// Tells the desk where answers go.
+    pub fn attach(&self, transport: &Arc<dyn Transport>) {
+        // A desk serves one transport: a second one would be a fault of ours, and harmless.
+        _ = self.transport.set(Arc::downgrade(transport));
+    }
+
+    /// The server's name.
+    pub fn server(&self) -> &Arc<str> {
+        &self.server
+    }
+
+    /// The calls under way.
+    pub fn under_way(&self) -> &Arc<UnderWay> {
+        &self.under_way
+    }
+
+    fn notification(&self, method: &str, params: Option<&RawValue>, during: Option<u64>) {
+        match method {
+            "notifications/progress" => self.progress(params),
+            "notifications/message" => self.log(params, during),
+            "notifications/tools/list_changed" => self.changed(Changed::Tools),
+            "notifications/resources/list_changed" => self.changed(Changed::Resources),
+            "notifications/prompts/list_changed" => self.changed(Changed::Prompts),
+            "notifications/resources/updated" => self.updated(params),
+            _ => debug!(server = &*self.server, method, "notification left unread"),
+        }
+    }
+
+    fn progress(&self, params: Option<&RawValue>) {
+        let update =
+            params.and_then(|params| serde_json::from_str::<ReportedProgress>(params.get()).ok());
+        let Some(update) = update else {
+            debug!(server = &*self.server, "a progress notification that is none");
+            return;
+        };
+        let token = update.token.get().trim_matches('"').parse().ok();
+        let listener = token.and_then(|token: u64| self.under_way.progress(token));
+        if let Some(listener) = listener {
+            listener.report(ProgressUpdate {
+                progress: update.progress,
+                total: update.total,
+                message: update.message,
+            });
+        }
+    }
+
+    fn updated(&self, params: Option<&RawValue>) {
+        let params = params.and_then(|params| serde_json::from_str::<Value>(params.get()).ok());
+        if let Some(uri) = params.as_ref().and_then(|params| params["uri"].as_str()) {
+            self.changed(Changed::Resource(uri.to_owned()));
+        }
+    }
+
+    fn changed(&self, changed: Changed) {
+        if !self.changes.add(changed) && !self.told_of_flood.swap(true, Ordering::Relaxed) {
+            let server = &*self.server;
+            warn!(server, "MCP server '{server}' tells of too many changes; some are left out");
+        }
+    }
+
+    fn log(&self, params: Option<&RawValue>, during: Option<u64>) {
+        let Some((raw, Ok(line))) =
+            params.map(|params| (params, serde_json::from_str::<Value>(params.get())))
+        else {
+            return;
+        };
+        if let Some(asker) = self.under_way.meant(during) {
+            asker.say(raw);
+        }
+        let server = &*self.server;
+        let data = switchboard_runtime::redact::value(&line["data"]);
+        match line["level"].as_str().unwrap_or("info") {
+            "debug" => debug!(server, "{server}: {data}"),
+            "info" | "notice" => info!(server, "{server}: {data}"),
+            _ => warn!(server, "{server}: {data}"),
+        }
+    }
+
+    /// Answers a request of the server's; nobody waits for it. Refuses it if too many are under way.
+    fn request(
+        &self,
+        id: Box<RawValue>,
+        method: String,
+        params: Option<Box<RawValue>>,
+        during: Option<u64>,
+    ) {
+        let Some(weak) = self.transport.get() else { return };
+        let Some(transport) = weak.upgrade() else { return };
+        let Ok(slot) = self.slots.clone().try_acquire_owned() else {
+            return self.refusals.add(&self.server, id, weak);
+        };
+        let (answers, server) = (self.answers.clone(), self.server.clone());
+        // A server also looks for us or for our folders beside its calls, and goes on with them meanwhile.
+        let blocks = !matches!(method.as_str(), "ping" | "roots/list");
+        let recipient = self.under_way.asked(during, blocks);
+        tokio::spawn(async move {
+            let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
+            let params: Value = params.unwrap_or_default();
+            let outcome = match method.as_str() {
+                "ping" => Ok(Value::Object(Map::new())),
+                _ => answer(&*answers, recipient, server, method, params).await,
+            };
+            let outcome = outcome.and_then(|value| {
+                serde_json::value::to_raw_value(&value)
+                    .map_err(|error| RpcError::new(-32603, error.to_string()))
+            });
+            if let Err(error) = transport.respond(&id, outcome).await {
+                debug!(%error, "an answer to the server was not sent");
+            }
+            drop(slot);
+        });
+    }
+}
+
+/// Answers a request of the server's: asks who made the call, if that is known and can be asked.
+async fn answer(
+    answers: &dyn Answers,
+    recipient: Recipient,
+    server: Arc<str>,
+    method: String,
+    params: Value,
+) -> Result<Value, RpcError> {
+    let recipient = match recipient {
+        Recipient::Caller(question) => {
+            let answer = question.ask(&server, &method, params).await;
+            return answer.map_err(|error| RpcError::new(RpcError::REFUSED, error.for_model));
+        }
+        Recipient::Unaskable(call) => {
+            let recipient = NoRecipient::CannotBeAsked;
+            let request = ServerRequest { server, method, params, recipient };
+            let answer = answers.answer(request).await;
+            return answer.inspect_err(|error| call.refused(&error.message));
+        }
+        Recipient::NoCall => NoRecipient::NoCall,
+        Recipient::Unknown => NoRecipient::Unknown,
+    };
+    answers.answer(ServerRequest { server, method, params, recipient }).await
+}
+
+impl Desk {
+    fn take_message(&self, message: Incoming, during: Option<u64>) {
+        match message {
+            Incoming::Notification { method, params } => {
+                self.notification(&method, params.as_deref(), during);
+            }
+            Incoming::Request { id, method, params } => self.request(id, method, params, during),
+            Incoming::Response { id, .. } => {
+                debug!(server = &*self.server, ?id, "an answer that nobody waits for");
+            }
+        }
+    }
+}
+
+impl Inbox for Desk {
+    fn take(&self, message: Incoming) {
+        self.take_message(message, None);
+    }
+
+    fn take_during(&self, message: Incoming, request: u64) {
+        self.take_message(message, Some(request));
+    }
+}
+
+#[derive(Deserialize)]
+struct ReportedProgress {
+    #[serde(rename = "progressToken")]
+    token: Box<RawValue>,
+    progress: f64,
+    #[serde(default)]
+    total: Option<f64>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+#[cfg(test)]
+mod tests;

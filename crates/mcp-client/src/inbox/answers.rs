@@ -1,0 +1,181 @@
+//! What a server asks of its client, where who made the call is not asked: answered by the program, or refused.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use switchboard_mcp_wire::RpcError;
+use switchboard_toolcall::BoxFuture;
+
+/// Answers what servers ask of their client (elicitation, sampling, roots) if who made the call cannot be asked.
+pub trait Answers: Send + Sync {
+    /// The capabilities that are declared to servers, as `initialize` and `_meta` carry them.
+    fn capabilities(&self) -> Value;
+
+    /// The capabilities that are declared with a call whose caller cannot be asked: those that
+    /// [`answer`](Self::answer) answers itself. Only servers of 2026-07-28 are told with each call.
+    fn own_capabilities(&self) -> Value {
+        self.capabilities()
+    }
+
+    /// Answers one request.
+    fn answer(&self, request: ServerRequest) -> BoxFuture<'_, Result<Value, RpcError>>;
+}
+
+/// What a server asks of its client.
+#[derive(Clone, Debug)]
+pub struct ServerRequest {
+    /// The server's name.
+    pub server: Arc<str>,
+    /// The method.
+    pub method: String,
+    /// Its parameters.
+    pub params: Value,
+    /// Why who made the call is not asked.
+    pub recipient: NoRecipient,
+}
+
+/// Why nobody is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRecipient {
+    /// Who made the call cannot be asked.
+    CannotBeAsked,
+    /// No call is under way.
+    NoCall,
+    /// Several calls are under way, and it is not known which of them it is for.
+    Unknown,
+}
+
+/// Answers nothing, and says so.
+pub struct NoAnswers;
+
+impl Answers for NoAnswers {
+    fn capabilities(&self) -> Value {
+        Value::Object(Map::new())
+    }
+
+    fn answer(&self, request: ServerRequest) -> BoxFuture<'_, Result<Value, RpcError>> {
+        Box::pin(std::future::ready(Err(refusal(&request))))
+    }
+}
+
+/// What a server is told whose request is not answered.
+pub fn refusal(request: &ServerRequest) -> RpcError {
+    let ServerRequest { server, method, recipient, .. } = request;
+    let Some(question) = Question::of(method) else {
+        let text = format!("Switchboard does not answer '{method}'");
+        return RpcError::new(RpcError::METHOD_NOT_FOUND, text);
+    };
+    let asked = format!("MCP server '{server}' {} ('{method}')", question.what);
+    RpcError::new(
+        RpcError::REFUSED,
+        match recipient {
+            NoRecipient::CannotBeAsked => cannot_be_asked(server, method),
+            NoRecipient::NoCall => format!("{asked} while no call to it runs"),
+            NoRecipient::Unknown => format!(
+                "{asked} while several calls to it run, and it is not known which of them it is for; \
+                 call it again while no other call to it runs"
+            ),
+        },
+    )
+}
+
+/// What server and caller are told if the caller cannot be asked what the server wants to know.
+pub fn cannot_be_asked(server: &str, method: &str) -> String {
+    match Question::of(method) {
+        Some(Question { what, from }) => format!(
+            "MCP server '{server}' {what} ('{method}'), and this caller cannot be asked; call it from {from}"
+        ),
+        None => {
+            format!("MCP server '{server}' asked for '{method}', which this caller cannot answer")
+        }
+    }
+}
+
+/// What server and caller are told if what the server asks cannot be shown to a person.
+pub fn cannot_be_shown(server: &str, method: &str, reason: &str) -> String {
+    let what = Question::of(method).map_or("asked something", |question| question.what);
+    format!("MCP server '{server}' {what} ('{method}') that cannot be shown: {reason}")
+}
+
+/// Returns whether a client with these capabilities can be asked `method`.
+pub fn may_be_asked(capabilities: &Value, method: &str) -> bool {
+    let capability = match method {
+        "elicitation/create" => "elicitation",
+        "sampling/createMessage" => "sampling",
+        "roots/list" => "roots",
+        _ => return false,
+    };
+    capabilities.get(capability).is_some()
+}
+
+/// A kind of question, in words.
+struct Question {
+    what: &'static str,
+    /// Who can be asked it.
+    from: &'static str,
+}
+
+impl Question {
+    fn of(method: &str) -> Option<Self> {
+        let (what, from) = match method {
+            "elicitation/create" => (
+                "asked a question",
+                "a terminal, the console or an MCP client that supports elicitation",
+            ),
+            "sampling/createMessage" => (
+                "asked for a model's answer",
+                "a terminal, the console or an MCP client that supports sampling",
+            ),
+            "roots/list" => ("asked for folders", "an MCP client that supports roots"),
+            _ => return None,
+        };
+        Some(Self { what, from })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(method: &str, recipient: NoRecipient) -> String {
+        let (server, method) = ("forms".into(), method.to_owned());
+        refusal(&ServerRequest { server, method, params: Value::Null, recipient }).message
+    }
+
+    #[test]
+    fn a_refusal_says_why_and_what_to_do() {
+        let cases = [
+            (
+                refused("elicitation/create", NoRecipient::CannotBeAsked),
+                "MCP server 'forms' asked a question ('elicitation/create'), and this caller cannot be asked; \
+                 call it from a terminal, the console or an MCP client that supports elicitation",
+            ),
+            (
+                refused("sampling/createMessage", NoRecipient::CannotBeAsked),
+                "MCP server 'forms' asked for a model's answer ('sampling/createMessage'), and this caller cannot be \
+                 asked; call it from a terminal, the console or an MCP client that supports sampling",
+            ),
+            (
+                refused("roots/list", NoRecipient::CannotBeAsked),
+                "MCP server 'forms' asked for folders ('roots/list'), and this caller cannot be asked; \
+                 call it from an MCP client that supports roots",
+            ),
+            (
+                refused("roots/list", NoRecipient::NoCall),
+                "MCP server 'forms' asked for folders ('roots/list') while no call to it runs",
+            ),
+            (
+                refused("elicitation/create", NoRecipient::Unknown),
+                "MCP server 'forms' asked a question ('elicitation/create') while several calls to it run, and it is \
+                 not known which of them it is for; call it again while no other call to it runs",
+            ),
+            (
+                refused("initialize", NoRecipient::NoCall),
+                "Switchboard does not answer 'initialize'",
+            ),
+        ];
+        for (found, expected) in cases {
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a server says has changed, kept until it is followed: each change once, and not without end.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use indexmap::IndexSet;
+use tokio::sync::Notify;
+
+use super::Changed;
+
+/// How many changed resources are kept at once.
+const MOST_RESOURCES: usize = 256;
+
+/// How long the URI of a changed resource may be, in bytes.
+const LONGEST_URI: usize = 8 * 1024;
+
+/// Changes that nobody has followed yet.
+#[derive(Default)]
+pub struct Changes {
+    pending: Mutex<IndexSet<Changed>>,
+    added: Notify,
+}
+
+impl Changes {
+    fn lock(&self) -> MutexGuard<'_, IndexSet<Changed>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a change; returns `false` if there are too many of them. A changed list is always kept.
+    pub(super) fn add(&self, changed: Changed) -> bool {
+        let mut pending = self.lock();
+        if let Changed::Resource(uri) = &changed
+            && (uri.len() > LONGEST_URI || pending.len() >= MOST_RESOURCES)
+            && !pending.contains(&changed)
+        {
+            return false;
+        }
+        pending.insert(changed);
+        drop(pending);
+        self.added.notify_one();
+        true
+    }
+
+    /// Waits until there is a change, and returns it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no change.
+    pub(crate) async fn next(&self) -> Changed {
+        loop {
+            if let Some(changed) = self.lock().shift_remove_index(0) {
+                return changed;
+            }
+            self.added.notified().await;
+        }
+    }
+
+    /// Returns everything that has changed until now.
+    pub(crate) fn take(&self) -> IndexSet<Changed> {
+        std::mem::take(&mut *self.lock())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_flood_of_changes_is_bounded_and_loses_no_list() {
+        let changes = Changes::default();
+        for number in 0..10_000 {
+            changes.add(Changed::Resource(format!("a://{number}")));
+            assert!(changes.add(Changed::Tools));
+        }
+        assert!(!changes.add(Changed::Resource("b://".to_owned() + &"x".repeat(9000))));
+        assert!(changes.add(Changed::Resource("a://0".to_owned())), "it is there already");
+        assert!(changes.add(Changed::Prompts) && changes.add(Changed::Resources));
+        assert_eq!(changes.next().await, Changed::Resource("a://0".to_owned()));
+        let rest = changes.take();
+        assert!(rest.len() < MOST_RESOURCES + 3, "{}", rest.len());
+        for list in [Changed::Tools, Changed::Prompts, Changed::Resources] {
+            assert!(rest.contains(&list), "{list:?}");
+        }
+        assert!(changes.take().is_empty());
+    }
+}

@@ -1,0 +1,254 @@
+//! Finds out which era a server lives in, and opens the session.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+use switchboard_mcp_wire::{Era, META, RpcError, eras};
+use tokio::time::timeout;
+use tracing::debug;
+
+use super::{
+    config::Protocol,
+    inbox::{Answers, Desk},
+    sent::{Meta, Params, Sent, client_info},
+    session::{Session, read},
+    transport::{Failure, Request, Transport},
+    usage::Usage,
+};
+
+/// How long a server has to answer the probe before it is spoken to in the old way: on a pipe some say nothing to what they
+/// do not know.
+pub const SILENCE: Duration = Duration::from_secs(2);
+
+/// The same for a server that is known to understand the probe, and over HTTP, where everything is answered: if it is
+/// silent, it is slow.
+pub const SLOWNESS: Duration = Duration::from_secs(15);
+
+/// Which message a server gets first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// `server/discover`, and `initialize` unless it is answered in the new way.
+    Probe,
+    /// `initialize`, and `server/discover` if that is refused.
+    InitializeFirst,
+    /// `initialize`, and nothing else.
+    Initialize,
+    /// `server/discover`, and nothing else.
+    Discover,
+}
+
+impl From<Protocol> for Opening {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Auto => Self::Probe,
+            Protocol::Legacy => Self::Initialize,
+            Protocol::Modern => Self::Discover,
+        }
+    }
+}
+
+/// A transport whose server has not been spoken to yet.
+pub struct Stranger {
+    /// The way to it.
+    pub transport: Arc<dyn Transport>,
+    /// Where its messages go.
+    pub desk: Arc<Desk>,
+    /// Who answers what it asks.
+    pub answers: Arc<dyn Answers>,
+    /// How long it may take to answer the probe.
+    pub patience: Duration,
+    /// Tells the transport which era was agreed on, before the first request of that era.
+    pub tell: Box<dyn Fn(&Era) + Send + Sync>,
+}
+
+impl Stranger {
+    /// Opens a session in the era that the server understands, as far as `opening` leaves that open.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or speaks no revision that we do.
+    pub async fn meet(self, opening: Opening) -> Result<Session, Failure> {
+        let ids = Arc::new(AtomicU64::new(1));
+        match opening {
+            Opening::Initialize => self.initialize(ids).await.map_err(|refused| refused.failure),
+            Opening::InitializeFirst => self.initialize_first(ids).await,
+            Opening::Discover => match self.discover(&ids).await? {
+                Probe::Modern(result) => Ok(self.modern(ids, &result)),
+                Probe::Legacy => {
+                    let text = format!("the server does not speak {}", eras::MODERN);
+                    Err(Failure::Protocol(text))
+                }
+            },
+            Opening::Probe => self.either(ids).await,
+        }
+    }
+
+    async fn either(self, ids: Arc<AtomicU64>) -> Result<Session, Failure> {
+        let probe = match timeout(self.patience, self.discover(&ids)).await {
+            Ok(probe) => probe?,
+            Err(_) => {
+                debug!("the probe is unanswered; going on with initialize");
+                Probe::Legacy
+            }
+        };
+        if let Probe::Modern(result) = probe {
+            return Ok(self.modern(ids, &result));
+        }
+        match self.initialize(ids.clone()).await {
+            Ok(session) => Ok(session),
+            // It speaks only the new way after all, as one that was slow with the probe does.
+            Err(Refused { stranger, failure: Failure::Rpc(error) })
+                if error.code == RpcError::UNSUPPORTED_VERSION =>
+            {
+                match stranger.discover(&ids).await? {
+                    Probe::Modern(result) => Ok(stranger.modern(ids, &result)),
+                    Probe::Legacy => Err(Failure::Rpc(error)),
+                }
+            }
+            Err(refused) => Err(refused.failure),
+        }
+    }
+
+    /// Opens a session with a server that has spoken the old way before, or that died of the probe.
+    async fn initialize_first(self, ids: Arc<AtomicU64>) -> Result<Session, Failure> {
+        match self.initialize(ids.clone()).await {
+            Ok(session) => Ok(session),
+            Err(Refused { failure: lost @ Failure::Lost(_), .. }) => Err(lost),
+            // It may have been replaced by one that speaks only the new way.
+            Err(Refused { stranger, failure }) => match stranger.discover(&ids).await {
+                Ok(Probe::Modern(result)) => Ok(stranger.modern(ids, &result)),
+                Ok(Probe::Legacy) | Err(_) => Err(failure),
+            },
+        }
+    }
+
+    /// Asks in the new way what the server speaks.
+    async fn discover(&self, ids: &AtomicU64) -> Result<Probe, Failure> {
+        let mut retried = false;
+        loop {
+            let meta = Meta { takes: Some(self.answers.capabilities()), ..Meta::default() };
+            let nothing = Params::Fields(Map::new());
+            let params = Sent { meta: &meta, params: &nothing, further: &Map::new() }.to_json();
+            let id = ids.fetch_add(1, Ordering::Relaxed);
+            let request = Request {
+                id,
+                method: "server/discover",
+                params: Some(&params),
+                headers: &[],
+                cancellable: false,
+            };
+            return match self.transport.request(request).await {
+                Ok(raw) => Ok(speaks_modern(read(&raw)?)),
+                Err(Failure::Rpc(error) | Failure::Http { error: Some(error), .. })
+                    if error.code == RpcError::UNSUPPORTED_VERSION
+                        && lists_modern(&error)
+                        && !retried =>
+                {
+                    retried = true;
+                    continue;
+                }
+                // Whatever an old server makes of a method it does not know.
+                Err(
+                    Failure::Rpc(_)
+                    | Failure::Http { .. }
+                    | Failure::SessionExpired
+                    | Failure::Protocol(_),
+                ) => Ok(Probe::Legacy),
+                Err(lost @ Failure::Lost(_)) => Err(lost),
+            };
+        }
+    }
+
+    fn modern(self, ids: Arc<AtomicU64>, result: &Value) -> Session {
+        let meta = &result["_meta"][format!("{META}serverInfo")];
+        let info = if meta.is_null() { &result["serverInfo"] } else { meta };
+        (self.tell)(&Era::Modern);
+        self.session(ids, Era::Modern, info, result)
+    }
+
+    async fn initialize(self, ids: Arc<AtomicU64>) -> Result<Session, Refused> {
+        match self.handshake(&ids).await {
+            Ok((era, result)) => {
+                let info = result["serverInfo"].clone();
+                Ok(self.session(ids, era, &info, &result))
+            }
+            Err(failure) => Err(Refused { stranger: self, failure }),
+        }
+    }
+
+    async fn handshake(&self, ids: &AtomicU64) -> Result<(Era, Value), Failure> {
+        let params = json!({
+            "protocolVersion": eras::LATEST_LEGACY,
+            "capabilities": self.answers.capabilities(),
+            "clientInfo": client_info(),
+        });
+        let params = params.to_string();
+        let id = ids.fetch_add(1, Ordering::Relaxed);
+        let request = Request {
+            id,
+            method: "initialize",
+            params: Some(&params),
+            headers: &[],
+            cancellable: false,
+        };
+        let result = read(&self.transport.request(request).await?)?;
+        let version = result["protocolVersion"].as_str().unwrap_or("");
+        if !eras::LEGACY.contains(&version) {
+            let text = format!("the server wants protocol {version:?}, which we do not speak");
+            return Err(Failure::Protocol(text));
+        }
+        let era = Era::Legacy(version.to_owned());
+        (self.tell)(&era);
+        self.transport.notify("notifications/initialized", None).await?;
+        Ok((era, result))
+    }
+
+    fn session(self, ids: Arc<AtomicU64>, era: Era, info: &Value, result: &Value) -> Session {
+        Session {
+            transport: self.transport,
+            desk: self.desk,
+            answers: self.answers,
+            era,
+            info: info.clone(),
+            capabilities: result["capabilities"].clone(),
+            instructions: result["instructions"].as_str().map(str::to_owned),
+            ids,
+            usage: Usage::new(),
+        }
+    }
+}
+
+/// A server that did not take `initialize`, still to be spoken to.
+struct Refused {
+    stranger: Stranger,
+    failure: Failure,
+}
+
+/// What the probe found.
+enum Probe {
+    /// The server lives in the new era; this is what it says of itself.
+    Modern(Value),
+    /// It does not, or has not heard of it.
+    Legacy,
+}
+
+fn speaks_modern(result: Value) -> Probe {
+    let versions = result["supportedVersions"].as_array();
+    match versions.is_some_and(|versions| versions.iter().any(|version| version == eras::MODERN)) {
+        true => Probe::Modern(result),
+        false => Probe::Legacy,
+    }
+}
+
+fn lists_modern(error: &RpcError) -> bool {
+    let supported = error.data.as_ref().and_then(|data| data["supported"].as_array());
+    supported.is_some_and(|versions| versions.iter().any(|version| version == eras::MODERN))
+}
+
+#[cfg(test)]
+mod tests;

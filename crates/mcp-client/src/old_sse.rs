@@ -1,0 +1,181 @@
+//! HTTP+SSE of 2024-11-05: one stream brings all that the server says, POSTs take what we say.
+//!
+//! The stream's first event names the address for the POSTs. When the stream ends, so does the connection.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use http::{HeaderValue, Method, Uri, header};
+use serde_json::value::RawValue;
+use switchboard_mcp_wire::{Outgoing, RpcError, sse};
+use switchboard_toolcall::BoxFuture;
+use tokio::{sync::OnceCell, time::timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    http::{
+        Config, ConfigError,
+        answer::{self, Kind, shortened},
+        engine::Engine,
+        state,
+        stream::Events,
+    },
+    transport::{Failure, Request, SharedInbox, Transport},
+};
+
+mod link;
+
+use link::{Link, Waiting};
+
+/// A server behind the old HTTP+SSE.
+pub struct OldSseTransport {
+    link: Arc<Link>,
+    /// Where POSTs go; known once the stream stands.
+    endpoint: OnceCell<Uri>,
+    reader: Mutex<Option<AbortOnDropHandle<()>>>,
+    patience: Duration,
+}
+
+impl OldSseTransport {
+    /// A way to the server `name`. Nothing is connected before the first request.
+    ///
+    /// # Errors
+    /// The settings are of no use.
+    pub fn new(name: &str, config: &Config, inbox: SharedInbox) -> Result<Arc<Self>, ConfigError> {
+        let url = config.url()?;
+        let headers =
+            state::configured(&url, &config.headers, "application/json, text/event-stream")?;
+        let engine = Engine::new(url, &config.proxies, config.connect_timeout)?;
+        let link = Link::new(name, engine, headers, inbox, config.max_message);
+        Ok(Arc::new(Self {
+            link: Arc::new(link),
+            endpoint: OnceCell::new(),
+            reader: Mutex::default(),
+            patience: config.connect_timeout,
+        }))
+    }
+
+    async fn endpoint(&self) -> Result<&Uri, Failure> {
+        self.endpoint.get_or_try_init(|| self.connect()).await
+    }
+
+    /// Opens the stream, and waits for the address that it names first.
+    async fn connect(&self) -> Result<Uri, Failure> {
+        let connecting = async {
+            let mut events = self.open().await?;
+            let endpoint = self.first_event(&mut events).await?;
+            Ok((events, endpoint))
+        };
+        let (events, endpoint) = timeout(self.patience, connecting).await.unwrap_or_else(|_| {
+            let text =
+                format!("the server named no endpoint within {} s", self.patience.as_secs_f32());
+            Err(Failure::Lost(text))
+        })?;
+        let link = self.link.clone();
+        let reader = tokio::spawn(async move { link.follow(events).await });
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(AbortOnDropHandle::new(reader));
+        Ok(endpoint)
+    }
+
+    async fn open(&self) -> Result<Events, Failure> {
+        let link = &*self.link;
+        let mut headers = link.headers.clone();
+        headers.remove(header::CONTENT_TYPE);
+        headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let uri = link.engine.uri();
+        let response =
+            link.engine.send(Method::GET, uri, &headers, &[], bytes::Bytes::new()).await?;
+        if !response.status().is_success() {
+            return Err(answer::refused(response, None).await);
+        }
+        if answer::kind(response.head()) != Kind::Events {
+            return Err(Failure::Protocol("the server offers no event stream".to_owned()));
+        }
+        Ok(Events::new(response, sse::Parser::new(link.max_message)))
+    }
+
+    async fn first_event(&self, events: &mut Events) -> Result<Uri, Failure> {
+        while let Some(event) = events.next().await? {
+            if event.name != "endpoint" {
+                continue;
+            }
+            let reference = String::from_utf8_lossy(&event.data);
+            return self.link.engine.resolve(reference.trim()).ok_or_else(|| {
+                let named = shortened(&event.data);
+                Failure::Protocol(format!("the server's endpoint is not its own: {named}"))
+            });
+        }
+        Err(Failure::Lost("the stream ended before it named an endpoint".to_owned()))
+    }
+
+    async fn ask(&self, request: Request<'_>) -> Result<Box<RawValue>, Failure> {
+        let endpoint = self.endpoint().await?;
+        let body = Outgoing::request(request.id, request.method, request.params).to_bytes();
+        let (mut waiting, mut answer) = Waiting::new(&self.link, endpoint, &request)?;
+        let posting = self.link.post(endpoint, body, Some(request.id));
+        let answered = tokio::select! {
+            biased;
+            // The answer may overtake the end of the POST.
+            answered = &mut answer => answered,
+            posted = posting => {
+                if let Err(failure) = posted {
+                    waiting.end();
+                    return Err(failure);
+                }
+                answer.await
+            }
+        };
+        waiting.end();
+        self.link.outcome(answered)
+    }
+
+    async fn tell(&self, body: Vec<u8>) -> Result<(), Failure> {
+        self.link.still_there()?;
+        let endpoint = self.endpoint().await?;
+        self.link.post(endpoint, body, None).await
+    }
+}
+
+impl Transport for OldSseTransport {
+    fn request<'a>(
+        &'a self,
+        request: Request<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
+        Box::pin(self.ask(request))
+    }
+
+    fn notify<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(self.tell(Outgoing::notification(method, params).to_bytes()))
+    }
+
+    fn respond<'a>(
+        &'a self,
+        id: &'a RawValue,
+        outcome: Result<Box<RawValue>, RpcError>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(self.tell(Outgoing::response(id, &outcome).to_bytes()))
+    }
+
+    fn lost(&self) -> BoxFuture<'_, String> {
+        Box::pin(self.link.lost())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.link.end("the connection was closed");
+            let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(reader) = reader {
+                reader.abort();
+                // Either way it has ended, and the stream with it.
+                let _ = reader.await;
+            }
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! The stream of an old server, and who waits for what on it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use http::{HeaderMap, Method, Uri};
+use serde_json::value::RawValue;
+use switchboard_mcp_wire::{Incoming, Outgoing, RpcError};
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
+
+use crate::{
+    http::{
+        answer,
+        engine::Engine,
+        stream::{self, Events},
+        take_back::cancelled,
+    },
+    transport::{Failure, Request, SharedInbox},
+};
+
+/// How long taking a request back may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+type Outcome = Result<Box<RawValue>, RpcError>;
+
+/// What requests and the stream's reader share.
+pub(super) struct Link {
+    name: Box<str>,
+    pub(super) engine: Engine,
+    pub(super) headers: HeaderMap,
+    inbox: SharedInbox,
+    pub(super) max_message: usize,
+    waiting: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
+    /// Why the stream has ended, once it has.
+    ended: watch::Sender<Option<String>>,
+}
+
+impl Link {
+    pub(super) fn new(
+        name: &str,
+        engine: Engine,
+        headers: HeaderMap,
+        inbox: SharedInbox,
+        max_message: usize,
+    ) -> Self {
+        let (waiting, ended) = (Mutex::default(), watch::Sender::new(None));
+        Self { name: name.into(), engine, headers, inbox, max_message, waiting, ended }
+    }
+
+    /// Sends one message.
+    pub(super) async fn post(
+        &self,
+        endpoint: &Uri,
+        body: Vec<u8>,
+        id: Option<u64>,
+    ) -> Result<(), Failure> {
+        let response =
+            self.engine.send(Method::POST, endpoint, &self.headers, &[], body.into()).await?;
+        if !response.status().is_success() {
+            return Err(answer::refused(response, id).await);
+        }
+        answer::let_end(response);
+        Ok(())
+    }
+
+    /// Reads the stream to its end.
+    pub(super) async fn follow(&self, mut events: Events) {
+        let why = loop {
+            match events.next().await {
+                Ok(Some(event)) => match stream::messages(&event) {
+                    Ok(messages) => messages.into_iter().for_each(|message| self.take(message)),
+                    Err(problem) => {
+                        tracing::warn!(server = &*self.name, problem, "an event was skipped");
+                    }
+                },
+                Ok(None) => break "the server ended the stream".to_owned(),
+                Err(failure) => break failure.to_string(),
+            }
+        };
+        self.end(&why);
+    }
+
+    fn take(&self, message: Incoming) {
+        match message {
+            Incoming::Response { id, outcome } => {
+                match id.and_then(|id| self.waiting().remove(&id)) {
+                    // Whoever no longer waits does not want it.
+                    Some(waiting) => drop(waiting.send(outcome)),
+                    None => tracing::debug!(?id, "an answer nobody waits for was dropped"),
+                }
+            }
+            message => self.inbox.take(message),
+        }
+    }
+
+    /// Ends the connection, and with it all that waits on it. The first reason stays.
+    pub(super) fn end(&self, why: &str) {
+        self.ended.send_if_modified(|ended| match ended {
+            Some(_) => false,
+            None => {
+                *ended = Some(why.to_owned());
+                true
+            }
+        });
+        self.waiting().clear();
+    }
+
+    /// Whether the stream has not ended.
+    pub(super) fn still_there(&self) -> Result<(), Failure> {
+        match &*self.ended.borrow() {
+            Some(why) => Err(Failure::Lost(why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// What a request came to; nothing was sent to it if the stream ended.
+    pub(super) fn outcome(
+        &self,
+        answered: Result<Outcome, oneshot::error::RecvError>,
+    ) -> Result<Box<RawValue>, Failure> {
+        match answered {
+            Ok(outcome) => outcome.map_err(Failure::Rpc),
+            Err(_) => {
+                self.still_there()?;
+                Err(Failure::Protocol("the request's id was used twice".to_owned()))
+            }
+        }
+    }
+
+    /// Resolves when the stream has ended.
+    pub(super) async fn lost(&self) -> String {
+        let mut ended = self.ended.subscribe();
+        let why = ended.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        // The sender lives as long as we do, so there always is a reason.
+        why.unwrap_or_default()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Outcome>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that waits for its answer; dropped while it does, it is taken back.
+pub(super) struct Waiting {
+    link: Arc<Link>,
+    endpoint: Uri,
+    id: u64,
+    takes_back: bool,
+}
+
+impl Waiting {
+    pub(super) fn new(
+        link: &Arc<Link>,
+        endpoint: &Uri,
+        request: &Request<'_>,
+    ) -> Result<(Self, oneshot::Receiver<Outcome>), Failure> {
+        let (sender, receiver) = oneshot::channel();
+        link.waiting().insert(request.id, sender);
+        let mut waiting = Self {
+            link: link.clone(),
+            endpoint: endpoint.clone(),
+            id: request.id,
+            takes_back: request.cancellable,
+        };
+        // Looked at after the entry was made: the end of the stream either finds the entry or is seen here.
+        link.still_there().inspect_err(|_| waiting.end())?;
+        Ok((waiting, receiver))
+    }
+
+    /// The request has ended by itself.
+    pub(super) fn end(&mut self) {
+        self.takes_back = false;
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.link.waiting().remove(&self.id);
+        if !self.takes_back {
+            return;
+        }
+        // Without a runtime there is no connection left that could tell it.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (link, endpoint, params) =
+            (self.link.clone(), self.endpoint.clone(), cancelled(self.id));
+        runtime.spawn(async move {
+            let body =
+                Outgoing::notification("notifications/cancelled", params.as_deref()).to_bytes();
+            let told = timeout(PATIENCE, link.post(&endpoint, body, None)).await;
+            tracing::debug!(server = &*link.name, ?told, "a request was taken back");
+        });
+    }
+}

@@ -1,0 +1,129 @@
+//! The request of a call, sent to its server.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use switchboard_mcp_wire::{Era, RpcError};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolOutput, ToolSpec};
+
+use super::{
+    sent::Params, server::Server, session::Asking, transport::Failure, under_way::CallOrigin,
+};
+
+/// What is asked of a server for one call.
+pub(super) struct CallRequest<'a, H> {
+    pub(super) method: &'a str,
+    pub(super) params: Params<'a>,
+    /// Makes the headers that the modern era wants beside the parameters.
+    pub(super) headers: H,
+}
+
+impl Server {
+    /// Sends the request of a call of `spec`, and returns what `read` makes of the result. A client session that must not
+    /// share the server with others asks its own copy of it.
+    ///
+    /// # Errors
+    /// As the caller reads them: the server's own words where it has any.
+    pub(super) async fn send<H>(
+        self: &Arc<Self>,
+        spec: &ToolSpec,
+        request: &CallRequest<'_, H>,
+        cx: &CallContext,
+        read: impl FnOnce(&RawValue) -> Result<ToolOutput, ToolError>,
+    ) -> Result<ToolOutput, ToolError>
+    where
+        H: Fn() -> Vec<(String, String)>,
+    {
+        let call = CallOrigin::new(spec, cx);
+        let result = self.send_part_of(&call, spec, request, cx).await;
+        result.and_then(|result| read(&result)).map_err(|error| call.explained(error))
+    }
+
+    /// Sends the request of `call`, and returns the result as it came.
+    async fn send_part_of<H>(
+        self: &Arc<Self>,
+        call: &Arc<CallOrigin>,
+        spec: &ToolSpec,
+        request: &CallRequest<'_, H>,
+        cx: &CallContext,
+    ) -> Result<Box<RawValue>, ToolError>
+    where
+        H: Fn() -> Vec<(String, String)>,
+    {
+        let client = cx.way_back.as_ref().and_then(|back| back.session());
+        let server = self.for_client(client)?;
+        // An expired session is renewed once; a second time is the server's fault.
+        for _ in 0..2 {
+            let session = server.session().await?;
+            let _busy = session.usage().busy();
+            let headers = match session.era() {
+                Era::Modern => (request.headers)(),
+                Era::Legacy(_) => Vec::new(),
+            };
+            let asking = Asking {
+                method: request.method,
+                params: request.params.clone(),
+                headers,
+                progress: cx.progress.clone(),
+                call: Some(call.clone()),
+                trace: cx.trace.clone(),
+            };
+            match session.ask_raw(asking).await {
+                Ok(result) => return Ok(result),
+                Err(Failure::SessionExpired) => server.renew(&session, "the session has expired"),
+                Err(failure) => {
+                    if let Failure::Lost(reason) = &failure {
+                        server.renew(&session, reason);
+                    }
+                    if misses_capability(&failure) && call.way_back().is_none() {
+                        call.refused(&cannot_be_asked_anything(self.name()));
+                    }
+                    return Err(self.call_error(spec, failure));
+                }
+            }
+        }
+        Err(self.call_error(spec, Failure::SessionExpired))
+    }
+
+    /// What the caller reads: the server's own words where it has any.
+    pub(super) fn call_error(&self, spec: &ToolSpec, failure: Failure) -> ToolError {
+        let server = self.name();
+        match failure {
+            Failure::Rpc(error) | Failure::Http { error: Some(error), .. } => {
+                ToolError::new(ErrorKind::ToolError, error.message.clone()).caused_by(error)
+            }
+            lost @ (Failure::Lost(_) | Failure::SessionExpired) => {
+                let service = format!("MCP server '{server}'");
+                let error = ToolError::unreachable(&spec.name, service);
+                match spec.is_read_only() {
+                    true => error,
+                    false => error.with_hint(
+                        "The call may have been under way; side effects may have happened.",
+                    ),
+                }
+                .caused_by(lost)
+            }
+            failure @ (Failure::Http { .. } | Failure::Protocol(_)) => {
+                let text = format!("MCP server '{server}' did not answer as it should: {failure}");
+                ToolError::new(ErrorKind::ToolError, text).caused_by(failure)
+            }
+        }
+    }
+}
+
+/// Whether a server of 2026-07-28 says that it must be able to ask its client something.
+fn misses_capability(failure: &Failure) -> bool {
+    match failure {
+        Failure::Rpc(error) | Failure::Http { error: Some(error), .. } => {
+            error.code == RpcError::MISSING_CAPABILITY
+        }
+        _ => false,
+    }
+}
+
+fn cannot_be_asked_anything(server: &str) -> String {
+    format!(
+        "MCP server '{server}' must be able to ask something for this tool, and this caller cannot be asked; \
+         call it from a terminal, the console or an MCP client that supports it"
+    )
+}

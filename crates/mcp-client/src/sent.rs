@@ -1,0 +1,160 @@
+//! The parameters of a request as they are sent: written in one go, nothing copied on the way.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+use switchboard_mcp_wire::eras;
+use switchboard_toolcall::json::{Object, write_string, write_value};
+
+// The protocol's own keys.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const TAKES: &str = "io.modelcontextprotocol/clientCapabilities";
+const INFO: &str = "io.modelcontextprotocol/clientInfo";
+const LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// The parameters of a request, without `_meta`.
+#[derive(Clone, Debug)]
+pub enum Params<'a> {
+    /// Any fields.
+    Fields(Map<String, Value>),
+    /// Those of a call.
+    Call {
+        /// The tool's name at the server.
+        name: &'a str,
+        /// The arguments.
+        arguments: &'a Value,
+    },
+}
+
+/// What is sent as `params`.
+pub(super) struct Sent<'a> {
+    pub(super) meta: &'a Meta<'a>,
+    pub(super) params: &'a Params<'a>,
+    /// What an earlier round adds.
+    pub(super) further: &'a Map<String, Value>,
+}
+
+/// The `_meta` of a request.
+#[derive(Default)]
+pub(super) struct Meta<'a> {
+    /// What the caller says beside the call.
+    pub(super) notes: Map<String, Value>,
+    /// What may be asked of us; only the modern era tells it with each request.
+    pub(super) takes: Option<Value>,
+    /// From which level on the tool's log is wanted.
+    pub(super) level: Option<&'a str>,
+    /// Under which number progress is told.
+    pub(super) progress: Option<u64>,
+    /// The place in a trace.
+    pub(super) trace: &'a [(String, String)],
+}
+
+impl Sent<'_> {
+    pub(super) fn to_json(&self) -> String {
+        let mut json = String::with_capacity(512);
+        let mut object = Object::begin(&mut json);
+        if !self.meta.is_empty() {
+            self.meta.write(object.field("_meta"));
+        }
+        match self.params {
+            Params::Fields(fields) => object.fields(fields),
+            Params::Call { name, arguments } => {
+                write_string(object.field("name"), name);
+                write_value(object.field("arguments"), arguments);
+            }
+        }
+        object.fields(self.further);
+        object.end();
+        json
+    }
+}
+
+impl Meta<'_> {
+    fn is_empty(&self) -> bool {
+        let Self { notes, takes, level, progress, trace } = self;
+        notes.is_empty()
+            && takes.is_none()
+            && level.is_none()
+            && progress.is_none()
+            && trace.is_empty()
+    }
+
+    fn write(&self, json: &mut String) {
+        let mut object = Object::begin(json);
+        // Our own place in the trace stands for the caller's.
+        let is_ours = |key: &str| self.trace.iter().any(|(ours, _)| ours == key);
+        for (key, value) in self.notes.iter().filter(|(key, _)| !is_ours(key)) {
+            write_value(object.field(key), value);
+        }
+        if let Some(takes) = &self.takes {
+            write_string(object.field(VERSION), eras::MODERN);
+            write_value(object.field(TAKES), takes);
+            object.field(INFO).push_str(&CLIENT_INFO);
+        }
+        if let Some(level) = self.level {
+            write_string(object.field(LEVEL), level);
+        }
+        if let Some(number) = self.progress {
+            write_value(object.field("progressToken"), &number.into());
+        }
+        for (key, value) in self.trace {
+            write_string(object.field(key), value);
+        }
+        object.end();
+    }
+}
+
+/// Who we are, written once: every request says it.
+static CLIENT_INFO: LazyLock<String> = LazyLock::new(|| client_info().to_string());
+
+/// Who we are.
+pub(super) fn client_info() -> Value {
+    json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(meta: &Meta<'_>, params: &Params<'_>, further: Value) -> String {
+        let further = further.as_object().cloned().unwrap_or_default();
+        Sent { meta, params, further: &further }.to_json()
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_sent() {
+        let params = Params::Fields(Map::new());
+        assert_eq!(sent(&Meta::default(), &params, json!({})), "{}");
+        let arguments = json!({"a": 1.0});
+        let params = Params::Call { name: "t", arguments: &arguments };
+        let expected = r#"{"name":"t","arguments":{"a":1.0},"requestState":"s"}"#;
+        assert_eq!(sent(&Meta::default(), &params, json!({"requestState": "s"})), expected);
+    }
+
+    // MC-1
+    #[test]
+    fn a_request_says_who_asks_and_where_it_stands() {
+        let trace = [("traceparent".to_owned(), "ours".to_owned())];
+        let notes = json!({"vendor/x": 1, "traceparent": "theirs"});
+        let meta = Meta {
+            notes: notes.as_object().cloned().unwrap_or_default(),
+            takes: Some(json!({})),
+            level: Some("info"),
+            progress: Some(7),
+            trace: &trace,
+        };
+        let sent: Value =
+            serde_json::from_str(&sent(&meta, &Params::Fields(Map::new()), json!({}))).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        let expected = json!({"_meta": {
+            "vendor/x": 1,
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "switchboard", "title": "Switchboard", "version": version},
+            "io.modelcontextprotocol/logLevel": "info",
+            "progressToken": 7,
+            "traceparent": "ours",
+        }});
+        assert_eq!(sent, expected);
+    }
+}

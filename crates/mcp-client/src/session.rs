@@ -1,0 +1,202 @@
+//! A server that has said how it wants to be spoken to.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_mcp_wire::{Era, RpcError};
+use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
+
+use super::{
+    inbox::{Answers, Desk, NoRecipient, ServerRequest},
+    sent::{Meta, Params, Sent},
+    transport::{Failure, Request, Transport},
+    under_way::CallOrigin,
+    usage::Usage,
+};
+
+/// The `resultType` of a result that asks something back.
+const ASKS_BACK: &str = "input_required";
+
+/// How many times a server may ask back before it answers.
+const MOST_ROUNDS: usize = 16;
+
+/// A session with a server.
+pub struct Session {
+    pub(super) transport: Arc<dyn Transport>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) answers: Arc<dyn Answers>,
+    pub(super) era: Era,
+    /// What the server says of itself: name and version.
+    pub(super) info: Value,
+    pub(super) capabilities: Value,
+    pub(super) instructions: Option<String>,
+    pub(super) ids: Arc<AtomicU64>,
+    pub(super) usage: Usage,
+}
+
+/// A request in the making: its parameters, and what goes beside them.
+pub struct Asking<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The parameters without `_meta`.
+    pub params: Params<'a>,
+    /// The headers of the modern era.
+    pub headers: Vec<(String, String)>,
+    /// Who hears of its progress.
+    pub progress: Progress,
+    /// The call that it is part of, if it is part of one.
+    pub call: Option<Arc<CallOrigin>>,
+    /// The trace that it is part of.
+    pub trace: Option<Arc<TraceContext>>,
+}
+
+impl<'a> Asking<'a> {
+    /// A request without anything beside it.
+    pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
+        let params = Params::Fields(params);
+        let progress = Progress::default();
+        Self { method, params, headers: Vec::new(), progress, call: None, trace: None }
+    }
+}
+
+impl Session {
+    /// Sends a request and returns its result, answering what the server asks back.
+    ///
+    /// # Errors
+    /// The server said no, or could not be reached.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes the request back.
+    pub async fn ask(&self, asking: Asking<'_>) -> Result<Value, Failure> {
+        read(&self.ask_raw(asking).await?)
+    }
+
+    /// As [`ask`](Self::ask); the result as it came.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub async fn ask_raw(&self, mut asking: Asking<'_>) -> Result<Box<RawValue>, Failure> {
+        let trace = asking.trace.as_deref().map(trace_fields).unwrap_or_default();
+        asking.headers.extend(trace.iter().cloned());
+        let (method, headers) = (asking.method, &asking.headers);
+        let (progress, call) = (&asking.progress, asking.call.as_ref());
+        let mut further = Map::new();
+        for _ in 0..MOST_ROUNDS {
+            let id = self.ids.fetch_add(1, Ordering::Relaxed);
+            let _remembered = self.desk.under_way().begin(id, progress, call);
+            let meta = self.meta(progress.is_watched().then_some(id), call, &trace);
+            let sent = Sent { meta: &meta, params: &asking.params, further: &further }.to_json();
+            let request = Request { id, method, params: Some(&sent), headers, cancellable: true };
+            let result = self.transport.request(request).await?;
+            // Most results do not have the word in them, and need not be read to know.
+            if !result.get().contains(ASKS_BACK) {
+                return Ok(result);
+            }
+            let raw = result;
+            let result = read(&raw)?;
+            if result["resultType"] != ASKS_BACK {
+                return Ok(raw);
+            }
+            let responses = self.input(&result["inputRequests"], call).await?;
+            further.insert("inputResponses".to_owned(), Value::Object(responses));
+            // Given back exactly, or not at all.
+            match result.get("requestState") {
+                Some(state) => _ = further.insert("requestState".to_owned(), state.clone()),
+                None => _ = further.remove("requestState"),
+            }
+        }
+        Err(Failure::Protocol(format!("the server asked back more than {MOST_ROUNDS} times")))
+    }
+
+    /// The `_meta` of a request: what the era demands, and the progress token.
+    fn meta<'a>(
+        &self,
+        progress: Option<u64>,
+        call: Option<&Arc<CallOrigin>>,
+        trace: &'a [(String, String)],
+    ) -> Meta<'a> {
+        let way_back = call.and_then(|call| call.way_back());
+        let notes = way_back.map(WayBack::notes).unwrap_or_default();
+        let is_modern = self.era == Era::Modern;
+        let takes = || match (call, way_back) {
+            (_, Some(way_back)) => way_back.takes(),
+            (Some(_), None) => self.answers.own_capabilities(),
+            (None, None) => self.answers.capabilities(),
+        };
+        let level = way_back.and_then(WayBack::hears).filter(|_| is_modern);
+        Meta { notes, takes: is_modern.then(takes), level, progress, trace }
+    }
+
+    /// Answers what a modern server asks back in its result.
+    async fn input(
+        &self,
+        requests: &Value,
+        call: Option<&Arc<CallOrigin>>,
+    ) -> Result<Map<String, Value>, Failure> {
+        let (server, requests) = (self.desk.server(), requests.as_object());
+        if let Some((call, way_back)) = call.and_then(|call| Some((call, call.way_back()?))) {
+            let questions = requests.cloned().unwrap_or_default();
+            let refused = |error: ToolError| RpcError::new(RpcError::REFUSED, error.for_model);
+            let answers = call.ask(way_back, server, questions).await;
+            return answers.map_err(|error| Failure::Rpc(refused(error)));
+        }
+        let mut responses = Map::new();
+        for (key, request) in requests.into_iter().flatten() {
+            let request = ServerRequest {
+                server: server.clone(),
+                method: request["method"].as_str().unwrap_or("").to_owned(),
+                params: request["params"].clone(),
+                recipient: NoRecipient::CannotBeAsked,
+            };
+            let answer = self.answers.answer(request).await;
+            responses.insert(key.clone(), answer.map_err(Failure::Rpc)?);
+        }
+        Ok(responses)
+    }
+
+    /// Which revision is spoken.
+    pub fn era(&self) -> &Era {
+        &self.era
+    }
+
+    /// The server's name and version, as it says.
+    pub fn info(&self) -> &Value {
+        &self.info
+    }
+
+    /// What the server can do.
+    pub fn capabilities(&self) -> &Value {
+        &self.capabilities
+    }
+
+    /// How the server wants to be used.
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+
+    /// When it was last needed.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// The way to the server.
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+}
+
+/// The trace, as `_meta` and the headers of HTTP both carry it (SEP-414).
+fn trace_fields(trace: &TraceContext) -> Vec<(String, String)> {
+    let mut fields = vec![("traceparent".to_owned(), trace.traceparent())];
+    fields.extend(trace.tracestate().map(|state| ("tracestate".to_owned(), state.to_owned())));
+    fields
+}
+
+/// The result as a value.
+pub(super) fn read(raw: &RawValue) -> Result<Value, Failure> {
+    serde_json::from_str(raw.get())
+        .map_err(|error| Failure::Protocol(format!("the answer cannot be read: {error}")))
+}

@@ -1,0 +1,243 @@
+//! A server that is a child process: messages are lines on its stdin and stdout.
+//!
+//! The child runs in a process group of its own, under a guard where there is one, so that nothing of it outlives us
+//! (MC-7). Whatever it writes is survived (MC-5). Connecting, restarting and the protocol's eras are left to the
+//! session.
+
+mod spawn;
+mod pending;
+mod writer;
+mod reader;
+mod pace;
+mod stderr;
+mod life;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::value::RawValue;
+use switchboard_mcp_wire::{Outgoing, RpcError};
+use switchboard_process::{Group, Guard};
+use switchboard_toolcall::BoxFuture;
+use tokio::{
+    runtime::Handle,
+    time::{sleep, timeout},
+};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+use crate::{
+    stderr_log::StderrLog,
+    transport::{Failure, Request, SharedInbox, Transport},
+};
+use life::Life;
+use pending::{Pending, Ticket};
+use stderr::Tail;
+use writer::Writer;
+
+pub use switchboard_process::StartError;
+
+/// How long the server may take to read that calls were given up, before its input is closed.
+const GOODBYE: Duration = Duration::from_millis(250);
+
+/// The largest message that is read, where nothing else is said: 64 MiB.
+pub const MAX_MESSAGE: usize = 64 * 1024 * 1024;
+
+/// How to start a server.
+#[derive(Clone)]
+pub struct Config {
+    /// The program, looked for in `PATH` where it is a bare name.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Environment variables for it, besides the few that every child gets.
+    pub env: BTreeMap<String, String>,
+    /// Whether it gets all of our environment.
+    pub inherit_env: bool,
+    /// Where it runs; where we do, if nothing is said.
+    pub cwd: Option<PathBuf>,
+    /// What ends it when we are killed. Without a guard it is ended only by a shutdown that we live to see.
+    pub guard: Option<Guard>,
+    /// The largest message that is read, in bytes; a longer one is skipped.
+    pub max_message: usize,
+    /// Where the lines of its stderr are kept beyond its end.
+    pub log: Option<Arc<StderrLog>>,
+}
+
+impl Config {
+    /// A command without arguments, a minimal environment, no guard.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            inherit_env: false,
+            cwd: None,
+            guard: None,
+            max_message: MAX_MESSAGE,
+            log: None,
+        }
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values are often secrets.
+        f.debug_struct("Config")
+            .field("command", &self.command)
+            .field("args", &self.args)
+            .field("env", &self.env.keys())
+            .field("inherit_env", &self.inherit_env)
+            .field("cwd", &self.cwd)
+            .field("guard", &self.guard)
+            .field("max_message", &self.max_message)
+            .finish()
+    }
+}
+
+/// A running server and the pipes to it.
+pub struct StdioTransport {
+    shared: Arc<Shared>,
+    /// Cancelled to end the server; so does dropping the transport.
+    closing: DropGuard,
+    /// Cancelled when nothing of the server is left.
+    ended: CancellationToken,
+    runtime: Handle,
+}
+
+/// What the transport and its tasks share.
+struct Shared {
+    name: String,
+    inbox: SharedInbox,
+    pending: Pending,
+    writer: Writer,
+    tail: Tail,
+    log: Option<Arc<StderrLog>>,
+    group: Group,
+    /// Set if the guard could not start the command.
+    never_started: AtomicBool,
+    /// Requests that are being taken back.
+    taken_back: TaskTracker,
+}
+
+impl StdioTransport {
+    /// Starts the server; `name` is what logs call it. Must be called within a tokio runtime.
+    ///
+    /// Under a guard a command that cannot be started is a connection lost at once, with that reason.
+    ///
+    /// # Errors
+    /// There is no process to talk to.
+    pub fn start(name: &str, config: &Config, inbox: SharedInbox) -> Result<Arc<Self>, StartError> {
+        let (child, pipes) = spawn::spawn(config)?;
+        let shared = Arc::new(Shared {
+            name: name.to_owned(),
+            inbox,
+            pending: Pending::default(),
+            writer: Writer::new(pipes.stdin),
+            tail: Tail::default(),
+            log: config.log.clone(),
+            group: Group::default(),
+            never_started: AtomicBool::new(false),
+            taken_back: TaskTracker::new(),
+        });
+        let reader = reader::read(pipes.stdout, Arc::clone(&shared), config.max_message);
+        let stderr = stderr::read(pipes.stderr, Arc::clone(&shared));
+        let (closing, ended) = (CancellationToken::new(), CancellationToken::new());
+        let guarded = config.guard.is_some();
+        let life = Life::new(child, guarded, Arc::clone(&shared), reader, stderr);
+        tokio::spawn(life.run(closing.clone(), ended.clone().drop_guard()));
+        let closing = closing.drop_guard();
+        Ok(Arc::new(Self { shared, closing, ended, runtime: Handle::current() }))
+    }
+
+    /// The number of the server's process group, which is that of its first process. Under a guard it is known a
+    /// moment after the start.
+    pub fn process_group(&self) -> Option<u32> {
+        self.shared.group.number()
+    }
+}
+
+impl Transport for StdioTransport {
+    fn request<'a>(
+        &'a self,
+        request: Request<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
+        Box::pin(async move {
+            let (mut ticket, answer) = Ticket::open(&self.shared, &self.runtime, &request)?;
+            let message = Outgoing::request(request.id, request.method, request.params);
+            // A pipe that broke is a connection that is lost: the reason comes as the answer.
+            let _ = self.shared.writer.send(&message, ticket.committed()).await;
+            let outcome = answer.await;
+            ticket.close();
+            outcome.unwrap_or_else(|_| Err(Failure::Lost("the connection is gone".to_owned())))
+        })
+    }
+
+    fn notify<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(async move { self.shared.send(&Outgoing::notification(method, params)).await })
+    }
+
+    fn respond<'a>(
+        &'a self,
+        id: &'a RawValue,
+        outcome: Result<Box<RawValue>, RpcError>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(async move { self.shared.send(&Outgoing::response(id, &outcome)).await })
+    }
+
+    fn lost(&self) -> BoxFuture<'_, String> {
+        Box::pin(self.shared.pending.lost())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.closing.token().cancel();
+            self.ended.cancelled().await;
+        })
+    }
+
+    fn never_started(&self) -> bool {
+        self.shared.never_started.load(Ordering::Acquire)
+    }
+
+    fn stderr_tail(&self) -> Vec<String> {
+        self.shared.tail.lines()
+    }
+}
+
+impl Shared {
+    /// Waits a moment until the server has been told of requests that were given up just before the connection is closed.
+    async fn say_goodbye(&self) {
+        let told = async {
+            while !self.pending.is_empty() {
+                sleep(GOODBYE / 50).await;
+            }
+            self.taken_back.close();
+            self.taken_back.wait().await;
+        };
+        // Whoever still waits is told that the connection is closed, and a server that does not read is not waited for.
+        _ = timeout(GOODBYE, told).await;
+    }
+
+    /// Sends what has no answer.
+    async fn send(&self, message: &Outgoing<'_>) -> Result<(), Failure> {
+        match self.writer.send(message, &mut false).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Failure::Lost(self.pending.lost().await)),
+        }
+    }
+}

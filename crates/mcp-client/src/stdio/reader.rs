@@ -1,0 +1,108 @@
+//! Reads what the server says, in order, and survives what is no message (MC-5).
+
+use std::sync::Arc;
+
+use switchboard_mcp_wire::{
+    Incoming, NotJsonRpc, RpcError,
+    lines::{Line, Lines, TooLong, messages, unreadable_answer},
+};
+use switchboard_process::excerpt::excerpt;
+use tokio::{io::AsyncReadExt, process::ChildStdout};
+
+use super::{Shared, pace::Pace};
+use crate::transport::Failure;
+
+/// How much of a line that is no message is logged, in characters.
+const SHOWN: usize = 200;
+
+/// Reads until the server closes its stdout.
+pub(super) async fn read(mut stdout: ChildStdout, shared: Arc<Shared>, limit: usize) {
+    let mut reader = Reader { shared, warned: false, pace: Pace::new() };
+    let mut lines = Lines::new(limit);
+    while stdout.read_buf(lines.room()).await.is_ok_and(|length| length > 0) {
+        while let Some(line) = lines.next() {
+            reader.handle(line);
+            reader.pace.keep().await;
+        }
+    }
+    if let Some(line) = lines.finish() {
+        reader.handle(line);
+    }
+}
+
+struct Reader {
+    shared: Arc<Shared>,
+    /// Whether the log has been told that this server writes garbage.
+    warned: bool,
+    pace: Pace,
+}
+
+impl Reader {
+    fn handle(&mut self, line: Line<'_>) {
+        match line {
+            Line::Whole(line) => {
+                let (shared, pace) = (&self.shared, &mut self.pace);
+                let read = messages(line, |message| {
+                    if !matches!(message, Incoming::Response { .. }) {
+                        pace.count();
+                    }
+                    shared.take(message);
+                });
+                if let Err(error) = read {
+                    self.pace.count();
+                    self.garbage(line, &error);
+                }
+            }
+            Line::TooLong(line) => self.too_long(&line),
+        }
+    }
+
+    fn garbage(&mut self, line: &[u8], error: &NotJsonRpc) {
+        let name = &self.shared.name;
+        let text = "the server wrote a line that is no message";
+        // One warning says what there is to know; a chatty server must not fill the log.
+        if std::mem::replace(&mut self.warned, true) {
+            tracing::debug!(server = %name, %error, line = %excerpt(line, SHOWN), "{text}");
+        } else {
+            tracing::warn!(server = %name, %error, line = %excerpt(line, SHOWN), "{text}");
+        }
+        if let Some(id) = unreadable_answer(line) {
+            self.shared.answer_unusable(id, "the server's answer is not valid UTF-8");
+        }
+    }
+
+    fn too_long(&mut self, line: &TooLong) {
+        let name = &self.shared.name;
+        let start = excerpt(&line.head, SHOWN);
+        tracing::warn!(server = %name, bytes = line.bytes, %start, "the server wrote a line that is too long; it is skipped");
+        if let Some(id) = line.answers() {
+            let reason = format!("the server's answer is too large: {} bytes", line.bytes);
+            self.shared.answer_unusable(id, &reason);
+        }
+    }
+}
+
+impl Shared {
+    /// Takes a message where it belongs.
+    fn take(&self, message: Incoming) {
+        match message {
+            Incoming::Response { id: Some(id), outcome } => {
+                if !self.pending.settle(id, outcome.map_err(Failure::Rpc)) {
+                    tracing::debug!(server = %self.name, id, "an answer that nobody waits for");
+                }
+            }
+            Incoming::Response { id: None, outcome } => self.unaddressed(&outcome.err()),
+            message => self.inbox.take(message),
+        }
+    }
+
+    fn unaddressed(&self, error: &Option<RpcError>) {
+        let reason = error.as_ref().map(|error| excerpt(error.message.as_bytes(), SHOWN));
+        let reason = reason.unwrap_or_default();
+        tracing::debug!(server = %self.name, %reason, "an answer to no request of ours");
+    }
+
+    fn answer_unusable(&self, id: u64, reason: &str) {
+        self.pending.settle(id, Err(Failure::Protocol(reason.to_owned())));
+    }
+}

@@ -1,0 +1,263 @@
+//! The life of a server's connection: followed while it lasts, connected again when it is lost.
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+use switchboard_mcp_wire::Era;
+use switchboard_runtime::Link;
+use switchboard_toolcall::{HumanDuration, Tool};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep, sleep_until},
+};
+use tracing::{info, warn};
+
+use super::{
+    config::Start,
+    connect::LONGEST_PAUSE,
+    discover::List,
+    inbox::{Changed, Changes},
+    server::{Server, State},
+    session::{Asking, Session},
+    tool::RemoteTool,
+    transport::Failure,
+};
+
+/// A server that lives longer than this has recovered from whatever killed it before.
+const HEALTHY: Duration = Duration::from_secs(30);
+
+/// How long changes are collected at least before a list is read again.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// A session that works, with the changes that it reports.
+pub(super) struct Connected {
+    pub(super) session: Arc<Session>,
+    pub(super) changes: Arc<Changes>,
+    /// How many tools it lists.
+    tools: usize,
+    /// When the list of tools is stale, by the server's own word.
+    stale: Option<Instant>,
+    /// How long changes are collected before the tools are read again: ten times what it took to check them, so that a
+    /// server that says all the time that they have changed costs a tenth of a core at most.
+    settle: Duration,
+}
+
+impl Connected {
+    pub(super) fn new(session: Session, changes: Arc<Changes>) -> Self {
+        Self { session: Arc::new(session), changes, tools: 0, stale: None, settle: SETTLE }
+    }
+}
+
+impl Server {
+    /// Keeps the server connected until it is stopped.
+    pub async fn run(self: Arc<Self>) {
+        let stop = self.stop.clone();
+        stop.run_until_cancelled(self.as_wished()).await;
+        self.enter(State::Stopped);
+        self.close().await;
+        // They were stopped with us.
+        self.copies.ended().await;
+    }
+
+    /// Never ends by itself.
+    pub(super) async fn keep_connected(self: &Arc<Self>) {
+        let mut deaths = 0_u32;
+        loop {
+            if self.config().start == Start::OnDemand {
+                self.enter(State::Idle);
+                self.bell.notified().await;
+            }
+            self.enter(State::Connecting);
+            if deaths > 1 {
+                sleep(self.pause(deaths - 1)).await;
+            }
+            let connected = match self.connect().await {
+                Ok(connected) => connected,
+                Err(given_up) => self.connect_in_background(given_up).await,
+            };
+            let began = Instant::now();
+            self.enter(State::Ready(connected.session.clone()));
+            self.log_connected(&connected);
+            self.tell_of_lists(&connected.session);
+            let reason = self.attend(connected).await;
+            // From here on calls wait for the next session instead of failing with this one.
+            self.enter(State::Connecting);
+            self.close().await;
+            deaths = if began.elapsed() > HEALTHY { 1 } else { deaths + 1 };
+            info!(server = &**self.name(), "MCP server '{}': {reason}", self.name());
+        }
+    }
+
+    fn log_connected(&self, connected: &Connected) {
+        let (name, count) = (self.name(), connected.tools);
+        let protocol = connected.session.era();
+        let tools = if count == 1 { "tool" } else { "tools" };
+        info!(
+            server = &**name,
+            "MCP server '{name}' is connected: {count} {tools}, protocol {protocol}"
+        );
+    }
+
+    /// Reads the server's tools and offers them.
+    pub(super) async fn read_tools(
+        self: &Arc<Self>,
+        connected: &mut Connected,
+    ) -> Result<(), Failure> {
+        let listed = connected.session.list(List::Tools).await?;
+        let shortest = Duration::from_secs(10);
+        let ttl = listed.ttl.filter(|ttl| !ttl.is_zero());
+        connected.stale = ttl.map(|ttl| Instant::now() + ttl.max(shortest));
+        connected.tools = listed.entries.len();
+        let began = Instant::now();
+        self.offer(listed.entries).await;
+        connected.settle = (10 * began.elapsed()).clamp(SETTLE, LONGEST_PAUSE);
+        Ok(())
+    }
+
+    /// Puts the tools in place of those that the server had before. They are checked beside the serving threads, as a
+    /// server may list many and large ones.
+    pub(super) async fn offer(self: &Arc<Self>, entries: Vec<Value>) {
+        let Some(manager) = self.around.tools.upgrade() else {
+            return;
+        };
+        let link: Arc<dyn Link> = self.clone();
+        if !manager.is_linked(self.name(), &link) {
+            // A changed config has put another server in our place.
+            return;
+        }
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::with_capacity(entries.len());
+        let mut aside = Vec::new();
+        for entry in entries {
+            match RemoteTool::new(entry, self, manager.separator()) {
+                Ok(tool) => tools.push(Arc::new(tool)),
+                Err(problem) => {
+                    warn!(
+                        server = &**self.name(),
+                        "a tool of server '{}' is set aside: {problem}",
+                        self.name()
+                    );
+                    aside.push(problem);
+                }
+            }
+        }
+        let (checking, name) = (manager.clone(), self.name().clone());
+        let checked = spawn_blocking(move || checking.check_server_tools(&name, tools));
+        let Ok(checked) = checked.await else {
+            warn!(server = &**self.name(), "the tools of '{}' could not be checked", self.name());
+            return;
+        };
+        if !manager.is_linked(self.name(), &link) {
+            return;
+        }
+        let refused = manager.put_server_tools(checked);
+        aside.extend(refused.iter().map(ToString::to_string));
+        *self.set_aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
+    }
+
+    /// Follows the server's changes until the connection ends; returns why.
+    async fn attend(self: &Arc<Self>, mut connected: Connected) -> String {
+        let session = connected.session.clone();
+        let lost = session.transport().lost();
+        tokio::pin!(lost);
+        let listening = listen(&session);
+        tokio::pin!(listening);
+        loop {
+            let idle = self.idle_end(&session);
+            tokio::select! {
+                reason = &mut lost => {
+                    self.set_back(&reason);
+                    return reason;
+                }
+                () = self.bell.notified() => {
+                    if !self.is_current(&session) {
+                        return "the connection is renewed".to_owned();
+                    }
+                }
+                () = &mut listening => return "the connection ended".to_owned(),
+                () = idle => return "nobody needed it for a while".to_owned(),
+                changed = connected.changes.next() => {
+                    self.follow(changed, &mut connected).await;
+                }
+                () = until(connected.stale) => self.read_again(&mut connected).await,
+            }
+        }
+    }
+
+    /// A server that is there again may have other resources and prompts than before.
+    fn tell_of_lists(&self, session: &Session) {
+        for (list, changed) in [("resources", Changed::Resources), ("prompts", Changed::Prompts)] {
+            if session.capabilities().get(list).is_some() {
+                self.tell(changed);
+            }
+        }
+    }
+
+    /// Passes a change on; where the tools have changed, reads them again once the changes have settled.
+    async fn follow(self: &Arc<Self>, changed: Changed, connected: &mut Connected) {
+        let mut tools = changed == Changed::Tools;
+        self.tell(changed);
+        if tools {
+            sleep(connected.settle).await;
+        }
+        for changed in connected.changes.take() {
+            tools |= changed == Changed::Tools;
+            self.tell(changed);
+        }
+        if tools {
+            self.read_again(connected).await;
+        }
+    }
+
+    async fn read_again(self: &Arc<Self>, connected: &mut Connected) {
+        connected.stale = None;
+        if let Err(failure) = self.read_tools(connected).await {
+            warn!(server = &**self.name(), %failure, "the tools of '{}' could not be read again", self.name());
+        }
+    }
+
+    fn is_current(&self, session: &Arc<Session>) -> bool {
+        matches!(&*self.state.borrow(), State::Ready(current) if Arc::ptr_eq(current, session))
+    }
+
+    /// Resolves when a server that was started on demand has not been needed for as long as it may idle.
+    async fn idle_end(&self, session: &Arc<Session>) {
+        match (self.config().start, self.config().idle_stop) {
+            (Start::OnDemand, Some(HumanDuration(limit))) => session.usage().idle_for(limit).await,
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Follows the changes of a modern server; never returns, so that it can stand in a `select!`.
+async fn listen(session: &Session) {
+    let declares = |list: &str| session.capabilities()[list]["listChanged"] == true;
+    let wanted = json!({
+        "toolsListChanged": declares("tools"),
+        "promptsListChanged": declares("prompts"),
+        "resourcesListChanged": declares("resources"),
+    });
+    let any = wanted.as_object().is_some_and(|wanted| wanted.values().any(|value| value == true));
+    if *session.era() == Era::Modern && any {
+        loop {
+            let params = Map::from_iter([("notifications".to_owned(), wanted.clone())]);
+            match session.ask(Asking::new("subscriptions/listen", params)).await {
+                Err(Failure::Rpc(_) | Failure::Http { .. } | Failure::Protocol(_)) => break,
+                // It ended, as streams do.
+                Ok(_) | Err(Failure::Lost(_) | Failure::SessionExpired) => {
+                    sleep(Duration::from_secs(5)).await
+                }
+            }
+        }
+    }
+    std::future::pending().await
+}

@@ -1,0 +1,137 @@
+//! The resources that a server tells us about when they change, each asked for once however many clients want to know.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::{Map, Value, json};
+use switchboard_mcp_wire::{Era, RpcError};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolSpec};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    server::{Server, State},
+    session::{Asking, Session},
+    transport::Failure,
+    under_way::CallOrigin,
+};
+
+/// How many resources of one server are watched at most.
+const MOST_WATCHED: usize = 10_000;
+
+/// The watched resources of a server, by their URIs.
+#[derive(Default)]
+pub(super) struct Watches(Mutex<HashMap<String, Watch>>);
+
+struct Watch {
+    session: Arc<Session>,
+    /// The request that stays open at a modern server.
+    _listening: Option<AbortOnDropHandle<()>>,
+}
+
+impl Watches {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Watch>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// Watches a resource, unless it is watched already. Its changes come out of [`news`](Self::news).
+    ///
+    /// # Errors
+    /// As the caller of `spec` reads them: the server tells of no changes, refuses this one, or cannot be reached.
+    pub(super) async fn watch(
+        &self,
+        spec: &ToolSpec,
+        uri: &str,
+        cx: &CallContext,
+    ) -> Result<(), ToolError> {
+        let session = self.session().await?;
+        if session.capabilities()["resources"]["subscribe"] != true {
+            let text = format!("MCP server '{}' does not tell of changes", self.name());
+            let error = RpcError::new(RpcError::INVALID_PARAMS, text.as_str());
+            return Err(ToolError::new(ErrorKind::ToolError, text).caused_by(error));
+        }
+        {
+            let watches = self.watches.lock();
+            if watches.get(uri).is_some_and(|watch| Arc::ptr_eq(&watch.session, &session)) {
+                return Ok(());
+            }
+            if watches.len() >= MOST_WATCHED {
+                let text = format!("MCP server '{}' has {MOST_WATCHED} subscriptions", self.name());
+                return Err(ToolError::new(ErrorKind::Overloaded, text));
+            }
+        }
+        let _busy = session.usage().busy();
+        let asking = Asking {
+            progress: cx.progress.clone(),
+            call: Some(CallOrigin::new(spec, cx)),
+            trace: cx.trace.clone(),
+            ..Asking::new("resources/subscribe", params(uri))
+        };
+        let watch = begin(uri, &session, asking).await;
+        let watch = watch.map_err(|failure| self.call_error(spec, failure))?;
+        self.watches.lock().insert(uri.to_owned(), watch);
+        Ok(())
+    }
+
+    /// Watches everything again that was watched in an earlier session. Nobody asked for it, so it is no call.
+    pub async fn watch_again(&self) {
+        let State::Ready(session) = self.state() else { return };
+        let lost = |watch: &Watch| !Arc::ptr_eq(&watch.session, &session);
+        let uris: Vec<_> = {
+            let watches = self.watches.lock();
+            watches.iter().filter(|(_, watch)| lost(watch)).map(|(uri, _)| uri.clone()).collect()
+        };
+        for uri in uris {
+            let asking = Asking::new("resources/subscribe", params(&uri));
+            match begin(&uri, &session, asking).await {
+                Ok(again) => {
+                    // It may have been let go meanwhile.
+                    if let Some(watch) = self.watches.lock().get_mut(&uri) {
+                        *watch = again;
+                    }
+                }
+                Err(failure) => tracing::debug!(uri, %failure, "not watched again"),
+            }
+        }
+    }
+
+    /// Tells the server that nobody wants to hear of the resource any more.
+    pub fn unwatch(&self, uri: &str) {
+        let Some(Watch { session, .. }) = self.watches.lock().remove(uri) else { return };
+        if matches!(session.era(), Era::Legacy(_)) {
+            let params = params(uri);
+            // Nobody waits for that.
+            tokio::spawn(
+                async move { session.ask(Asking::new("resources/unsubscribe", params)).await },
+            );
+        }
+    }
+}
+
+/// Tells the server that its resource is watched; a modern one is told by a request that stays open.
+async fn begin(uri: &str, session: &Arc<Session>, asking: Asking<'_>) -> Result<Watch, Failure> {
+    let listening = match session.era() {
+        Era::Legacy(_) => {
+            session.ask(asking).await?;
+            None
+        }
+        Era::Modern => {
+            let wanted = json!({"resourceSubscriptions": [uri]});
+            let params = Map::from_iter([("notifications".to_owned(), wanted)]);
+            let session = session.clone();
+            let listen = async move {
+                let ended = session.ask(Asking::new("subscriptions/listen", params)).await;
+                tracing::debug!(failed = ended.is_err(), "a watched resource is no longer");
+            };
+            Some(AbortOnDropHandle::new(tokio::spawn(listen)))
+        }
+    };
+    Ok(Watch { session: session.clone(), _listening: listening })
+}
+
+fn params(uri: &str) -> Map<String, Value> {
+    Map::from_iter([("uri".to_owned(), Value::from(uri))])
+}

@@ -1,0 +1,44 @@
+//! What upstream servers may ask of the callers behind us.
+
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::BoxFuture;
+
+use switchboard_mcp_client::{Answers, ServerRequest, refusal};
+use switchboard_mcp_wire::RpcError;
+
+/// Tells upstream servers that they may ask: who made the call is then asked. What cannot be put to anybody is refused
+/// here, and the refusal says why.
+///
+/// Which tools a server offers may depend on what is declared to it when it is connected. So the same is declared
+/// whoever calls, and a caller that cannot be asked is told so instead of not finding the tool.
+pub struct Bridge {
+    capabilities: Value,
+}
+
+impl Bridge {
+    /// Callers are MCP clients, among others.
+    pub fn to_clients() -> Self {
+        let capabilities =
+            json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
+        Self { capabilities }
+    }
+
+    /// Callers are people at a terminal: they have no roots to tell of.
+    pub fn to_people() -> Self {
+        Self { capabilities: json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}}) }
+    }
+}
+
+impl Answers for Bridge {
+    fn capabilities(&self) -> Value {
+        self.capabilities.clone()
+    }
+
+    fn own_capabilities(&self) -> Value {
+        Value::Object(Map::new())
+    }
+
+    fn answer(&self, request: ServerRequest) -> BoxFuture<'_, Result<Value, RpcError>> {
+        Box::pin(std::future::ready(Err(refusal(&request))))
+    }
+}

@@ -1,0 +1,151 @@
+//! The tools as `tools/list` shows them, written once per change.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_runtime::{RegisteredTool, ToolManager};
+use switchboard_toolcall::ToolSpec;
+use tokio::sync::watch;
+
+use switchboard_mcp_client::Method;
+use switchboard_mcp_wire::headers::{self, ParameterHeader};
+
+/// The tools, with the list that was made of them last.
+pub(super) struct Tools {
+    manager: Arc<ToolManager>,
+    version: watch::Receiver<u64>,
+    listed: Mutex<Option<Listed>>,
+}
+
+/// What was made of the tools in one version of the collection.
+#[derive(Clone)]
+struct Listed {
+    version: u64,
+    tools: Arc<Vec<ListedTool>>,
+    /// The tools that want parameters in headers; mostly there is none.
+    headers: Arc<HashMap<Arc<str>, Arc<Vec<ParameterHeader>>>>,
+}
+
+/// A tool, and what it looks like in a list.
+pub(crate) struct ListedTool {
+    pub(crate) tool: Arc<RegisteredTool>,
+    pub(crate) entry: Box<RawValue>,
+}
+
+impl Tools {
+    pub(super) fn new(manager: &Arc<ToolManager>) -> Self {
+        Self { manager: manager.clone(), version: manager.version(), listed: Mutex::default() }
+    }
+
+    pub(super) fn separator(&self) -> &str {
+        self.manager.separator()
+    }
+
+    /// The hidden tool that asks `method` of a server.
+    pub(super) fn method(&self, method: Method, server: &str) -> Option<Arc<RegisteredTool>> {
+        self.manager.get(&method.call_name(server, self.separator()))
+    }
+
+    /// Whether the policy denies `method` of a server, whatever the arguments.
+    pub(super) fn denies(&self, method: Method, server: &str) -> bool {
+        self.method(method, server).is_some_and(|tool| self.manager.is_denied(&tool))
+    }
+
+    /// All of them, in order.
+    pub(super) fn all(&self) -> Arc<Vec<ListedTool>> {
+        self.listed().tools
+    }
+
+    /// The headers that repeat parameters of the tool, where it has any.
+    pub(super) fn parameter_headers(&self, name: &str) -> Option<Arc<Vec<ParameterHeader>>> {
+        self.listed().headers.get(name).cloned()
+    }
+
+    fn listed(&self) -> Listed {
+        let version = *self.version.borrow();
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*listed {
+            Some(known) if known.version == version => known.clone(),
+            _ => listed.insert(self.list(version)).clone(),
+        }
+    }
+
+    fn list(&self, version: u64) -> Listed {
+        let tools = self.manager.all();
+        let wanted = |tool: &Arc<RegisteredTool>| {
+            let found = headers::of_schema(&tool.spec().parameters).ok();
+            let found = found.filter(|found| !found.is_empty())?;
+            Some((tool.name().clone(), Arc::new(found)))
+        };
+        let headers = tools.iter().filter_map(wanted).collect();
+        let entry = |tool: Arc<RegisteredTool>| {
+            let entry = serde_json::value::to_raw_value(&Entry(&tool)).ok()?;
+            Some(ListedTool { tool, entry })
+        };
+        let listed = tools.into_iter().filter(|tool| !self.manager.is_denied(tool));
+        let tools = listed.filter_map(entry).collect();
+        Listed { version, tools: Arc::new(tools), headers: Arc::new(headers) }
+    }
+}
+
+/// A tool as it stands in a list.
+struct Entry<'a>(&'a RegisteredTool);
+
+impl Serialize for Entry<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let spec = self.0.spec();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &**self.0.name())?;
+        if !spec.description.is_empty() {
+            map.serialize_entry("description", &spec.description)?;
+        }
+        map.serialize_entry("inputSchema", &*input_schema(&spec.parameters))?;
+        if let Some(schema) = &spec.output_schema {
+            map.serialize_entry("outputSchema", schema)?;
+        }
+        if let Some(annotations) = annotations(spec) {
+            map.serialize_entry("annotations", &annotations)?;
+        }
+        for (key, value) in &spec.extra {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// The schema with the type that clients insist on.
+fn input_schema(schema: &Value) -> Cow<'_, Value> {
+    match schema {
+        Value::Object(fields) if fields.get("type").is_some_and(|kind| kind == "object") => {
+            Cow::Borrowed(schema)
+        }
+        Value::Object(fields) => {
+            let kind = ("type".to_owned(), json!("object"));
+            let others = fields.iter().filter(|(key, _)| *key != "type");
+            let others = others.map(|(key, value)| (key.clone(), value.clone()));
+            Cow::Owned(Value::Object(std::iter::once(kind).chain(others).collect()))
+        }
+        _ => Cow::Owned(json!({"type": "object"})),
+    }
+}
+
+/// What a local tool says that it may do; a server's stands as it came among what else it says.
+fn annotations(spec: &ToolSpec) -> Option<Map<String, Value>> {
+    if spec.extra.contains_key("annotations") {
+        return None;
+    }
+    let hints = [
+        ("readOnlyHint", spec.annotations.read_only),
+        ("destructiveHint", spec.annotations.destructive),
+        ("idempotentHint", spec.annotations.idempotent),
+        ("openWorldHint", spec.annotations.open_world),
+    ];
+    let told = hints.into_iter().filter_map(|(key, hint)| Some((key.to_owned(), hint?.into())));
+    let told: Map<_, _> = told.collect();
+    (!told.is_empty()).then_some(told)
+}

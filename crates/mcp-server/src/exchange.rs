@@ -1,0 +1,271 @@
+//! One request being answered: who made it, where its messages go, how it is stopped.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_mcp_client::may_be_asked;
+use switchboard_mcp_wire::{Outgoing, RpcError, Written};
+use switchboard_toolcall::{
+    BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ServerQuestions, ToolError,
+    TraceContext, WayBack,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Caller, outbox::Outbox, questions::Questions, session::Session};
+
+/// What comes of a request.
+pub(crate) type Outcome = Result<Written, RpcError>;
+
+/// Under which name a request may say that it is one act, however often it is made.
+const KEY: &str = "switchboard/idempotencyKey";
+
+/// A request under way.
+pub(crate) struct Exchange {
+    pub(crate) caller: Caller,
+    pub(crate) client: Client,
+    pub(crate) cancel: CancellationToken,
+    /// What is asked of a modern client.
+    pub(crate) questions: Questions,
+    /// What the request says beside what it asks for.
+    notes: Map<String, Value>,
+    /// The trace that it is part of.
+    pub(crate) trace: Option<Arc<TraceContext>>,
+    line: Mutex<Line>,
+}
+
+/// Who is on the other side.
+pub(crate) enum Client {
+    /// A session opened by `initialize`.
+    Legacy(Arc<Session>),
+    /// A request that stands alone.
+    Modern(Modern),
+}
+
+/// What a modern request says of its sender.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Modern {
+    pub(crate) capabilities: Value,
+    /// What it calls itself.
+    pub(crate) client: Option<Arc<str>>,
+    /// From which level on it wants to hear log messages; none, if it does not say.
+    pub(crate) log_level: Option<Level>,
+}
+
+/// Where messages go, and under which token progress is told.
+#[derive(Clone)]
+pub(crate) struct Line {
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) progress_token: Option<Box<RawValue>>,
+}
+
+impl Exchange {
+    /// A request that has just come in.
+    pub(crate) fn new(
+        caller: Caller,
+        client: Client,
+        cancel: CancellationToken,
+        line: Line,
+        notes: Map<String, Value>,
+        trace: Option<Arc<TraceContext>>,
+    ) -> Arc<Self> {
+        let questions = Questions::default();
+        Arc::new(Self { caller, client, cancel, questions, notes, trace, line: Mutex::new(line) })
+    }
+
+    /// Whether the client lives in the modern era.
+    pub(crate) fn is_modern(&self) -> bool {
+        matches!(self.client, Client::Modern(_))
+    }
+
+    /// Whether the client says with this request that it knows the extension.
+    pub(crate) fn knows(&self, extension: &str) -> bool {
+        match &self.client {
+            Client::Legacy(_) => false,
+            Client::Modern(modern) => modern.capabilities["extensions"].get(extension).is_some(),
+        }
+    }
+
+    /// From which level on the client wants to hear log messages.
+    fn log_level(&self) -> Option<Level> {
+        match &self.client {
+            // Who does not say hears everything, as ever.
+            Client::Legacy(session) => Some(session.log_level().unwrap_or(Level(0))),
+            Client::Modern(modern) => modern.log_level,
+        }
+    }
+
+    /// Where messages go now.
+    pub(crate) fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a notification on the stream of the request.
+    pub(crate) fn notify(&self, method: &str, params: &RawValue) {
+        self.line().outbox.send(&Outgoing::notification(method, Some(params)));
+    }
+
+    /// What surrounds a tool call that this request asks for.
+    pub(crate) fn context(self: &Arc<Self>) -> CallContext {
+        let watched = self.line().progress_token.is_some();
+        let heard = watched.then(|| self.clone());
+        CallContext {
+            cancel: self.cancel.clone(),
+            caller: self.caller.name.clone(),
+            client: self.client_name().cloned(),
+            visibility: self.caller.visibility.clone(),
+            claims: self.caller.claims.clone(),
+            idempotency_key: self.notes.get(KEY).and_then(Value::as_str).map(Arc::from),
+            progress: heard.map_or_else(Progress::default, |heard| {
+                Progress::to(move |update| heard.progress(&update))
+            }),
+            way_back: Some(self.clone()),
+            trace: self.trace.clone(),
+            ..CallContext::default()
+        }
+    }
+
+    /// Returns what the client calls itself.
+    fn client_name(&self) -> Option<&Arc<str>> {
+        match &self.client {
+            Client::Legacy(session) => session.client.as_ref(),
+            Client::Modern(modern) => modern.client.as_ref(),
+        }
+    }
+
+    fn progress(&self, update: &ProgressUpdate) {
+        #[derive(serde::Serialize)]
+        struct Params<'a> {
+            #[serde(rename = "progressToken")]
+            token: &'a RawValue,
+            progress: Whole,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            total: Option<Whole>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            message: Option<&'a str>,
+        }
+        let line = self.line();
+        let Some(token) = &line.progress_token else {
+            return;
+        };
+        let params = serde_json::value::to_raw_value(&Params {
+            token,
+            progress: Whole(update.progress),
+            total: update.total.map(Whole),
+            message: update.message.as_deref(),
+        });
+        if let Ok(params) = params {
+            let message = Outgoing::notification("notifications/progress", Some(&params));
+            line.outbox.send(&message);
+        }
+    }
+}
+
+/// A number that is written without a fraction where it has none.
+struct Whole(f64);
+
+impl serde::Serialize for Whole {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and small, as just checked")]
+        match self.0 {
+            whole if whole.fract() == 0.0 && whole.abs() < 9e15 => {
+                serializer.serialize_i64(whole as i64)
+            }
+            other => serializer.serialize_f64(other),
+        }
+    }
+}
+
+impl WayBack for Exchange {
+    fn takes(&self) -> Value {
+        match &self.client {
+            Client::Legacy(session) => session.capabilities.clone(),
+            Client::Modern(modern) => modern.capabilities.clone(),
+        }
+    }
+
+    fn ask(&self, asked: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
+        Box::pin(async move {
+            let questions = asked.questions;
+            let takes = self.takes();
+            for question in questions.values() {
+                let method = question["method"].as_str().unwrap_or("");
+                if !may_be_asked(&takes, method) {
+                    let text = format!("the client that made the call does not take '{method}'");
+                    return Err(ToolError::new(ErrorKind::ToolError, text));
+                }
+            }
+            match &self.client {
+                Client::Legacy(session) => {
+                    let outbox = self.line().outbox.clone();
+                    session.ask_all(questions, &outbox).await
+                }
+                Client::Modern(_) => {
+                    self.questions.put(questions).await.map_err(|_| {
+                        ToolError::new(ErrorKind::Cancelled, "the client gave no answer")
+                    })
+                }
+            }
+        })
+    }
+
+    fn notes(&self) -> Map<String, Value> {
+        self.notes.clone()
+    }
+
+    fn hears(&self) -> Option<&'static str> {
+        self.log_level().map(Level::name)
+    }
+
+    fn say(&self, message: &RawValue) {
+        let level = Level::of(message);
+        if self.log_level().is_some_and(|wanted| level >= wanted) {
+            self.notify("notifications/message", message);
+        }
+    }
+
+    fn session(&self) -> Option<&Arc<str>> {
+        match &self.client {
+            Client::Legacy(session) => Some(&session.id),
+            Client::Modern(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange").field("caller", &self.caller).finish_non_exhaustive()
+    }
+}
+
+/// How grave a log message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Level(pub(crate) u8);
+
+impl Level {
+    const NAMES: [&str; 8] =
+        ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+    /// The level of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let at = Self::NAMES.iter().position(|known| *known == name)?;
+        u8::try_from(at).ok().map(Self)
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or("debug")
+    }
+
+    /// The level of a message; `info`, where it does not say.
+    fn of(message: &RawValue) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Leveled {
+            level: String,
+        }
+        let leveled = serde_json::from_str::<Leveled>(message.get());
+        leveled.ok().and_then(|leveled| Self::named(&leveled.level)).unwrap_or(Self(1))
+    }
+}

@@ -1,0 +1,30 @@
+//! What a caller may still ask: decided by who mounts the server.
+
+use std::any::Any;
+
+use ::http::request;
+use switchboard_toolcall::BoxFuture;
+
+use switchboard_mcp_wire::RpcError;
+
+/// A place among the requests that a caller may have at once, given back when dropped.
+pub type Permit = Box<dyn Any + Send>;
+
+/// Counts the requests of a batch against what its caller may do. The first of them counts as the HTTP request itself,
+/// which was admitted before it came here.
+pub trait Admission: Send + Sync {
+    /// Admits one more request that came with this HTTP request.
+    ///
+    /// # Errors
+    /// The caller may ask no more now; the error is the answer to that request.
+    fn admit<'a>(&'a self, head: &'a request::Parts) -> BoxFuture<'a, Result<Permit, RpcError>>;
+}
+
+/// Admits everything.
+pub(super) struct Unlimited;
+
+impl Admission for Unlimited {
+    fn admit<'a>(&'a self, _: &'a request::Parts) -> BoxFuture<'a, Result<Permit, RpcError>> {
+        Box::pin(async { Ok(Box::new(()) as Permit) })
+    }
+}

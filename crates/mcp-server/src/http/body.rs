@@ -1,0 +1,155 @@
+//! What we answer with: one JSON text, or a stream of events.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http_body::{Frame, SizeHint};
+use switchboard_toolcall::BoxFuture;
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::{outbox::Reader, session::Attached};
+
+/// The body of a response.
+pub struct Body(Kind);
+
+enum Kind {
+    Whole(Option<Bytes>),
+    Events(Box<Events>),
+}
+
+/// A stream of events, one per message.
+pub(super) struct Events {
+    pub(super) messages: Reader,
+    /// The number under which a client can ask for the rest of the stream; none, where it cannot.
+    pub(super) stream: Option<u64>,
+    /// What makes the last message; dropped with the stream.
+    pub(super) work: Option<BoxFuture<'static, Option<Bytes>>>,
+    /// What is sent before anything else.
+    pub(super) opening: Bytes,
+    pub(super) quiet: Quiet,
+    /// Keeps the session from being taken for idle.
+    pub(super) _attached: Option<Attached>,
+}
+
+/// How long a stream may be quiet before it shows a sign of life.
+pub(super) struct Quiet {
+    limit: Duration,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Quiet {
+    pub(super) fn at_most(limit: Duration) -> Self {
+        Self { limit, timer: Box::pin(sleep(limit)) }
+    }
+
+    fn poll_passed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let passed = self.timer.as_mut().poll(cx);
+        if passed.is_ready() {
+            self.heard();
+        }
+        passed
+    }
+
+    fn heard(&mut self) {
+        self.timer.as_mut().reset(Instant::now() + self.limit);
+    }
+}
+
+impl Body {
+    /// Nothing.
+    pub(super) fn empty() -> Self {
+        Self(Kind::Whole(None))
+    }
+
+    /// One text.
+    pub(super) fn whole(text: impl Into<Bytes>) -> Self {
+        Self(Kind::Whole(Some(text.into())))
+    }
+
+    /// A stream.
+    pub(super) fn events(events: Events) -> Self {
+        Self(Kind::Events(Box::new(events)))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match &mut self.0 {
+            Kind::Whole(text) => Poll::Ready(text.take()),
+            Kind::Events(events) => events.poll_next(cx),
+        };
+        next.map(|next| next.map(|data| Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Kind::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Whole(text) => {
+                SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
+            }
+            Kind::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl Events {
+    /// All that there is to send now, in one piece.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if !self.opening.is_empty() {
+            return Poll::Ready(Some(std::mem::take(&mut self.opening)));
+        }
+        loop {
+            let mut piece = BytesMut::new();
+            let ended = loop {
+                match self.messages.poll_next(cx) {
+                    Poll::Ready(Some((number, message))) => {
+                        write_event(&mut piece, self.stream, number, &message);
+                    }
+                    Poll::Ready(None) => break true,
+                    Poll::Pending => break false,
+                }
+            };
+            if !piece.is_empty() {
+                self.quiet.heard();
+                return Poll::Ready(Some(piece.freeze()));
+            }
+            if ended {
+                return Poll::Ready(None);
+            }
+            let done = self.work.as_mut().map(|work| work.as_mut().poll(cx));
+            let Some(Poll::Ready(last)) = done else {
+                return self.quiet.poll_passed(cx).map(|()| Some(Bytes::from_static(b":\n\n")));
+            };
+            self.work = None;
+            let outbox = self.messages.outbox();
+            last.into_iter().for_each(|last| outbox.push(last));
+            outbox.end();
+        }
+    }
+}
+
+fn write_event(piece: &mut BytesMut, stream: Option<u64>, number: u64, message: &[u8]) {
+    piece.reserve(message.len() + 48);
+    piece.put_slice(b"event: message\n");
+    if let Some(stream) = stream {
+        // The id says how many messages have been read with it: where to go on.
+        piece.put_slice(format!("id: {stream}-{}\n", number + 1).as_bytes());
+    }
+    piece.put_slice(b"data: ");
+    piece.put_slice(message);
+    piece.put_slice(b"\n\n");
+}

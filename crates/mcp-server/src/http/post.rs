@@ -1,0 +1,189 @@
+//! A message comes in: which era it is of, and what it is answered with.
+
+mod batch;
+mod legacy;
+mod modern;
+
+use std::{pin::pin, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Response, StatusCode, request};
+use http_body_util::{BodyExt, LengthLimitError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use switchboard_toolcall::BoxError;
+
+use super::{
+    Admission, Body, SESSION,
+    headers::{self, Accepts},
+    refusal::{self, Refused},
+};
+use crate::{
+    Caller, Inner,
+    stateless::{Head, is_id},
+};
+use switchboard_mcp_wire::{self as wire, Incoming, RpcError, eras};
+
+/// A request of the client's.
+struct Asked {
+    id: Box<RawValue>,
+    method: String,
+    params: Option<Box<RawValue>>,
+    head: Head,
+}
+
+/// Answers a POST.
+pub(super) async fn post<B>(
+    inner: &Arc<Inner>,
+    request: &request::Parts,
+    body: B,
+    caller: &Caller,
+    admission: &dyn Admission,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let head = &request.headers;
+    if !headers::is_json(head) {
+        let error = RpcError::new(RpcError::INVALID_REQUEST, "the body must be application/json");
+        return refusal::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, error);
+    }
+    if headers::accepts(head) == (Accepts { json: false, events: false }) {
+        let text = "the answer is application/json or text/event-stream";
+        let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+        return refusal::error(StatusCode::NOT_ACCEPTABLE, None, error);
+    }
+    let bytes = match read(inner, body).await {
+        Ok(bytes) => bytes,
+        Err(refused) => return *refused,
+    };
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return batch::batch(inner, request, &bytes, caller, admission).await;
+    }
+    match wire::parse(&bytes) {
+        Ok(message) => answer(inner, head, message, caller).await,
+        Err(_) => unreadable(&bytes),
+    }
+}
+
+async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, Refused>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let limit = inner.config.max_message();
+    let mut body = pin!(body);
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| unread(&error.into()))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if first.len() + rest.len() + data.len() > limit {
+            let text = format!("the message has more than {limit} bytes");
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+            return Err(Box::new(refusal::error(StatusCode::PAYLOAD_TOO_LARGE, None, error)));
+        }
+        // Most messages come in one piece, which is then read where it lies.
+        match first.is_empty() {
+            true => first = data,
+            false => rest.extend_from_slice(&data),
+        }
+    }
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    Ok([&first[..], &rest[..]].concat().into())
+}
+
+/// Says why the body could not be read: whoever mounts us may bound its size too.
+fn unread(error: &BoxError) -> Refused {
+    let (status, error) = match error.is::<LengthLimitError>() {
+        true => {
+            let text = "the message has more bytes than are taken here";
+            (StatusCode::PAYLOAD_TOO_LARGE, RpcError::new(RpcError::INVALID_REQUEST, text))
+        }
+        false => {
+            let text = format!("the body broke off: {error}");
+            (StatusCode::BAD_REQUEST, RpcError::new(RpcError::PARSE_ERROR, text))
+        }
+    };
+    Box::new(refusal::error(status, None, error))
+}
+
+async fn answer(
+    inner: &Arc<Inner>,
+    head: &HeaderMap,
+    message: Incoming,
+    caller: &Caller,
+) -> Response<Body> {
+    let session = headers::text(head, SESSION);
+    let version = headers::text(head, headers::VERSION);
+    match message {
+        Incoming::Request { id, .. } if !is_id(&id) => {
+            let text = "`id` must be a string or a number";
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+            refusal::error(StatusCode::BAD_REQUEST, None, error)
+        }
+        Incoming::Request { id, method, params } => {
+            let mut asked = match Head::of(params.as_deref()) {
+                Ok(head) => Asked { id, method, params, head },
+                Err(error) => return refusal::error(StatusCode::BAD_REQUEST, Some(&id), error),
+            };
+            asked.head.trace = asked.head.trace.or_else(|| headers::trace(head));
+            match era(&asked, session, version) {
+                Era::Modern => modern::answer(inner, head, asked, caller).await,
+                Era::Opening => legacy::initialize(inner, &asked, caller),
+                Era::Legacy => legacy::answer(inner, head, asked, caller).await,
+            }
+        }
+        message if session.is_some() => legacy::take(inner, head, message, caller).await,
+        // What stands alone has nothing that could be answered or notified.
+        _ if version.is_some_and(|version| !eras::LEGACY.contains(&version)) => {
+            refusal::plain(StatusCode::ACCEPTED)
+        }
+        message => legacy::take(inner, head, message, caller).await,
+    }
+}
+
+/// How a request wants to be answered.
+enum Era {
+    Modern,
+    Opening,
+    Legacy,
+}
+
+fn era(asked: &Asked, session: Option<&str>, version: Option<&str>) -> Era {
+    let legacy_version = version.is_none_or(|version| eras::LEGACY.contains(&version));
+    if asked.head.is_modern() {
+        Era::Modern
+    } else if asked.method == "initialize" {
+        Era::Opening
+    } else if session.is_none() && (!legacy_version || asked.method == "server/discover") {
+        Era::Modern
+    } else {
+        Era::Legacy
+    }
+}
+
+/// Bytes that are no message: not JSON, or JSON of another kind.
+fn unreadable(bytes: &[u8]) -> Response<Body> {
+    #[derive(Deserialize)]
+    struct Any<'a> {
+        #[serde(borrow, default)]
+        id: Option<&'a RawValue>,
+    }
+    let valid = serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
+    if !valid {
+        let text = match bytes.trim_ascii().is_empty() {
+            true => "the body is empty",
+            false => "the body is not JSON",
+        };
+        let error = RpcError::new(RpcError::PARSE_ERROR, text);
+        return refusal::error(StatusCode::BAD_REQUEST, None, error);
+    }
+    let any = serde_json::from_slice::<Any<'_>>(bytes).ok();
+    let id = any.and_then(|any| any.id).filter(|id| is_id(id));
+    let error = RpcError::new(RpcError::INVALID_REQUEST, "the body is no JSON-RPC 2.0 message");
+    refusal::error(StatusCode::BAD_REQUEST, id, error)
+}

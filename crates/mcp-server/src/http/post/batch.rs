@@ -1,0 +1,98 @@
+//! Several messages in one request, which only the revision 2025-03-26 has (SPEC GW-7).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::{Response, StatusCode, request};
+use serde_json::value::RawValue;
+use switchboard_toolcall::BoxFuture;
+
+use super::{Asked, legacy};
+use crate::{
+    Caller, Inner,
+    http::{Admission, Body, SESSION, headers, refusal},
+    session::Session,
+    stateless::Head,
+};
+use switchboard_mcp_wire::{self as wire, Incoming, Outgoing, RpcError};
+
+/// How many messages a batch may have.
+const MOST_MESSAGES: usize = 50;
+
+/// What makes the answer to one request of a batch; `None` if it is cancelled.
+type Work = BoxFuture<'static, Option<Bytes>>;
+
+/// Answers a batch.
+pub(super) async fn batch(
+    inner: &Arc<Inner>,
+    request: &request::Parts,
+    bytes: &[u8],
+    caller: &Caller,
+    admission: &dyn Admission,
+) -> Response<Body> {
+    let wrong =
+        |text: &str, code| refusal::error(StatusCode::BAD_REQUEST, None, RpcError::new(code, text));
+    let Ok(messages) = serde_json::from_slice::<Vec<&RawValue>>(bytes) else {
+        return wrong("the body is not JSON", RpcError::PARSE_ERROR);
+    };
+    if messages.len() > MOST_MESSAGES {
+        let text = format!("a batch has at most {MOST_MESSAGES} messages, not {}", messages.len());
+        return wrong(&text, RpcError::INVALID_REQUEST);
+    }
+    let Some(session) = session(inner, request, caller).await.filter(|_| !messages.is_empty())
+    else {
+        return wrong("batches are not part of this protocol version", RpcError::INVALID_REQUEST);
+    };
+    let mut answers: Vec<Work> = Vec::new();
+    for message in messages {
+        match wire::parse(message.get().as_bytes()) {
+            Ok(Incoming::Request { id, method, params }) => {
+                let Ok(head) = Head::of(params.as_deref()) else {
+                    return wrong("a request of the batch is not usable", RpcError::INVALID_PARAMS);
+                };
+                let asked = Asked { id, method, params, head };
+                // The first one was admitted with the HTTP request.
+                let permit = match answers.is_empty() {
+                    true => None,
+                    false => match admission.admit(request).await {
+                        Ok(permit) => Some(permit),
+                        Err(error) => {
+                            answers.push(refused(&asked.id, &error));
+                            continue;
+                        }
+                    },
+                };
+                // What comes before the answers has no place in a batch of them.
+                let work = legacy::work(inner, &session, asked, caller, session.outbox.clone());
+                answers.push(Box::pin(async move {
+                    let answer = work.await;
+                    drop(permit);
+                    answer
+                }));
+            }
+            Ok(message) => inner.take(&session, message).await,
+            Err(_) => {
+                return wrong("a message of the batch is no JSON-RPC", RpcError::INVALID_REQUEST);
+            }
+        }
+    }
+    let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
+    if answers.is_empty() {
+        return refusal::plain(StatusCode::ACCEPTED);
+    }
+    refusal::json(StatusCode::OK, [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat())
+}
+
+/// The session of the batch, if it is of the revision that has batches.
+async fn session(inner: &Inner, request: &request::Parts, caller: &Caller) -> Option<Arc<Session>> {
+    let id = headers::text(&request.headers, SESSION)?;
+    let session = inner.session(id, caller).await.ok();
+    session.filter(|session| session.version == "2025-03-26")
+}
+
+/// The answer to a request that its caller may not make now.
+fn refused(id: &RawValue, error: &RpcError) -> Work {
+    let answer = Bytes::from(Outgoing::error(id, error).to_bytes());
+    Box::pin(std::future::ready(Some(answer)))
+}

@@ -1,0 +1,179 @@
+//! A message of a session: goes on when the client hangs up, and can be asked for again.
+
+use std::{future::poll_fn, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+use super::Asked;
+use crate::{
+    Caller, Inner,
+    exchange::{Client, Exchange},
+    http::{
+        Body, SESSION,
+        body::{Events, Quiet},
+        headers,
+        refusal::{self, Refused},
+        streams::stream_response,
+        surviving::Surviving,
+    },
+    methods::Entrance,
+    outbox::Outbox,
+    session::Session,
+};
+use switchboard_mcp_wire::{Incoming, Outgoing, RpcError, eras};
+
+/// Opens a session.
+pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> Response<Body> {
+    let outbox = Outbox::keeping(inner.config.kept_events);
+    match inner.initialize(asked.params.as_deref(), caller, outbox, Entrance::Http) {
+        Ok((session, result)) => {
+            let outcome = Ok(result);
+            let body = Outgoing::response(&asked.id, &outcome).to_bytes();
+            let mut response = refusal::json(StatusCode::OK, body);
+            if let Ok(id) = HeaderValue::from_str(&session.id) {
+                response.headers_mut().insert(SESSION, id);
+            }
+            response
+        }
+        Err(error) => {
+            let status = match error.code {
+                RpcError::INTERNAL => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            refusal::error(status, Some(&asked.id), error)
+        }
+    }
+}
+
+/// Answers a request: in one piece if nothing comes before the answer, else on a stream.
+pub(super) async fn answer(
+    inner: &Arc<Inner>,
+    head: &HeaderMap,
+    asked: Asked,
+    caller: &Caller,
+) -> Response<Body> {
+    let session = match session(inner, head, Some(&asked.id), caller).await {
+        Ok(session) => session,
+        Err(refused) => return *refused,
+    };
+    let accepts = headers::accepts(head);
+    let streams = accepts.events;
+    // Who takes no stream as an answer may have the session's open.
+    let outbox = match streams {
+        true => Outbox::keeping(inner.config.kept_events),
+        false => session.outbox.clone(),
+    };
+    let work = work(inner, &session, asked, caller, outbox.clone());
+    let mut work = Surviving::new(Box::pin(work));
+    let response = tokio::select! {
+        biased;
+        response = &mut work => Some(response),
+        () = poll_fn(|cx| outbox.poll_any(cx)), if streams => None,
+        () = sleep(inner.config.stream_after.0), if streams => None,
+    };
+    let stream = match response {
+        Some(response) if !streams || (accepts.json && outbox.is_empty()) => {
+            return match response {
+                Some(response) => refusal::json(StatusCode::OK, response.into()),
+                // Who cancelled does not wait for an answer.
+                None => refusal::plain(StatusCode::ACCEPTED),
+            };
+        }
+        Some(response) => {
+            finish(&outbox, response);
+            session.keep_stream(outbox.clone())
+        }
+        None => {
+            let stream = session.keep_stream(outbox.clone());
+            let outbox = outbox.clone();
+            tokio::spawn(async move { finish(&outbox, work.await) });
+            stream
+        }
+    };
+    let messages = outbox.unread();
+    // A client of 2025-11-25 can come back before the first event too.
+    let opening = match session.version {
+        eras::LATEST_LEGACY => Bytes::from(format!("id: {stream}-0\ndata: \n\n")),
+        _ => Bytes::new(),
+    };
+    stream_response(Events {
+        messages,
+        stream: Some(stream),
+        work: None,
+        opening,
+        quiet: Quiet::at_most(inner.config.keep_alive.0),
+        _attached: Some(session.attach()),
+    })
+}
+
+/// Ends a stream with the answer.
+fn finish(outbox: &Outbox, response: Option<Bytes>) {
+    response.into_iter().for_each(|response| outbox.push(response));
+    outbox.end();
+}
+
+/// What makes the answer to a request; none, if it is cancelled.
+pub(super) fn work(
+    inner: &Arc<Inner>,
+    session: &Arc<Session>,
+    asked: Asked,
+    caller: &Caller,
+    outbox: Arc<Outbox>,
+) -> impl Future<Output = Option<Bytes>> + Send + 'static {
+    let Asked { id, method, params, mut head } = asked;
+    let begun = session.begin(&id);
+    let (line, notes) = head.line(outbox);
+    let client = Client::Legacy(session.clone());
+    let exchange =
+        Exchange::new(caller.clone(), client, begun.cancel.clone(), line, notes, head.trace);
+    let inner = inner.clone();
+    async move {
+        let outcome = inner.answer(exchange, id.clone(), method, params).await;
+        let response = Outgoing::response(&id, &outcome).to_bytes();
+        (!begun.cancel.is_cancelled()).then(|| response.into())
+    }
+}
+
+/// Takes a notification, or an answer to something that we have asked.
+pub(super) async fn take(
+    inner: &Arc<Inner>,
+    head: &HeaderMap,
+    message: Incoming,
+    caller: &Caller,
+) -> Response<Body> {
+    match session(inner, head, None, caller).await {
+        Ok(session) => {
+            inner.take(&session, message).await;
+            refusal::plain(StatusCode::ACCEPTED)
+        }
+        Err(refused) => *refused,
+    }
+}
+
+/// The session that a message belongs to.
+async fn session(
+    inner: &Inner,
+    head: &HeaderMap,
+    id: Option<&RawValue>,
+    caller: &Caller,
+) -> Result<Arc<Session>, Refused> {
+    let wrong = |status, text: String| {
+        Box::new(refusal::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text)))
+    };
+    let Some(name) = headers::text(head, SESSION) else {
+        let text = "header `Mcp-Session-Id` is missing: a session begins with `initialize`";
+        return Err(wrong(StatusCode::BAD_REQUEST, text.to_owned()));
+    };
+    let session = inner.session(name, caller).await;
+    let session = session.map_err(|none| Box::new(refusal::no_session(&none, id)))?;
+    match headers::text(head, headers::VERSION) {
+        Some(version) if !eras::LEGACY.contains(&version) => {
+            let text = format!("protocol version {version:?} is not spoken in this session");
+            Err(wrong(StatusCode::BAD_REQUEST, text))
+        }
+        _ => Ok(session),
+    }
+}

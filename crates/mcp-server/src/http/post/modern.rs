@@ -1,0 +1,110 @@
+//! A request that stands alone: answered at once where that can be, else on a stream that lives as long as it does.
+
+use std::{future::poll_fn, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
+use switchboard_toolcall::BoxFuture;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::Asked;
+use crate::{
+    Caller, Inner,
+    exchange::Outcome,
+    http::{
+        Body,
+        body::{Events, Quiet},
+        headers,
+        refusal::{self, Refused},
+        streams::stream_response,
+    },
+    outbox::Outbox,
+    stateless::Standing,
+};
+use switchboard_mcp_wire::{Outgoing, RpcError};
+
+pub(super) async fn answer(
+    inner: &Arc<Inner>,
+    head: &HeaderMap,
+    asked: Asked,
+    caller: &Caller,
+) -> Response<Body> {
+    let request = match checked(inner, head, asked, caller) {
+        Ok(request) => request,
+        Err(refused) => return *refused,
+    };
+    let id = request.id.clone();
+    // Nothing is missed of a stream that was asked for as one.
+    let accepts = headers::accepts(head);
+    let streams = accepts.events || request.method == "subscriptions/listen";
+    let outbox = Outbox::keeping(0);
+    let cancel = CancellationToken::new();
+    let mut work =
+        Box::pin(inner.clone().stand_alone(request, caller.clone(), outbox.clone(), cancel));
+    let outcome = tokio::select! {
+        biased;
+        outcome = &mut work => Some(outcome),
+        () = poll_fn(|cx| outbox.poll_any(cx)), if streams => None,
+        () = sleep(inner.config.stream_after.0), if streams => None,
+    };
+    let work: BoxFuture<'static, Option<Bytes>> = match outcome {
+        Some(outcome) if !streams || (accepts.json && outbox.is_empty()) => {
+            let body = Outgoing::response(&id, &outcome).to_bytes();
+            return refusal::json(status(&outcome), body);
+        }
+        outcome => Box::pin(async move {
+            let outcome = match outcome {
+                Some(outcome) => outcome,
+                None => work.await,
+            };
+            Some(Outgoing::response(&id, &outcome).to_bytes().into())
+        }),
+    };
+    stream_response(Events {
+        messages: outbox.unread(),
+        stream: None,
+        work: Some(work),
+        opening: Bytes::new(),
+        quiet: Quiet::at_most(inner.config.keep_alive.0),
+        _attached: None,
+    })
+}
+
+fn status(outcome: &Outcome) -> StatusCode {
+    outcome.as_ref().err().map_or(StatusCode::OK, refusal::modern_status)
+}
+
+/// The request, if it says what it must and its headers say the same.
+fn checked(
+    inner: &Inner,
+    head: &HeaderMap,
+    asked: Asked,
+    caller: &Caller,
+) -> Result<Standing, Refused> {
+    let Asked { id, method, params, head: said } = asked;
+    let check = || {
+        // What says its revision at all must say the same in its headers; only then it is looked at.
+        if said.is_modern() {
+            headers::check(head, &method, &said)?;
+        }
+        let sender = said.sender()?;
+        if method == "tools/call" {
+            let name = said.name.as_deref().unwrap_or("");
+            // What is wrong with a call of a hidden tool would tell that it is there.
+            let is_visible = || inner.executor.tools().is_visible(name, &caller.visibility);
+            let parameters = inner.catalog.parameter_headers(name).filter(|_| is_visible());
+            if let Some(parameters) = parameters {
+                headers::check_parameters(head, &parameters, params.as_deref())?;
+            }
+        }
+        Ok(sender)
+    };
+    match check() {
+        Ok(sender) => Ok(Standing { id, method, params, sender, head: said }),
+        Err(error) => {
+            let error: RpcError = error;
+            Err(Box::new(refusal::error(StatusCode::BAD_REQUEST, Some(&id), error)))
+        }
+    }
+}

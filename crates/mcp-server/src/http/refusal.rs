@@ -1,0 +1,58 @@
+//! Answers that say no.
+
+use http::{HeaderValue, Response, StatusCode, header};
+use serde_json::value::RawValue;
+
+use super::Body;
+use crate::wandering::NoSession;
+use switchboard_mcp_wire::{Outgoing, RpcError};
+
+/// A response that says no, boxed: it is large, and rare.
+pub(super) type Refused = Box<Response<Body>>;
+
+/// A status and nothing else.
+pub(super) fn plain(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// A status with a JSON-RPC error; `id` is the request's, where it could be read.
+pub(super) fn error(status: StatusCode, id: Option<&RawValue>, error: RpcError) -> Response<Body> {
+    let body = Outgoing::error(id.unwrap_or(RawValue::NULL), &error).to_bytes();
+    json(status, body)
+}
+
+/// There is no session for a request.
+pub(super) fn no_session(none: &NoSession, id: Option<&RawValue>) -> Response<Body> {
+    let (status, code, text) = match none {
+        NoSession::Unknown => {
+            (StatusCode::NOT_FOUND, RpcError::INVALID_REQUEST, "there is no such session")
+        }
+        NoSession::Full => {
+            let text = "there are too many sessions; try again later";
+            (StatusCode::SERVICE_UNAVAILABLE, RpcError::INTERNAL, text)
+        }
+    };
+    error(status, id, RpcError::new(code, text))
+}
+
+/// One JSON text.
+pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::whole(body));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// The status that goes with an error of a modern request.
+pub(super) fn modern_status(error: &RpcError) -> StatusCode {
+    match error.code {
+        RpcError::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        RpcError::HEADER_MISMATCH
+        | RpcError::MISSING_CAPABILITY
+        | RpcError::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}

@@ -1,0 +1,111 @@
+//! The stream of a session, streams that are taken up again, and the end of a session.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+
+use super::{
+    Body, SESSION,
+    body::{Events, Quiet},
+    headers,
+    refusal::{self, Refused},
+};
+use crate::{Caller, Inner, outbox::Reader, session::Session};
+use switchboard_mcp_wire::{RpcError, eras};
+
+/// Opens the stream of a session, or goes on with one that broke off.
+pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
+    let session = match session(inner, head, caller).await {
+        Ok(session) => session,
+        Err(refused) => return *refused,
+    };
+    if !headers::accepts(head).events {
+        return refusal::plain(StatusCode::NOT_ACCEPTABLE);
+    }
+    session.touch();
+    let (stream, messages) = match headers::text(head, "last-event-id") {
+        None => anew(&session),
+        Some(last) => match rest(&session, last) {
+            Some(rest) => rest,
+            None if session.is_portable() => {
+                tracing::debug!(last, "a stream that is not kept here begins anew");
+                anew(&session)
+            }
+            None => {
+                let text = "the stream of `Last-Event-ID` is no longer kept";
+                let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+                return refusal::error(StatusCode::BAD_REQUEST, None, error);
+            }
+        },
+    };
+    stream_response(Events {
+        messages,
+        stream: Some(stream),
+        work: None,
+        opening: Bytes::from_static(b":\n\n"),
+        quiet: Quiet::at_most(inner.config.keep_alive.0),
+        _attached: Some(session.attach()),
+    })
+}
+
+/// The session's own stream, from where nobody has read it yet.
+fn anew(session: &Session) -> (u64, Reader) {
+    (session.own_stream(), session.outbox.unread())
+}
+
+/// The stream that an event id is of, read on after that event.
+fn rest(session: &Session, last: &str) -> Option<(u64, Reader)> {
+    let (stream, number) = last.split_once('-')?;
+    let (stream, number): (u64, u64) = (stream.parse().ok()?, number.parse().ok()?);
+    Some((stream, session.stream(stream)?.reader(number)))
+}
+
+/// Ends a session.
+pub(super) async fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
+    let session = match session(inner, head, caller).await {
+        Ok(session) => session,
+        Err(refused) => return *refused,
+    };
+    match inner.end_everywhere(&session).await {
+        Ok(()) => refusal::plain(StatusCode::NO_CONTENT),
+        Err(error) => {
+            tracing::warn!(error, "a session cannot be ended on other gateways");
+            let text = "the session cannot be ended on other gateways now; try again";
+            let error = RpcError::new(RpcError::INTERNAL, text);
+            refusal::error(StatusCode::SERVICE_UNAVAILABLE, None, error)
+        }
+    }
+}
+
+/// The session that a request without a body belongs to.
+async fn session(
+    inner: &Inner,
+    head: &HeaderMap,
+    caller: &Caller,
+) -> Result<Arc<Session>, Refused> {
+    let Some(id) = headers::text(head, SESSION) else {
+        // There is neither a stream nor an end of requests that stand alone.
+        let modern = headers::text(head, headers::VERSION) == Some(eras::MODERN);
+        if modern {
+            let mut response = refusal::plain(StatusCode::METHOD_NOT_ALLOWED);
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+            return Err(Box::new(response));
+        }
+        let error = RpcError::new(RpcError::INVALID_REQUEST, "header `Mcp-Session-Id` is missing");
+        return Err(Box::new(refusal::error(StatusCode::BAD_REQUEST, None, error)));
+    };
+    let session = inner.session(id, caller).await;
+    session.map_err(|none| Box::new(refusal::no_session(&none, None)))
+}
+
+/// A response that is a stream of events.
+pub(super) fn stream_response(events: Events) -> Response<Body> {
+    let mut response = Response::new(Body::events(events));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    // What stands between us and the client must not wait for more.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

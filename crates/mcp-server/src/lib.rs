@@ -1,0 +1,183 @@
+//! Serves our tools, and what upstream servers have beside them, to any MCP client.
+//!
+//! One [`Server`] answers both eras on the same entrance, decided request by request: sessions opened by `initialize`
+//! (`session.rs`) and requests that stand alone (`stateless.rs`). `http` and `stdio` are the two ways in. Every tool call, and
+//! whatever else a client asks of an upstream server (`methods/forward.rs`), goes through the executor; whoever mounts
+//! the server says who is calling ([`Caller`]).
+//!
+//! ```
+//! use switchboard_mcp_server::{Caller, Config, Server};
+//! use switchboard_runtime::ToolExecutor;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let server = Server::new(ToolExecutor::default(), None, Config::default());
+//! // Within any HTTP server, once it is clear that the request may come in:
+//! let body = http_body_util::Full::new(bytes::Bytes::from("{}"));
+//! let request = http::Request::post("/mcp").body(body).unwrap();
+//! let response = server.handle(request, &Caller::named("somebody")).await;
+//! assert_eq!(response.status(), 400);
+//! # }
+//! ```
+
+pub mod caller;
+pub mod config;
+pub mod http;
+pub mod stdio;
+mod fleet;
+mod bridge;
+mod sessions;
+mod session;
+mod seal;
+mod siblings;
+mod wandering;
+mod meta;
+mod stateless;
+mod exchange;
+mod questions;
+mod held;
+mod outbox;
+mod methods;
+mod tasks;
+mod reply;
+mod page;
+mod catalog;
+mod subscriptions;
+mod template;
+mod news;
+mod token;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchboard_runtime::ToolExecutor;
+use tokio::sync::broadcast;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub use bridge::Bridge;
+pub use caller::Caller;
+pub use config::Config;
+pub use fleet::Fleet;
+pub use seal::{Seal, WeakSecret};
+pub use siblings::Siblings;
+use switchboard_mcp_client::{Servers, inbox::Changed};
+
+/// Serves MCP. Cheap to clone; made and used within a tokio runtime.
+#[derive(Clone)]
+pub struct Server {
+    inner: Arc<Inner>,
+}
+
+/// What all requests share.
+pub(crate) struct Inner {
+    /// What other gateways know this one by.
+    name: String,
+    executor: ToolExecutor,
+    catalog: catalog::Catalog,
+    sessions: sessions::Sessions,
+    /// What lets sessions wander between gateways.
+    seal: Option<Arc<Seal>>,
+    siblings: Option<Arc<dyn Siblings>>,
+    ended: wandering::Ended,
+    held: held::HeldCalls,
+    /// Calls that were held here, and go on for clients that have come back elsewhere.
+    going: held::Going,
+    subscriptions: subscriptions::Subscriptions,
+    /// Calls that outlive their requests, where there is a queue for them.
+    tasks: Option<tasks::Tasks>,
+    /// What changes, for those who listen in the modern way.
+    news: broadcast::Sender<Changed>,
+    config: Config,
+    info: Value,
+    /// Fires when no stream should stay open for changes alone.
+    draining: CancellationToken,
+    /// Ends the tasks beside us.
+    _end: DropGuard,
+}
+
+impl Server {
+    /// Serves the executor's tools, and what the upstream servers have beside tools.
+    pub fn new(executor: ToolExecutor, upstreams: Option<Arc<Servers>>, config: Config) -> Self {
+        Self::in_fleet(executor, upstreams, config, Fleet::default())
+    }
+
+    /// As [`new`](Self::new), with what it shares with other gateways.
+    pub fn in_fleet(
+        executor: ToolExecutor,
+        upstreams: Option<Arc<Servers>>,
+        config: Config,
+        fleet: Fleet,
+    ) -> Self {
+        let end = CancellationToken::new();
+        let name = token::random().unwrap_or_default();
+        let mut held = held::HeldCalls::new(config.max_held);
+        if fleet.siblings.is_some() {
+            held = held.at(&name);
+        }
+        let inner = Arc::new(Inner {
+            name,
+            catalog: catalog::Catalog::new(&executor, upstreams.clone()),
+            executor,
+            sessions: sessions::Sessions::new(config.max_sessions),
+            seal: fleet.seal,
+            siblings: fleet.siblings,
+            ended: wandering::Ended::default(),
+            held,
+            going: held::Going::default(),
+            subscriptions: subscriptions::Subscriptions::default(),
+            tasks: fleet.calls.map(|calls| tasks::Tasks::new(calls, &config)),
+            news: broadcast::Sender::new(256),
+            info: json!({"name": config.name, "title": config.title, "version": config.version}),
+            config,
+            draining: CancellationToken::new(),
+            _end: end.clone().drop_guard(),
+        });
+        news::follow(&inner, upstreams.as_deref(), &end);
+        Self { inner }
+    }
+
+    /// How many sessions are open.
+    pub fn sessions(&self) -> usize {
+        self.inner.sessions.count()
+    }
+
+    /// Ends the streams that only wait for changes, so that nobody who drains waits for them. Calls go on.
+    pub fn drain(&self) {
+        self.inner.draining.cancel();
+        self.inner.sessions.interrupt();
+    }
+
+    /// The upstream servers.
+    pub fn upstreams(&self) -> Option<&Arc<Servers>> {
+        self.inner.catalog.upstreams()
+    }
+
+    /// Ends all sessions; their streams end, and what they asked for is cancelled.
+    pub fn close(&self) {
+        for session in self.inner.sessions.take_all() {
+            self.inner.end(&session);
+        }
+    }
+}
+
+impl Inner {
+    /// Ends a session and lets go of what it held.
+    fn end(&self, session: &session::Session) {
+        self.sessions.remove(session);
+        for uri in session.close() {
+            self.subscriptions.remove(&uri);
+        }
+        self.catalog.release(&session.id);
+    }
+
+    /// What we can do, as both eras declare it.
+    fn capabilities(&self) -> Value {
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        if self.catalog.has_upstreams() {
+            capabilities["resources"] = json!({"subscribe": true, "listChanged": true});
+            capabilities["prompts"] = json!({"listChanged": true});
+            capabilities["completions"] = json!({});
+            capabilities["logging"] = json!({});
+        }
+        capabilities
+    }
+}

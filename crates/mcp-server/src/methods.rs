@@ -1,0 +1,110 @@
+//! What can be asked of us, one file per subject.
+
+mod basics;
+mod tools;
+mod forward;
+mod resources;
+mod prompts;
+mod listen;
+mod tasks;
+
+pub(crate) use basics::Entrance;
+use switchboard_mcp_wire::RpcError;
+pub(crate) use tools::protocol_error;
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    Inner,
+    exchange::{Client, Exchange, Outcome},
+    reply::Reply,
+};
+
+impl Inner {
+    /// Answers one request of either era.
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        exchange: Arc<Exchange>,
+        id: Box<RawValue>,
+        method: String,
+        params: Option<Box<RawValue>>,
+    ) -> Outcome {
+        let params = params.as_deref();
+        let reply = match (method.as_str(), &exchange.client) {
+            ("tools/call", _) => self.call_tool(&exchange, params).await?,
+            ("tools/list", _) => self.list_tools(&exchange, params)?,
+            ("ping", Client::Legacy(_)) => Reply::empty(),
+            ("server/discover", Client::Modern(_)) => self.discover(),
+            // Boxed, so that the future of a tool call, which is moved about, has no room for them.
+            ("subscriptions/listen", Client::Modern(_)) => {
+                Box::pin(self.listen(&exchange, &id, params)).await?
+            }
+            ("tasks/get" | "tasks/update" | "tasks/cancel", Client::Modern(_))
+                if self.tasks.is_some() =>
+            {
+                Box::pin(self.answer_task(&exchange, &method, params)).await?
+            }
+            (method, _) if self.catalog.has_upstreams() => {
+                Box::pin(self.answer_upstream(&exchange, method, params)).await?
+            }
+            (method, _) => return Err(unknown(method)),
+        };
+        Ok(self.dress(&reply, &exchange))
+    }
+
+    /// Answers what only makes sense with servers behind us.
+    async fn answer_upstream(
+        &self,
+        exchange: &Arc<Exchange>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        match (method, &exchange.client) {
+            ("resources/list", _) => self.list_resources(exchange, params).await,
+            ("resources/templates/list", _) => self.list_templates(exchange, params).await,
+            ("resources/read", _) => self.read_resource(exchange, params).await,
+            ("prompts/list", _) => self.list_prompts(exchange, params).await,
+            ("prompts/get", _) => self.get_prompt(exchange, params).await,
+            ("completion/complete", _) => self.complete(exchange, params).await,
+            ("logging/setLevel", Client::Legacy(session)) => self.set_level(session, params),
+            ("resources/subscribe", Client::Legacy(session)) => {
+                self.subscribe(exchange, session, params).await
+            }
+            ("resources/unsubscribe", Client::Legacy(session)) => self.unsubscribe(session, params),
+            _ => Err(unknown(method)),
+        }
+    }
+}
+
+fn unknown(method: &str) -> RpcError {
+    RpcError::new(RpcError::METHOD_NOT_FOUND, format!("method '{method}' is not known here"))
+}
+
+/// Reads a method's parameters.
+fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> {
+    let text = params.map_or("{}", RawValue::get);
+    serde_json::from_str(text).map_err(|error| {
+        RpcError::new(RpcError::INVALID_PARAMS, format!("the parameters are not usable: {error}"))
+    })
+}
+
+/// The parameters of a list.
+#[derive(serde::Deserialize)]
+struct ListParams {
+    #[serde(default)]
+    cursor: Option<Value>,
+}
+
+impl ListParams {
+    /// The cursor, which is text.
+    fn cursor(&self) -> Result<Option<&str>, RpcError> {
+        match &self.cursor {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(cursor)) => Ok(Some(cursor)),
+            Some(_) => Err(RpcError::new(RpcError::INVALID_PARAMS, "`cursor` must be a string")),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Who we are, and how much clients want to hear.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::client_name;
+
+use super::read;
+use crate::{
+    Caller, Inner,
+    exchange::Level,
+    outbox::Outbox,
+    reply::Reply,
+    seal::Terms,
+    session::{Agreed, Reach, Session},
+    sessions::Full,
+    stateless, tasks, token,
+};
+use switchboard_mcp_wire::{RpcError, Written, eras};
+
+#[derive(Deserialize)]
+struct InitializeParams {
+    #[serde(rename = "protocolVersion")]
+    version: String,
+    #[serde(default)]
+    capabilities: Map<String, Value>,
+    #[serde(rename = "clientInfo", default)]
+    client: Value,
+}
+
+/// Which way a client has come in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entrance {
+    /// Each request on its own; the next one may reach another gateway.
+    Http,
+    /// One pipe for everything.
+    Stdio,
+}
+
+impl Inner {
+    /// What a modern client asks first.
+    pub(super) fn discover(&self) -> Reply {
+        let mut capabilities = self.capabilities();
+        if self.tasks.is_some() {
+            capabilities["extensions"] = json!({tasks::EXTENSION: {}});
+        }
+        let mut fields = Map::from_iter([
+            ("supportedVersions".to_owned(), json!(stateless::supported())),
+            ("capabilities".to_owned(), capabilities),
+            ("serverInfo".to_owned(), self.info.clone()),
+            ("ttlMs".to_owned(), json!(0)),
+            ("cacheScope".to_owned(), json!("private")),
+        ]);
+        if let Some(instructions) = &self.config.instructions {
+            fields.insert("instructions".to_owned(), instructions.as_str().into());
+        }
+        Reply::Fields(fields)
+    }
+
+    /// Opens a session in the newest revision that the client and we speak.
+    pub(crate) fn initialize(
+        &self,
+        params: Option<&RawValue>,
+        caller: &Caller,
+        outbox: Arc<Outbox>,
+        entrance: Entrance,
+    ) -> Result<(Arc<Session>, Written), RpcError> {
+        let internal = |text: String| RpcError::new(RpcError::INTERNAL, text);
+        let asked: InitializeParams = read(params)?;
+        // Who asks for what we do not have, or for the revision without sessions, gets the newest that has them.
+        let spoken = eras::LEGACY.iter().find(|version| **version == asked.version);
+        let version = spoken.copied().unwrap_or(eras::LATEST_LEGACY);
+        let mut result = json!({
+            "protocolVersion": version,
+            "capabilities": self.capabilities(),
+            "serverInfo": self.info,
+        });
+        if let Some(instructions) = &self.config.instructions {
+            result["instructions"] = instructions.as_str().into();
+        }
+        let client = asked.client["name"].as_str().and_then(client_name);
+        let capabilities = Value::Object(asked.capabilities);
+        let agreed = Agreed { version, capabilities, client };
+        let (id, reach) = self
+            .name_session(&agreed, caller, entrance)
+            .ok_or_else(|| internal("no randomness for a session".to_owned()))?;
+        let patience = self.config.hold.0;
+        let session = Session::new(id, caller.clone(), agreed, reach, patience, outbox);
+        match self.sessions.open(session.clone()) {
+            Ok(Some(gone)) => self.end(&gone),
+            Ok(None) => {}
+            Err(Full) => {
+                return Err(internal("there are too many sessions; try again later".to_owned()));
+            }
+        }
+        Ok((session, Written(result.to_string())))
+    }
+
+    /// An id for a new session, and how far it reaches with it; none, where there is no randomness.
+    fn name_session(
+        &self,
+        agreed: &Agreed,
+        caller: &Caller,
+        entrance: Entrance,
+    ) -> Option<(String, Reach)> {
+        let name = token::random()?;
+        let seal = self.seal.as_ref().filter(|_| matches!(entrance, Entrance::Http));
+        let Some(seal) = seal else { return Some((name, Reach::Here)) };
+        let terms = Terms::new(agreed, caller.name.as_deref());
+        match seal.seal(&name, &terms) {
+            Some(id) => Some((id, Reach::Fleet { first: token::number()? })),
+            None => {
+                tracing::debug!("a client says too much of itself: its session stays here");
+                Some((name, Reach::Here))
+            }
+        }
+    }
+
+    /// How much a client of the old era wants to hear.
+    pub(super) fn set_level(
+        &self,
+        session: &Session,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        #[derive(Deserialize)]
+        struct Params {
+            level: String,
+        }
+        let Params { level } = read(params)?;
+        let known = Level::named(&level).ok_or_else(|| {
+            RpcError::new(RpcError::INVALID_PARAMS, format!("there is no log level {level:?}"))
+        })?;
+        session.set_log_level(known);
+        // Servers that all share say as much as the most curious wants to hear; each then hears its own part.
+        let lowest = self.sessions.lowest_level().unwrap_or(known);
+        self.catalog.set_level(lowest.name());
+        Ok(Reply::empty())
+    }
+}

@@ -1,0 +1,52 @@
+//! What clients ask of a server beside its tools, sent through the executor like any call (SPEC GW-6).
+
+use std::{error::Error, sync::Arc};
+
+use serde_json::{Map, Value, json};
+use switchboard_toolcall::{ErrorKind, ToolCall, ToolResult};
+
+use crate::{Inner, exchange::Exchange};
+use switchboard_mcp_client::{Method, Server};
+use switchboard_mcp_wire::RpcError;
+
+impl Inner {
+    /// Asks `method` of a server as a call through the executor, and returns the server's result.
+    pub(super) async fn forward(
+        &self,
+        server: &Server,
+        method: Method,
+        params: Map<String, Value>,
+        exchange: &Arc<Exchange>,
+    ) -> Result<Map<String, Value>, RpcError> {
+        let name = method.call_name(server.name(), self.executor.tools().separator());
+        let cx = exchange.context();
+        let result = self.executor.execute(ToolCall::new(name, params), &cx).await;
+        match &result.outcome {
+            Ok(answer) => method.result(&answer.output).ok_or_else(|| {
+                let text = format!("the answer of '{}' is no result of MCP", result.tool_name);
+                RpcError::new(RpcError::INTERNAL, text)
+            }),
+            Err(_) => Err(rpc_error(&result)),
+        }
+    }
+}
+
+/// The failure of a call as JSON-RPC has it: the server's own error, or the text and kind of ours.
+fn rpc_error(result: &ToolResult) -> RpcError {
+    let Err(error) = &result.outcome else {
+        return RpcError::new(RpcError::INTERNAL, "the call did not fail");
+    };
+    let theirs = error.source().and_then(|cause| cause.downcast_ref::<RpcError>());
+    if let (ErrorKind::ToolError, Some(theirs)) = (error.kind, theirs) {
+        // The text of a call's error is bounded, the server's own is not.
+        return RpcError { message: error.for_model.clone(), ..theirs.clone() };
+    }
+    let code = match error.kind {
+        ErrorKind::NotFound | ErrorKind::UnknownServer | ErrorKind::InvalidParameters => {
+            RpcError::INVALID_PARAMS
+        }
+        ErrorKind::Denied | ErrorKind::Cancelled | ErrorKind::Overloaded => RpcError::REFUSED,
+        _ => RpcError::INTERNAL,
+    };
+    RpcError::new(code, result.text()).with_data(json!({"error_kind": error.kind}))
+}

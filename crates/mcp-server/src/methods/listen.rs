@@ -1,0 +1,196 @@
+//! `subscriptions/listen`: a request that stays open and tells of changes.
+
+use std::{future::pending, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_runtime::QueuedCall;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::read;
+use crate::{
+    Inner,
+    exchange::Exchange,
+    news,
+    reply::Reply,
+    tasks::{EXTENSION, Following, not_known},
+};
+use switchboard_mcp_client::inbox::Changed;
+use switchboard_mcp_wire::RpcError;
+
+/// How many tasks one request may follow.
+const MOST_TASKS: usize = 256;
+
+#[derive(Deserialize)]
+struct Params {
+    notifications: Wanted,
+}
+
+/// What a client wants to hear of.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Wanted {
+    #[serde(skip_serializing_if = "is_false")]
+    tools_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    resources_list_changed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resource_subscriptions: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    task_ids: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in references")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl Wanted {
+    fn wants(&self, changed: &Changed) -> bool {
+        match changed {
+            Changed::Tools => self.tools_list_changed,
+            Changed::Prompts => self.prompts_list_changed,
+            Changed::Resources => self.resources_list_changed,
+            Changed::Resource(uri) => self.resource_subscriptions.contains(uri),
+        }
+    }
+}
+
+impl Inner {
+    /// Tells of changes until the request is cancelled or we drain.
+    pub(super) async fn listen(
+        &self,
+        exchange: &Arc<Exchange>,
+        id: &RawValue,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        let Params { notifications: mut wanted } = read(params)?;
+        // From here on nothing is missed.
+        let mut news = self.news.subscribe();
+        let mut following = self.follow_tasks(&mut wanted, exchange).await?;
+        let watching = self.watch_all(&mut wanted, exchange).await;
+        if !self.catalog.has_upstreams() {
+            wanted.prompts_list_changed = false;
+            wanted.resources_list_changed = false;
+        }
+        tell(
+            exchange,
+            id,
+            "notifications/subscriptions/acknowledged",
+            json!({"notifications": wanted}),
+        );
+        loop {
+            let changed = tokio::select! {
+                changed = news.recv() => changed,
+                call = next(&mut following) => {
+                    self.tell_task(call, exchange, id)?;
+                    continue;
+                }
+                () = exchange.cancel.cancelled() => break,
+                () = self.draining.cancelled() => break,
+            };
+            let changed = match changed {
+                Ok(changed) => vec![changed],
+                Err(RecvError::Lagged(_)) => {
+                    vec![Changed::Tools, Changed::Resources, Changed::Prompts]
+                }
+                Err(RecvError::Closed) => break,
+            };
+            for changed in changed.iter().filter(|changed| wanted.wants(changed)) {
+                let (method, params) = news::notification(changed);
+                let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
+                tell(exchange, id, method, params.unwrap_or_else(|| json!({})));
+            }
+        }
+        drop(watching);
+        let subscription = serde_json::from_str(id.get()).unwrap_or(Value::Null);
+        let meta = json!({"io.modelcontextprotocol/subscriptionId": subscription});
+        Ok(Reply::Fields(Map::from_iter([("_meta".to_owned(), meta)])))
+    }
+
+    /// Follows the tasks that are the caller's, as many as may be; the others are no longer wanted.
+    async fn follow_tasks(
+        &self,
+        wanted: &mut Wanted,
+        exchange: &Exchange,
+    ) -> Result<Option<Following>, RpcError> {
+        let asked = std::mem::take(&mut wanted.task_ids);
+        let Some(tasks) = self.tasks.as_ref().filter(|_| !asked.is_empty()) else {
+            return Ok(None);
+        };
+        if !exchange.knows(EXTENSION) {
+            return Err(not_known());
+        }
+        let mut following = Following::new(tasks);
+        for id in asked.into_iter().take(MOST_TASKS) {
+            match tasks.find(&id, &exchange.caller).await {
+                Ok(call) => following.add(call),
+                Err(error) if error.code == RpcError::INTERNAL => return Err(error),
+                Err(_) => continue,
+            }
+            wanted.task_ids.push(id);
+        }
+        Ok(Some(following))
+    }
+
+    fn tell_task(
+        &self,
+        call: QueuedCall,
+        exchange: &Exchange,
+        id: &RawValue,
+    ) -> Result<(), RpcError> {
+        if let Some(tasks) = &self.tasks {
+            let detail = self.detail(tasks, call, exchange)?;
+            tell(exchange, id, "notifications/tasks", Value::Object(detail));
+        }
+        Ok(())
+    }
+
+    /// Watches the resources that can be watched; the others are no longer wanted.
+    async fn watch_all(&self, wanted: &mut Wanted, exchange: &Arc<Exchange>) -> Watching<'_> {
+        let mut watching = Watching { inner: self, uris: Vec::new() };
+        for uri in std::mem::take(&mut wanted.resource_subscriptions) {
+            let Some(server) = self.catalog.owner(&uri, &exchange.caller).await else {
+                continue;
+            };
+            if self.watch(&server, &uri, exchange).await.is_ok() {
+                watching.uris.push(uri.clone());
+                wanted.resource_subscriptions.push(uri);
+            }
+        }
+        watching
+    }
+}
+
+/// The next task of which there is something to tell.
+async fn next(following: &mut Option<Following>) -> QueuedCall {
+    match following {
+        Some(following) => following.next().await,
+        None => pending().await,
+    }
+}
+
+/// Resources watched for as long as the request is open.
+struct Watching<'a> {
+    inner: &'a Inner,
+    uris: Vec<String>,
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        for uri in &self.uris {
+            self.inner.subscriptions.remove(uri);
+        }
+    }
+}
+
+/// Sends a notification that says which request it belongs to.
+fn tell(exchange: &Exchange, id: &RawValue, method: &str, mut params: Value) {
+    let subscription: Value = serde_json::from_str(id.get()).unwrap_or_default();
+    params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": subscription});
+    if let Ok(params) = serde_json::value::to_raw_value(&params) {
+        exchange.notify(method, &params);
+    }
+}

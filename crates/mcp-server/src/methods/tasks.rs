@@ -1,0 +1,48 @@
+//! `tasks/get`, `tasks/update` and `tasks/cancel`.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{read, unknown};
+use crate::{
+    Inner,
+    exchange::Exchange,
+    reply::Reply,
+    tasks::{EXTENSION, not_known},
+};
+use switchboard_mcp_wire::RpcError;
+
+#[derive(Deserialize)]
+struct Params {
+    #[serde(rename = "taskId")]
+    id: String,
+}
+
+/// Answers to questions; queued calls ask none, so what is in them does not matter.
+#[derive(Deserialize)]
+struct UpdateParams {
+    #[serde(rename = "inputResponses")]
+    _responses: Map<String, Value>,
+}
+
+impl Inner {
+    pub(super) async fn answer_task(
+        &self,
+        exchange: &Exchange,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        let tasks = self.tasks.as_ref().ok_or_else(|| unknown(method))?;
+        if !exchange.knows(EXTENSION) {
+            return Err(not_known());
+        }
+        let Params { id } = read(params)?;
+        let call = tasks.find(&id, &exchange.caller).await?;
+        match method {
+            "tasks/get" => return self.detail(tasks, call, exchange).map(Reply::Fields),
+            "tasks/update" => _ = read::<UpdateParams>(params)?,
+            _ => tasks.cancel(&call).await?,
+        }
+        Ok(Reply::empty())
+    }
+}

@@ -1,0 +1,118 @@
+//! `tools/list` and `tools/call`.
+
+use std::{error::Error, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolResult};
+
+use super::{ListParams, read};
+use crate::{
+    Inner,
+    exchange::Exchange,
+    page,
+    reply::{ListReply, Reply},
+    tasks::{EXTENSION, Submitted, is_required, not_known},
+};
+use switchboard_mcp_wire::RpcError;
+
+#[derive(Deserialize)]
+struct CallParams {
+    name: String,
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
+}
+
+impl Inner {
+    pub(super) fn list_tools(
+        &self,
+        exchange: &Exchange,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        let params: ListParams = read(params)?;
+        let all = self.catalog.tools();
+        let caller = &exchange.caller;
+        let seen: Vec<_> = all.iter().filter(|listed| caller.sees(&listed.tool)).collect();
+        let key = |at: usize| &**seen[at].tool.name();
+        let page = page::page("tools", seen.len(), key, params.cursor()?, self.config.page_size)?;
+        Ok(Reply::List(ListReply {
+            key: "tools",
+            entries: seen[page.range].iter().map(|listed| listed.entry.clone()).collect(),
+            next: page.next,
+            ttl: 0,
+            private: caller.is_restricted(),
+        }))
+    }
+
+    pub(super) async fn call_tool(
+        &self,
+        exchange: &Arc<Exchange>,
+        params: Option<&RawValue>,
+    ) -> Result<Reply, RpcError> {
+        let CallParams { name, arguments } = read(params)?;
+        let call = ToolCall::new(name, arguments.unwrap_or_default());
+        let cx = exchange.context();
+        let result = match self.tasks.is_some() {
+            true => {
+                // Boxed, so that a call that is not queued has no room for it.
+                match Box::pin(self.call_or_queue(call, cx, exchange)).await? {
+                    Submitted::Ended(result) => *result,
+                    Submitted::Task(call) => {
+                        let outline = self.tasks.as_ref().map(|tasks| tasks.outline(&call));
+                        return Ok(Reply::Task(outline.unwrap_or_default()));
+                    }
+                }
+            }
+            false => self.executor.execute(call, &cx).await,
+        };
+        match protocol_error(&result) {
+            Some(error) => Err(error),
+            None => Ok(Reply::Tool(Box::new(result))),
+        }
+    }
+
+    /// Runs a call; or queues it, where the tool is one for the queue and the client knows of tasks.
+    async fn call_or_queue(
+        &self,
+        call: ToolCall,
+        cx: CallContext,
+        exchange: &Exchange,
+    ) -> Result<Submitted, RpcError> {
+        // A tool that is not known yet belongs to a server that is still connecting: not one for the queue.
+        let tool = self.executor.tools().get(&call.name);
+        // What is hidden is not queued; the executor says that it is not there.
+        let tool = tool.filter(|tool| exchange.caller.sees(tool));
+        let tasks = self.tasks.as_ref();
+        let tasks = tasks.filter(|tasks| tool.as_ref().is_some_and(|tool| tasks.takes(tool, &cx)));
+        match tasks {
+            Some(tasks) if exchange.knows(EXTENSION) => tasks.submit(call, cx).await,
+            Some(_)
+                if exchange.is_modern() && tool.is_some_and(|tool| is_required(tool.spec())) =>
+            {
+                Err(not_known())
+            }
+            _ => Ok(Submitted::Ended(Box::new(self.executor.execute(call, &cx).await))),
+        }
+    }
+}
+
+/// The error that takes the place of a result: there is no such tool, or its server answered with an error of the
+/// protocol, which passes as it came.
+pub(crate) fn protocol_error(result: &ToolResult) -> Option<RpcError> {
+    let error = result.outcome.as_ref().err()?;
+    match error.kind {
+        ErrorKind::NotFound | ErrorKind::UnknownServer => {
+            Some(RpcError::new(RpcError::INVALID_PARAMS, error.for_model.clone()))
+        }
+        ErrorKind::ToolError => {
+            let theirs = error.source()?.downcast_ref::<RpcError>()?;
+            let ours = matches!(
+                theirs.code,
+                RpcError::HEADER_MISMATCH | RpcError::UNSUPPORTED_VERSION | RpcError::REFUSED
+            );
+            // What is wrong between us and that server is no fault of the client's request.
+            (!ours).then(|| theirs.clone())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,147 @@
+//! Follows what changes, and tells clients once it has settled.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use serde_json::{json, value::RawValue};
+use switchboard_mcp_client::{Server, Servers, inbox::Changed};
+use switchboard_mcp_wire::Outgoing;
+use tokio::{
+    sync::{broadcast, watch},
+    time::{interval, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Inner, session::Session};
+
+/// Starts the tasks beside the server.
+pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &CancellationToken) {
+    let inside = Arc::downgrade(inner);
+    let settle = inner.config.settle.0;
+    let tools = inner.executor.tools().version();
+    spawn(end, follow_tools(inside.clone(), tools, settle));
+    if let Some(upstreams) = upstreams {
+        let joining = upstreams.joining();
+        for server in upstreams.all() {
+            let news = server.news();
+            spawn(end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
+        }
+        spawn(end, follow_joining(inside.clone(), joining, settle, end.clone()));
+    }
+    spawn(end, sweep(inside, inner.config.idle_session.0, inner.config.hold.0));
+}
+
+fn spawn(end: &CancellationToken, work: impl Future<Output = ()> + Send + 'static) {
+    let end = end.clone();
+    tokio::spawn(async move { end.run_until_cancelled(work).await });
+}
+
+async fn follow_tools(inside: Weak<Inner>, mut version: watch::Receiver<u64>, settle: Duration) {
+    while version.changed().await.is_ok() {
+        sleep(settle).await;
+        version.mark_unchanged();
+        let Some(inner) = inside.upgrade() else { return };
+        inner.tell(Changed::Tools);
+    }
+}
+
+/// Follows servers that a changed config brings.
+async fn follow_joining(
+    inside: Weak<Inner>,
+    mut joining: broadcast::Receiver<Arc<Server>>,
+    settle: Duration,
+    end: CancellationToken,
+) {
+    loop {
+        match joining.recv().await {
+            Ok(server) => {
+                let news = server.news();
+                spawn(&end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
+            }
+            // More servers at once than anybody has; their tools are told of all the same.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+async fn follow_server(
+    inside: Weak<Inner>,
+    server: Weak<Server>,
+    mut news: broadcast::Receiver<Changed>,
+    settle: Duration,
+) {
+    loop {
+        let mut settled = match news.recv().await {
+            Ok(changed) => vec![changed],
+            // Too much changed to be told one by one.
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                vec![Changed::Resources, Changed::Prompts]
+            }
+            Err(broadcast::error::RecvError::Closed) => return,
+        };
+        sleep(settle).await;
+        while let Ok(changed) = news.try_recv() {
+            if !settled.contains(&changed) {
+                settled.push(changed);
+            }
+        }
+        let Some(inner) = inside.upgrade() else { return };
+        let Some(server) = server.upgrade() else { return };
+        server.watch_again().await;
+        // Its tools are told of when the manager has them.
+        for changed in settled.into_iter().filter(|changed| *changed != Changed::Tools) {
+            inner.tell(changed);
+        }
+    }
+}
+
+async fn sweep(inside: Weak<Inner>, idle: Duration, hold: Duration) {
+    let often = idle.min(hold) / 4;
+    let mut ticks = interval(often.clamp(Duration::from_millis(100), Duration::from_secs(60)));
+    loop {
+        ticks.tick().await;
+        let Some(inner) = inside.upgrade() else { return };
+        for session in inner.sessions.take_idle(idle) {
+            inner.end(&session);
+        }
+        inner.held.sweep(hold);
+        inner.ended.sweep(inner.config.session_age.0);
+    }
+}
+
+/// The notification that tells of a change, with its parameters.
+pub(super) fn notification(changed: &Changed) -> (&'static str, Option<Box<RawValue>>) {
+    match changed {
+        Changed::Tools => ("notifications/tools/list_changed", None),
+        Changed::Resources => ("notifications/resources/list_changed", None),
+        Changed::Prompts => ("notifications/prompts/list_changed", None),
+        Changed::Resource(uri) => {
+            let params = serde_json::value::to_raw_value(&json!({"uri": uri}));
+            ("notifications/resources/updated", params.ok())
+        }
+    }
+}
+
+impl Inner {
+    fn tell(self: &Arc<Self>, changed: Changed) {
+        let (method, params) = notification(&changed);
+        let elsewhere = self.sessions.tell(&changed, method, params.as_deref());
+        if self.siblings.is_some() && !elsewhere.is_empty() {
+            let message = Outgoing::notification(method, params.as_deref());
+            tokio::spawn(self.clone().tell_elsewhere(elsewhere, message.to_bytes().into()));
+        }
+        // Nobody may be listening.
+        _ = self.news.send(changed);
+    }
+
+    /// Tells clients that have their streams at other gateways. To hear of a change twice harms nobody.
+    async fn tell_elsewhere(self: Arc<Self>, sessions: Vec<Arc<Session>>, message: Bytes) {
+        for session in sessions {
+            self.pass_on(&session, message.clone()).await;
+        }
+    }
+}

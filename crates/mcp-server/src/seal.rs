@@ -1,0 +1,216 @@
+//! Sessions sealed into their ids, so that every gateway with the same secret can take them in.
+//!
+//! An id is `KEY.SEALED`: what gateways call the session among themselves, and what it was agreed on, encrypted and bound to
+//! that key. Nobody without the secret can read, change or make one.
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::{
+    aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hkdf::{HKDF_SHA256, Salt},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::session::Agreed;
+use switchboard_mcp_wire::eras;
+
+/// Secrets shorter than this could be guessed.
+const SHORTEST: usize = 16;
+
+/// The longest id: what stands between clients and us does not take headers of any length.
+const LONGEST: usize = 4096;
+
+/// What the keys are made for, so that the same secret can serve other ends too.
+const PURPOSE: &[u8] = b"switchboard mcp session 1";
+
+/// Seals sessions into their ids, and opens them.
+pub struct Seal {
+    /// The first one seals; all of them open.
+    keys: Vec<LessSafeKey>,
+}
+
+/// A secret that is too short to seal anything.
+#[derive(Debug, thiserror::Error)]
+#[error("a secret that seals sessions must have at least {SHORTEST} bytes, and this one has {0}")]
+pub struct WeakSecret(usize);
+
+/// What a session was agreed on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Terms {
+    /// When, in seconds since 1970.
+    #[serde(rename = "t")]
+    made: u64,
+    #[serde(rename = "v")]
+    version: String,
+    /// The caller that it belongs to.
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    caller: Option<String>,
+    /// What the client calls itself.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) client: Option<String>,
+    /// What the client can do.
+    #[serde(rename = "p")]
+    pub(crate) capabilities: Value,
+}
+
+impl Seal {
+    /// Seals with `secret`; what was sealed with one of the older secrets can still be opened.
+    ///
+    /// # Errors
+    /// A secret is too short.
+    pub fn new<'a>(
+        secret: &'a [u8],
+        older: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Self, WeakSecret> {
+        let keys = std::iter::once(secret).chain(older).map(key).collect::<Result<_, _>>()?;
+        Ok(Self { keys })
+    }
+
+    /// The id of the session that is called `name`; none where it would be too long, or there is no randomness.
+    pub(crate) fn seal(&self, name: &str, terms: &Terms) -> Option<String> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).ok()?;
+        let mut sealed = serde_json::to_vec(terms).ok()?;
+        let tag = self.keys.first()?.seal_in_place_separate_tag(
+            Nonce::assume_unique_for_key(nonce),
+            Aad::from(name.as_bytes()),
+            &mut sealed,
+        );
+        let whole = [&nonce, &sealed[..], tag.ok()?.as_ref()].concat();
+        let id = format!("{name}.{}", URL_SAFE_NO_PAD.encode(whole));
+        (id.len() <= LONGEST).then_some(id)
+    }
+
+    /// What the session of this id was agreed on; none where the id is not one of ours.
+    pub(crate) fn open(&self, id: &str) -> Option<Terms> {
+        let (name, sealed) = id.split_once('.').filter(|_| id.len() <= LONGEST)?;
+        let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
+        let open = |key: &LessSafeKey| {
+            let mut sealed = sealed.to_vec();
+            let nonce = Nonce::assume_unique_for_key(*nonce);
+            let terms = key.open_in_place(nonce, Aad::from(name.as_bytes()), &mut sealed).ok()?;
+            serde_json::from_slice(terms).ok()
+        };
+        self.keys.iter().find_map(open)
+    }
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seal").field("keys", &self.keys.len()).finish()
+    }
+}
+
+fn key(secret: &[u8]) -> Result<LessSafeKey, WeakSecret> {
+    let weak = || WeakSecret(secret.len());
+    if secret.len() < SHORTEST {
+        return Err(weak());
+    }
+    let derived = Salt::new(HKDF_SHA256, b"").extract(secret);
+    let key = derived.expand(&[PURPOSE], &CHACHA20_POLY1305).map(UnboundKey::from);
+    key.map(LessSafeKey::new).map_err(|_| weak())
+}
+
+impl Terms {
+    /// Terms that were just agreed on.
+    pub(crate) fn new(agreed: &Agreed, caller: Option<&str>) -> Self {
+        let made = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Self {
+            made,
+            version: agreed.version.to_owned(),
+            caller: caller.map(str::to_owned),
+            client: agreed.client.as_deref().map(str::to_owned),
+            capabilities: agreed.capabilities.clone(),
+        }
+    }
+
+    /// Whether the session belongs to the caller.
+    pub(crate) fn is_of(&self, caller: Option<&str>) -> bool {
+        self.caller.as_deref() == caller
+    }
+
+    /// Since when it is.
+    pub(crate) fn age(&self) -> Duration {
+        let made = UNIX_EPOCH + Duration::from_secs(self.made);
+        // The clock of who made it may be ahead of ours.
+        SystemTime::now().duration_since(made).unwrap_or_default()
+    }
+
+    /// The revision that was agreed on, if it is one that we still speak.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        eras::LEGACY.iter().find(|version| **version == self.version).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const ONE: &[u8] = b"one secret of 16";
+    const TWO: &[u8] = b"the other secret";
+
+    fn seal(secret: &'static [u8], older: &[&'static [u8]]) -> Seal {
+        Seal::new(secret, older.iter().copied()).unwrap()
+    }
+
+    fn agreed(capabilities: Value, caller: Option<&str>) -> Terms {
+        let client = Some("a client".into());
+        Terms::new(&Agreed { version: "2025-11-25", capabilities, client }, caller)
+    }
+
+    fn terms() -> Terms {
+        agreed(json!({"elicitation": {}, "n": 1.0}), Some("ada"))
+    }
+
+    #[test]
+    fn what_was_sealed_can_be_opened() {
+        let id = seal(ONE, &[]).seal("abc", &terms()).unwrap();
+        assert!(id.starts_with("abc.") && id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
+        assert!(!id.contains("ada"));
+        assert_eq!(seal(ONE, &[]).open(&id).unwrap(), terms());
+        // Whoever has a new secret still knows the old one, and the other way round not.
+        assert_eq!(seal(TWO, &[ONE]).open(&id).unwrap(), terms());
+        assert_eq!(seal(TWO, &[]).open(&id), None);
+        // Under another name it is nothing.
+        assert_eq!(seal(ONE, &[]).open(&id.replace("abc.", "abd.")), None);
+        assert_ne!(seal(ONE, &[]).seal("abc", &terms()).unwrap(), id, "no two are alike");
+    }
+
+    #[test]
+    fn what_cannot_be_a_secret_is_refused() {
+        let error = Seal::new(b"short", []).unwrap_err().to_string();
+        assert!(error.ends_with("at least 16 bytes, and this one has 5"), "{error}");
+        assert!(Seal::new(ONE, [&b"short"[..]]).is_err());
+    }
+
+    #[test]
+    fn an_id_fits_into_a_header() {
+        let much = agreed(json!({"experimental": "x".repeat(4000)}), None);
+        assert_eq!(seal(ONE, &[]).seal("abc", &much), None);
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_else_can_make_one(id in ".{0,200}") {
+            prop_assert_eq!(seal(ONE, &[]).open(&id), None);
+        }
+
+        #[test]
+        fn nothing_of_it_can_be_changed(at in 0_usize..120, to in "[A-Za-z0-9_-]") {
+            let id = seal(ONE, &[]).seal("abc", &terms()).unwrap();
+            let at = at % id.len();
+            let changed = format!("{}{to}{}", &id[..at], &id[at + 1..]);
+            prop_assume!(changed != id);
+            prop_assert_eq!(seal(ONE, &[]).open(&changed), None);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The sessions there are: bounded in number, and let go when nobody uses them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::value::RawValue;
+use switchboard_mcp_client::inbox::Changed;
+use switchboard_mcp_wire::Outgoing;
+
+use super::{
+    Caller,
+    exchange::Level,
+    session::{self, Session},
+};
+
+/// All open sessions, by their names.
+pub(crate) struct Sessions {
+    most: usize,
+    open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+}
+
+impl Sessions {
+    /// Room for so many sessions.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), open: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a session. If there is no room, one of the caller who has most gives way and is returned: nobody can push
+    /// out the sessions of others who have fewer.
+    ///
+    /// # Errors
+    /// The caller has most itself, and all of those are in use.
+    pub(crate) fn open(&self, session: Arc<Session>) -> Result<Option<Arc<Session>>, Full> {
+        self.adopt(session).map(|(_, gone)| gone)
+    }
+
+    /// As [`open`](Self::open); but where the session is there already, that one stays and is returned.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn adopt(&self, session: Arc<Session>) -> Result<Adopted, Full> {
+        let mut open = self.lock();
+        if let Some(there) = open.get(&session.name) {
+            return Ok((there.clone(), None));
+        }
+        let mut gone = None;
+        if open.len() >= self.most {
+            gone = Some(self.gives_way(&open, &session.caller).ok_or(Full)?);
+        }
+        if let Some(gone) = &gone {
+            open.remove(&gone.name);
+        }
+        open.insert(session.name.clone(), session.clone());
+        Ok((session, gone))
+    }
+
+    /// Returns the session that gives way to a new one of this caller.
+    fn gives_way(
+        &self,
+        open: &HashMap<Arc<str>, Arc<Session>>,
+        caller: &Caller,
+    ) -> Option<Arc<Session>> {
+        let mut counts: HashMap<Option<&Arc<str>>, usize> = HashMap::new();
+        for session in open.values() {
+            *counts.entry(session.caller.name.as_ref()).or_default() += 1;
+        }
+        let own = counts.get(&caller.name.as_ref()).copied().unwrap_or_default();
+        let most = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        let (whose, count) = if own >= most.1 { (caller.name.as_ref(), own) } else { most };
+        let theirs = || open.values().filter(|session| session.caller.name.as_ref() == whose);
+        let idle = theirs().filter_map(|session| Some((session.idle_since()?, session)));
+        let oldest = idle.min_by_key(|(since, _)| *since).map(|(_, session)| session);
+        // Who keeps more than half of the room in use does not keep others out.
+        let takes_room = count > own && count > self.most / 2;
+        let in_use = || theirs().min_by_key(|session| session.used()).filter(|_| takes_room);
+        oldest.or_else(in_use).cloned()
+    }
+
+    /// The session of this name, whoever has it.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Session>> {
+        self.lock().get(name).cloned()
+    }
+
+    /// The session of this id, where it is the caller's own.
+    pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
+        let session = self.lock().get(session::name(id)).cloned()?;
+        // A session belongs to who opened it: for others there is none.
+        (*session.id == *id && session.caller.name == caller.name).then_some(session)
+    }
+
+    /// Forgets a session.
+    pub(crate) fn remove(&self, session: &Session) {
+        self.lock().remove(&session.name);
+    }
+
+    /// Forgets all sessions and returns them.
+    pub(crate) fn take_all(&self) -> Vec<Arc<Session>> {
+        std::mem::take(&mut *self.lock()).into_values().collect()
+    }
+
+    /// Ends the streams that sessions listen on; the sessions and their calls go on.
+    pub(crate) fn interrupt(&self) {
+        for session in self.lock().values() {
+            session.outbox.interrupt();
+        }
+    }
+
+    /// Forgets those that nobody has used for so long, and returns them.
+    pub(crate) fn take_idle(&self, idle: Duration) -> Vec<Arc<Session>> {
+        let is_idle =
+            |session: &Session| session.idle_since().is_some_and(|since| since.elapsed() >= idle);
+        let mut open = self.lock();
+        open.extract_if(|_, session| is_idle(session)).map(|(_, session)| session).collect()
+    }
+
+    /// Tells every session that something has changed. Of a single resource, only this gateway may know that the client
+    /// watches it: sessions whose clients may have their streams elsewhere are returned.
+    pub(crate) fn tell(
+        &self,
+        changed: &Changed,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Vec<Arc<Session>> {
+        let mut elsewhere = Vec::new();
+        let message = Outgoing::notification(method, params);
+        for session in self.lock().values() {
+            let wanted = match changed {
+                Changed::Resource(uri) => session.is_subscribed(uri),
+                _ => true,
+            };
+            if !wanted {
+                continue;
+            }
+            session.outbox.send(&message);
+            let single = matches!(changed, Changed::Resource(_));
+            if single && session.is_portable() && !session.is_attached() {
+                elsewhere.push(session.clone());
+            }
+        }
+        elsewhere
+    }
+
+    /// The lowest level of log messages that any client wants to hear.
+    pub(crate) fn lowest_level(&self) -> Option<Level> {
+        self.lock().values().filter_map(|session| session.log_level()).min()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+/// A session, and the one that gave way to it.
+pub(crate) type Adopted = (Arc<Session>, Option<Arc<Session>>);
+
+/// There is no room for another session.
+pub(crate) struct Full;

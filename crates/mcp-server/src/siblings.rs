@@ -1,0 +1,103 @@
+//! The other gateways behind the same balancer, and what passes between them. Calls that wait for input are in `held.rs`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use switchboard_toolcall::{BoxError, BoxFuture};
+
+use super::{Inner, Server, session::Session};
+use switchboard_mcp_wire::{self as wire, Incoming, Outgoing};
+
+/// The other gateways, to whom sessions may wander. Sessions go by short names here, which open nothing.
+pub trait Siblings: Send + Sync {
+    /// Notes for all gateways that the session has ended, for so long as it could be taken in anywhere, and has every
+    /// other one told of it ([`Server::ended`]).
+    ///
+    /// # Errors
+    /// It cannot be noted.
+    fn end<'a>(&'a self, session: &'a str, keep: Duration) -> BoxFuture<'a, Result<(), BoxError>>;
+
+    /// Whether it was noted that the session has ended.
+    ///
+    /// # Errors
+    /// Nobody can be asked.
+    fn has_ended<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<bool, BoxError>>;
+
+    /// Has every other gateway take in a message of the session's ([`Server::take_in`]); it does no harm if it comes back
+    /// here too.
+    ///
+    /// # Errors
+    /// Nobody can be told.
+    fn pass_on<'a>(
+        &'a self,
+        session: &'a str,
+        message: Bytes,
+    ) -> BoxFuture<'a, Result<(), BoxError>>;
+
+    /// Has the gateway of this name ([`Server::name`]) go on with a call that it holds ([`Server::go_on`]), and returns what
+    /// it says. That may take as long as the call does.
+    ///
+    /// # Errors
+    /// The gateway is not there any more.
+    fn ask<'a>(
+        &'a self,
+        gateway: &'a str,
+        request: Bytes,
+    ) -> BoxFuture<'a, Result<Bytes, BoxError>>;
+}
+
+/// What a server tells a client's stream, wherever that is open.
+const FOR_STREAMS: &str = "notifications/resources/updated";
+
+impl Server {
+    /// Takes in a message that another gateway could not place; without effect where nobody waits for it here either.
+    pub fn take_in(&self, session: &str, message: &[u8]) {
+        let Some(session) = self.inner.sessions.named(session) else { return };
+        match wire::parse(message) {
+            Ok(Incoming::Notification { method, params }) if method == FOR_STREAMS => {
+                session.outbox.send(&Outgoing::notification(&method, params.as_deref()));
+            }
+            Ok(message) => _ = session.take(message),
+            Err(_) => tracing::debug!("a sibling passed on what is no message"),
+        }
+    }
+
+    /// Another gateway has ended the session.
+    pub fn ended(&self, session: &str) {
+        self.inner.ended.note(session.into());
+        if let Some(session) = self.inner.sessions.named(session) {
+            self.inner.end(&session);
+        }
+    }
+}
+
+impl Inner {
+    /// Takes what a client says; what nobody waits for here may be waited for elsewhere.
+    pub(crate) async fn take(&self, session: &Session, message: Incoming) {
+        let Some(message) = session.take(message) else { return };
+        let message = match &message {
+            Incoming::Response { id: Some(id), outcome } => {
+                let id = serde_json::value::to_raw_value(id);
+                id.ok().map(|id| Outgoing::response(&id, outcome).to_bytes())
+            }
+            Incoming::Notification { method, params } => {
+                Some(Outgoing::notification(method, params.as_deref()).to_bytes())
+            }
+            _ => None,
+        };
+        if let Some(message) = message {
+            self.pass_on(session, message.into()).await;
+        }
+    }
+
+    /// Tells the other gateways, where there are any.
+    pub(crate) async fn pass_on(&self, session: &Session, message: Bytes) {
+        let siblings = self.siblings.as_ref().filter(|_| session.is_portable());
+        let Some(siblings) = siblings else {
+            return tracing::debug!("a message of the client's that nobody waits for");
+        };
+        if let Err(error) = siblings.pass_on(&session.name, message).await {
+            tracing::warn!(error, "a client's message cannot be passed on to other gateways");
+        }
+    }
+}

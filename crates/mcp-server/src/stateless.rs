@@ -1,0 +1,192 @@
+//! Requests that stand alone (2026-07-28): what each says of itself, and calls that end in a question.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_mcp_wire::{RpcError, Written, eras};
+use switchboard_toolcall::TraceContext;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Caller, Inner,
+    exchange::{Client, Exchange, Level, Line, Modern, Outcome},
+    held::{Asked, Held, Return},
+    meta::Meta,
+    outbox::Outbox,
+};
+
+/// What is looked at before a request is given to its method.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Head {
+    #[serde(rename = "_meta", default)]
+    pub(crate) meta: Option<Meta>,
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    #[serde(default)]
+    pub(crate) uri: Option<String>,
+    #[serde(rename = "taskId", default)]
+    task: Option<String>,
+    #[serde(rename = "requestState", default)]
+    state: Option<String>,
+    #[serde(rename = "inputResponses", default)]
+    responses: Option<Map<String, Value>>,
+    /// What `_meta` says of the trace, or else what the headers say.
+    #[serde(skip)]
+    pub(crate) trace: Option<Arc<TraceContext>>,
+}
+
+impl Head {
+    /// Reads the head of a request's parameters.
+    ///
+    /// # Errors
+    /// They are no object, or what every request may say is of the wrong type.
+    pub(crate) fn of(params: Option<&RawValue>) -> Result<Self, RpcError> {
+        let Some(params) = params else {
+            return Ok(Self::default());
+        };
+        if !params.get().starts_with('{') {
+            return Err(RpcError::new(RpcError::INVALID_PARAMS, "`params` must be an object"));
+        }
+        // All that is read here needs a `_meta`, and most requests of sessions have none: their method reads them.
+        if !params.get().contains("_meta") {
+            return Ok(Self::default());
+        }
+        let mut head: Self = serde_json::from_str(params.get()).map_err(|error| {
+            RpcError::new(RpcError::INVALID_PARAMS, format!("`params` cannot be read: {error}"))
+        })?;
+        head.trace = head.meta.as_ref().and_then(Meta::trace);
+        Ok(head)
+    }
+
+    /// Whether the request says that it is of the modern era.
+    pub(crate) fn is_modern(&self) -> bool {
+        self.meta.as_ref().is_some_and(|meta| meta.version().is_some())
+    }
+
+    /// Where the messages of the request go, and what it says beside what it asks for.
+    pub(crate) fn line(&mut self, outbox: Arc<Outbox>) -> (Line, Map<String, Value>) {
+        let meta = self.meta.take().unwrap_or_default();
+        (Line { outbox, progress_token: meta.progress_token() }, meta.notes)
+    }
+
+    /// What the request names, as `Mcp-Name` repeats it.
+    pub(crate) fn named(&self, method: &str) -> Option<&str> {
+        match method {
+            "tools/call" | "prompts/get" => self.name.as_deref(),
+            "resources/read" => self.uri.as_deref(),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => self.task.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What the sender says of itself.
+    ///
+    /// # Errors
+    /// Something that it must say is missing, or it speaks another revision.
+    pub(crate) fn sender(&self) -> Result<Modern, RpcError> {
+        let missing = |key: &str| {
+            let text = format!("`_meta` must have `io.modelcontextprotocol/{key}`");
+            RpcError::new(RpcError::INVALID_PARAMS, text)
+        };
+        let meta = self.meta.as_ref().ok_or_else(|| missing("protocolVersion"))?;
+        let version = meta.version().ok_or_else(|| missing("protocolVersion"))?;
+        let capabilities = meta.capabilities.as_ref();
+        let capabilities = capabilities.ok_or_else(|| missing("clientCapabilities"))?;
+        if !capabilities.is_object() || meta.is_misnamed {
+            let text = "`clientCapabilities` and `clientInfo` must be objects";
+            return Err(RpcError::new(RpcError::INVALID_PARAMS, text));
+        }
+        if version != eras::MODERN {
+            let text = format!("protocol version {version:?} is not spoken here");
+            let data = json!({"supported": supported(), "requested": version});
+            return Err(RpcError::new(RpcError::UNSUPPORTED_VERSION, text).with_data(data));
+        }
+        let log_level = meta.log_level().and_then(Level::named);
+        let (capabilities, client) = (capabilities.clone(), meta.client.clone());
+        Ok(Modern { capabilities, client, log_level })
+    }
+}
+
+/// Whether a request can be known by this id.
+pub(crate) fn is_id(id: &RawValue) -> bool {
+    id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
+}
+
+/// The revisions that we speak, the newest first.
+pub(crate) fn supported() -> Vec<&'static str> {
+    std::iter::once(eras::MODERN).chain(eras::LEGACY.iter().copied()).collect()
+}
+
+impl Inner {
+    /// Answers a request that stands alone. Dropping the future cancels it.
+    pub(crate) async fn stand_alone(
+        self: Arc<Self>,
+        request: Standing,
+        caller: Caller,
+        outbox: Arc<Outbox>,
+        cancel: CancellationToken,
+    ) -> Outcome {
+        let Standing { id, method, params, sender, mut head } = request;
+        let (line, notes) = head.line(outbox);
+        let asked = Asked { name: head.named(&method).map(str::to_owned), method };
+        let call = match head.state {
+            Some(handle) if self.is_elsewhere(&handle) => {
+                let caller = caller.name.as_deref().map(str::to_owned);
+                let responses = head.responses.unwrap_or_default();
+                let elsewhere = self.go_on_elsewhere(Return { handle, asked, caller, responses });
+                return Box::pin(elsewhere).await;
+            }
+            Some(handle) => {
+                let call = self.held.take(&handle, &asked, caller.name.as_ref())?;
+                *call.exchange.line() = line;
+                call.exchange.questions.answer(&head.responses.unwrap_or_default());
+                call
+            }
+            None => {
+                let exchange =
+                    Exchange::new(caller, Client::Modern(sender), cancel, line, notes, head.trace);
+                exchange.questions.give(head.responses.unwrap_or_default());
+                let method = asked.method.clone();
+                let work = self.clone().answer(exchange.clone(), id, method, params);
+                Held { asked, exchange, work: Box::pin(work) }
+            }
+        };
+        self.run(call).await
+    }
+
+    /// Goes on with a call. What is unanswered is asked again; otherwise the work goes on until it asks, or ends.
+    pub(crate) async fn run(&self, mut call: Held) -> Outcome {
+        while call.exchange.questions.open().is_empty() {
+            tokio::select! {
+                biased;
+                outcome = &mut call.work => return outcome,
+                () = call.exchange.questions.asked() => {}
+            }
+        }
+        self.ask_for_input(call)
+    }
+
+    /// The answer that asks: the call waits until the client comes back with what it wants to know.
+    fn ask_for_input(&self, call: Held) -> Outcome {
+        let questions = call.exchange.questions.open();
+        let handle = self.held.keep(call)?;
+        let result = json!({
+            "resultType": "input_required",
+            "inputRequests": questions,
+            "requestState": handle,
+            "_meta": {"io.modelcontextprotocol/serverInfo": self.info},
+        });
+        Ok(Written(result.to_string()))
+    }
+}
+
+/// A request that stands alone, its head read.
+pub(crate) struct Standing {
+    pub(crate) id: Box<RawValue>,
+    pub(crate) method: String,
+    pub(crate) params: Option<Box<RawValue>>,
+    /// What the sender says of itself, checked.
+    pub(crate) sender: Modern,
+    pub(crate) head: Head,
+}

@@ -1,0 +1,254 @@
+//! One client on stdin and stdout: one message a line, and nothing else on stdout.
+
+mod under_way;
+mod writer;
+
+use std::{io, sync::Arc};
+
+use serde_json::value::RawValue;
+use switchboard_mcp_wire::{
+    self, Incoming, Outgoing, RpcError, Written,
+    lines::{Line as WireLine, Lines},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite},
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Caller, Inner, Server,
+    exchange::{Client, Exchange, Outcome},
+    methods::Entrance,
+    outbox::Outbox,
+    session::{Attached, Session},
+    stateless::{Head, Standing, is_id},
+};
+use under_way::UnderWay;
+
+impl Server {
+    /// Serves one client until it has said its last word, then lets what is under way end.
+    ///
+    /// # Errors
+    /// The pipes broke.
+    pub async fn serve_stdio<R, W>(&self, input: R, output: W, caller: Caller) -> io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        self.serve_stdio_until(input, output, caller, &CancellationToken::new()).await
+    }
+
+    /// As [`serve_stdio`](Self::serve_stdio); but when `stop` fires, the client's last word counts as said.
+    ///
+    /// # Errors
+    /// The pipes broke.
+    pub async fn serve_stdio_until<R, W>(
+        &self,
+        mut input: R,
+        output: W,
+        caller: Caller,
+        stop: &CancellationToken,
+    ) -> io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let outbox = Outbox::keeping(0);
+        let mut writer = tokio::spawn(writer::write(outbox.unread(), output));
+        let mut connection = Connection {
+            inner: self.inner.clone(),
+            caller,
+            outbox: outbox.clone(),
+            session: None,
+            attached: None,
+            under_way: Arc::default(),
+            tasks: JoinSet::new(),
+        };
+        let read = tokio::select! {
+            read = connection.read_all(&mut input) => read,
+            () = stop.cancelled() => Ok(()),
+            // Nobody hears us any more.
+            _ = &mut writer => Ok(()),
+        };
+        connection.end().await;
+        outbox.end();
+        if !writer.is_finished() {
+            // A client that does not read keeps nobody.
+            _ = timeout(self.inner.config.drain.0, writer).await;
+        }
+        read
+    }
+}
+
+/// What is known of the client.
+struct Connection {
+    inner: Arc<Inner>,
+    caller: Caller,
+    outbox: Arc<Outbox>,
+    /// Its session, once it has opened one.
+    session: Option<Arc<Session>>,
+    attached: Option<Attached>,
+    /// Its requests that stand alone, by their ids as they came.
+    under_way: Arc<UnderWay>,
+    tasks: JoinSet<()>,
+}
+
+impl Connection {
+    async fn read_all(&mut self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
+        let mut lines = Lines::new(self.inner.config.max_message());
+        loop {
+            let ended = input.read_buf(lines.room()).await? == 0;
+            while let Some(line) = lines.next() {
+                self.take_line(&line);
+            }
+            // Tasks that have ended are let go.
+            while self.tasks.try_join_next().is_some() {}
+            if ended {
+                lines.finish().iter().for_each(|line| self.take_line(line));
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets what is under way end, within its time.
+    async fn end(&mut self) {
+        self.under_way.stop_listening();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(self.inner.config.drain.0, all).await.is_err() {
+            self.tasks.shutdown().await;
+        }
+        if let Some(session) = self.session.take() {
+            self.inner.end(&session);
+        }
+    }
+
+    fn take_line(&mut self, line: &WireLine<'_>) {
+        match line {
+            WireLine::Whole(line) if line.trim_ascii().is_empty() => {}
+            WireLine::Whole(line) => match switchboard_mcp_wire::parse(line) {
+                Ok(message) => self.take(message),
+                Err(_) => {
+                    let valid = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+                    let (code, text) = match valid {
+                        true => (RpcError::INVALID_REQUEST, "the line is no JSON-RPC 2.0 message"),
+                        false => (RpcError::PARSE_ERROR, "the line is not JSON"),
+                    };
+                    self.refuse(RawValue::NULL, RpcError::new(code, text));
+                }
+            },
+            WireLine::TooLong(line) => {
+                let text = format!("a line of {} bytes is too long", line.bytes);
+                self.refuse(RawValue::NULL, RpcError::new(RpcError::INVALID_REQUEST, text));
+            }
+        }
+    }
+
+    fn refuse(&self, id: &RawValue, error: RpcError) {
+        self.outbox.send(&Outgoing::error(id, &error));
+    }
+
+    fn take(&mut self, message: Incoming) {
+        let (id, method, params) = match message {
+            Incoming::Request { id, method, params } => (id, method, params),
+            message => {
+                if let Incoming::Notification { method, params } = &message {
+                    self.under_way.take(method, params.as_deref());
+                }
+                if let Some(session) = &self.session {
+                    // There is nobody else who might wait for it.
+                    _ = session.take(message);
+                }
+                return;
+            }
+        };
+        if !is_id(&id) {
+            let text = "`id` must be a string or a number";
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+            return self.refuse(RawValue::NULL, error);
+        }
+        let head = match Head::of(params.as_deref()) {
+            Ok(head) => head,
+            Err(error) => return self.refuse(&id, error),
+        };
+        if head.is_modern() || (self.session.is_none() && method == "server/discover") {
+            return match head.sender() {
+                Ok(sender) => self.stand_alone(Standing { id, method, params, sender, head }),
+                Err(error) => self.refuse(&id, error),
+            };
+        }
+        match (method.as_str(), self.session.clone()) {
+            ("initialize", None) => self.initialize(&id, params.as_deref()),
+            ("initialize", Some(_)) => {
+                let text = "the session is open already";
+                self.refuse(&id, RpcError::new(RpcError::INVALID_REQUEST, text));
+            }
+            (_, Some(session)) => self.in_session(&session, id, method, params, head),
+            ("ping", None) => self.answer_ping(&id),
+            (_, None) => {
+                let text = "a session begins with `initialize`";
+                self.refuse(&id, RpcError::new(RpcError::INVALID_REQUEST, text));
+            }
+        }
+    }
+
+    fn answer_ping(&self, id: &RawValue) {
+        self.outbox.send(&Outgoing::response(id, &Ok(Written("{}".to_owned()))));
+    }
+
+    fn initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {
+        match self.inner.initialize(params, &self.caller, self.outbox.clone(), Entrance::Stdio) {
+            Ok((session, result)) => {
+                // It stays open as long as the pipe, however little is said.
+                self.attached = Some(session.attach());
+                self.session = Some(session);
+                self.outbox.send(&Outgoing::response(id, &Ok(result)));
+            }
+            Err(error) => self.refuse(id, error),
+        }
+    }
+
+    fn in_session(
+        &mut self,
+        session: &Arc<Session>,
+        id: Box<RawValue>,
+        method: String,
+        params: Option<Box<RawValue>>,
+        mut head: Head,
+    ) {
+        let begun = session.begin(&id);
+        let (line, notes) = head.line(self.outbox.clone());
+        let client = Client::Legacy(session.clone());
+        let cancel = begun.cancel.clone();
+        let exchange = Exchange::new(self.caller.clone(), client, cancel, line, notes, head.trace);
+        let answer = self.inner.clone().answer(exchange, id.clone(), method, params);
+        let outbox = self.outbox.clone();
+        self.tasks.spawn(async move {
+            respond(&outbox, &id, answer.await, &begun.cancel);
+        });
+    }
+
+    fn stand_alone(&mut self, request: Standing) {
+        let id = request.id.clone();
+        let under_way = self.under_way.begin(&id, request.method == "subscriptions/listen");
+        let cancel = under_way.cancel.clone();
+        let outbox = self.outbox.clone();
+        let answer = self.inner.clone().stand_alone(
+            request,
+            self.caller.clone(),
+            outbox.clone(),
+            cancel.clone(),
+        );
+        self.tasks.spawn(async move {
+            respond(&outbox, &id, answer.await, &under_way.cancel);
+        });
+    }
+}
+
+/// Who cancelled does not wait for an answer.
+fn respond(outbox: &Outbox, id: &RawValue, outcome: Outcome, cancel: &CancellationToken) {
+    if !cancel.is_cancelled() {
+        outbox.send(&Outgoing::response(id, &outcome));
+    }
+}

@@ -1,0 +1,180 @@
+//! Calls that outlive their requests, as the extension for tasks has them: a tool call is answered with a task, and the
+//! client asks after it.
+//!
+//! The queue is whoever mounts the server's ([`DurableCalls`]); here is only what clients see of it. Queued calls never ask
+//! their clients anything.
+
+mod following;
+mod shape;
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use switchboard_mcp_wire::RpcError;
+use switchboard_runtime::{DurableCalls, QueuedCall, RegisteredTool};
+use switchboard_toolcall::{BoxError, CallContext, CallId, ToolCall, ToolResult, ToolSpec};
+use tokio::{
+    runtime::Handle,
+    time::{sleep, timeout},
+};
+
+use super::{Caller, Config};
+
+pub(crate) use following::Following;
+
+/// The extension's name.
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// How often, and how far apart, a call that was just queued is looked for.
+const LOOKS: u32 = 40;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// The queue as clients see it.
+#[derive(Clone)]
+pub(crate) struct Tasks {
+    queue: Arc<dyn DurableCalls>,
+    after: Duration,
+    poll: Duration,
+}
+
+/// What became of a call that was to be queued.
+pub(crate) enum Submitted {
+    /// It has ended already, or was not queued.
+    Ended(Box<ToolResult>),
+    /// It goes on.
+    Task(Box<QueuedCall>),
+}
+
+impl Tasks {
+    /// Tasks of this queue.
+    pub(crate) fn new(queue: Arc<dyn DurableCalls>, config: &Config) -> Self {
+        Self { queue, after: config.task_after.0, poll: config.task_poll.0 }
+    }
+
+    /// Whether calls of the tool are for the queue.
+    pub(crate) fn takes(&self, tool: &RegisteredTool, cx: &CallContext) -> bool {
+        self.queue.takes(tool.spec(), cx.idempotency_key.is_some()).is_ok()
+    }
+
+    /// Queues a call. One that ends soon is answered as any other.
+    ///
+    /// # Errors
+    /// It was queued, and then could not be found there.
+    pub(crate) async fn submit(
+        &self,
+        call: ToolCall,
+        mut cx: CallContext,
+    ) -> Result<Submitted, RpcError> {
+        cx.durable = true;
+        let id = match self.queue.submit(call, &cx).await {
+            Ok(id) => id,
+            Err(result) => return Ok(Submitted::Ended(result)),
+        };
+        // With a key the call may be an earlier one, which others have an eye on.
+        let alone = cx.idempotency_key.is_none();
+        let unclaimed = Unclaimed(alone.then(|| (self.queue.clone(), id)));
+        let found = self.settle(id).await;
+        unclaimed.claim();
+        let mut call = found?;
+        match call.result.take() {
+            Some(result) => Ok(Submitted::Ended(Box::new(result))),
+            None => Ok(Submitted::Task(Box::new(call))),
+        }
+    }
+
+    /// The call as soon as it has ended, or else as it is when its client should know of the task.
+    async fn settle(&self, id: CallId) -> Result<QueuedCall, RpcError> {
+        let mut found = self.find_new(id).await?;
+        let ended = async {
+            while !found.state.is_over() {
+                match self.queue.changed(id, found.changed).await {
+                    Ok(Some(call)) => found = call,
+                    Ok(None) => return,
+                    Err(error) => return tracing::debug!(%id, error, "a task is not followed"),
+                }
+            }
+        };
+        // What is not over by then is told as a task; so is what the queue no longer tells of.
+        _ = timeout(self.after, ended).await;
+        Ok(found)
+    }
+
+    /// The call that was just queued. A queue of several machines may need a moment until all of them know of it, and
+    /// a client must not hear of a task before it can ask after it.
+    async fn find_new(&self, id: CallId) -> Result<QueuedCall, RpcError> {
+        for _ in 0..LOOKS {
+            match self.queue.look(id).await {
+                Ok(Some(call)) => return Ok(call),
+                Ok(None) => {}
+                Err(error) => tracing::debug!(%id, error, "a new task is not found yet"),
+            }
+            sleep(BETWEEN_LOOKS).await;
+        }
+        let text = format!("the call {id} was queued, but the queue does not find it");
+        Err(RpcError::new(RpcError::INTERNAL, text))
+    }
+
+    /// The caller's own task of this id.
+    ///
+    /// # Errors
+    /// There is none, or the queue cannot be asked.
+    pub(crate) async fn find(&self, id: &str, caller: &Caller) -> Result<QueuedCall, RpcError> {
+        let found = match CallId::parse(id) {
+            Some(id) => self.queue.look(id).await.map_err(|error| unreachable(&error))?,
+            None => None,
+        };
+        // A task belongs to who asked for it: for others there is none.
+        found.filter(|call| call.caller == caller.name).ok_or_else(|| {
+            RpcError::new(RpcError::INVALID_PARAMS, "there is no such task, or no longer")
+        })
+    }
+
+    /// Asks that a call be given up.
+    ///
+    /// # Errors
+    /// The queue cannot be asked.
+    pub(crate) async fn cancel(&self, call: &QueuedCall) -> Result<(), RpcError> {
+        if !call.state.is_over() {
+            self.queue.cancel(call.id).await.map_err(|error| unreachable(&error))?;
+        }
+        Ok(())
+    }
+}
+
+fn unreachable(error: &BoxError) -> RpcError {
+    RpcError::new(RpcError::INTERNAL, format!("the queue cannot be asked: {error}"))
+}
+
+/// Whether the tool says that its calls must be tasks.
+pub(crate) fn is_required(spec: &ToolSpec) -> bool {
+    let execution = spec.extra.get("execution");
+    execution.is_some_and(|execution| execution["taskSupport"] == "required")
+}
+
+/// What a client gets that does not know the extension, but would have to.
+pub(crate) fn not_known() -> RpcError {
+    let text = format!("this needs a client that declares the extension `{EXTENSION}`");
+    let data = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
+    RpcError::new(RpcError::MISSING_CAPABILITY, text).with_data(data)
+}
+
+/// A queued call that its client does not know of yet; given up when dropped, for then the client has hung up.
+struct Unclaimed(Option<(Arc<dyn DurableCalls>, CallId)>);
+
+impl Unclaimed {
+    fn claim(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let (Some((queue, id)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(async move {
+                if let Err(error) = queue.cancel(id).await {
+                    tracing::debug!(%id, error, "a call that nobody waits for is not given up");
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A task as it stands on the wire.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use switchboard_runtime::{QueueState, QueuedCall};
+use switchboard_toolcall::ProgressUpdate;
+
+use super::Tasks;
+use crate::{Inner, exchange::Exchange, methods, reply::Reply};
+use switchboard_mcp_wire::RpcError;
+
+impl Tasks {
+    /// What every message says of a task.
+    pub(crate) fn outline(&self, call: &QueuedCall) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let mut put = |key: &str, value: Value| _ = fields.insert(key.to_owned(), value);
+        put("taskId", call.id.to_string().into());
+        put("status", status(call.state).into());
+        if let Some(text) = message(call) {
+            put("statusMessage", text.into());
+        }
+        put("createdAt", time(call.queued).into());
+        put("lastUpdatedAt", time(call.changed).into());
+        put("ttlMs", self.queue.kept().map_or(Value::Null, millis));
+        put("pollIntervalMs", millis(self.poll));
+        fields
+    }
+}
+
+impl Inner {
+    /// Everything that is known of a task, with what came of it.
+    pub(crate) fn detail(
+        &self,
+        tasks: &Tasks,
+        mut call: QueuedCall,
+        exchange: &Exchange,
+    ) -> Result<Map<String, Value>, RpcError> {
+        let result = call.result.take();
+        let mut fields = tasks.outline(&call);
+        if !matches!(call.state, QueueState::Done | QueueState::Dead) {
+            return Ok(fields);
+        }
+        let error = match result {
+            Some(result) => match methods::protocol_error(&result) {
+                Some(error) => error,
+                None => {
+                    let dressed = self.dress(&Reply::Tool(Box::new(result)), exchange);
+                    let dressed = serde_json::from_str(&dressed.0);
+                    fields.insert("result".to_owned(), dressed.unwrap_or_default());
+                    return Ok(fields);
+                }
+            },
+            None => RpcError::new(RpcError::INTERNAL, "its result was lost"),
+        };
+        // Only what would have been an error of the protocol has failed; a tool's own failure is its result.
+        fields.insert("status".to_owned(), "failed".into());
+        fields.insert("statusMessage".to_owned(), error.message.as_str().into());
+        fields.insert("error".to_owned(), json!(error));
+        Ok(fields)
+    }
+}
+
+fn status(state: QueueState) -> &'static str {
+    match state {
+        QueueState::Queued | QueueState::Running => "working",
+        QueueState::Done | QueueState::Dead => "completed",
+        QueueState::Cancelled => "cancelled",
+    }
+}
+
+/// How it stands, in words.
+fn message(call: &QueuedCall) -> Option<String> {
+    match call.state {
+        QueueState::Queued if call.attempts == 0 => Some("waits for a free worker".to_owned()),
+        QueueState::Queued => Some(format!("waits for attempt {}", call.attempts + 1)),
+        QueueState::Running => call.progress.as_ref().map(progress),
+        QueueState::Dead => Some(format!("failed in all of {} attempts", call.attempts)),
+        QueueState::Done | QueueState::Cancelled => None,
+    }
+}
+
+fn progress(update: &ProgressUpdate) -> String {
+    let done = match update.total {
+        Some(total) => format!("{} of {total}", update.progress),
+        None => update.progress.to_string(),
+    };
+    match &update.message {
+        Some(message) => format!("{done}: {message}"),
+        None => done,
+    }
+}
+
+fn time(time: SystemTime) -> String {
+    // A clock that is out of all bounds is no reason to have no answer.
+    let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{time:.3}")
+}
+
+fn millis(duration: Duration) -> Value {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1).into()
+}

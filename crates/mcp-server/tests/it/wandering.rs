@@ -1,0 +1,446 @@
+//! Sessions of the old era that wander between gateways.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::{Map, Value, json};
+use switchboard_mcp_server::{Caller, Config, Fleet, Seal, Server, Siblings, http::Body};
+use switchboard_runtime::{
+    ToolExecutor,
+    toolcall::{BoxError, BoxFuture, HumanDuration, ServerQuestions, ToolError, ToolOutput},
+};
+use switchboard_testkit::tools::Fake;
+use tokio::time::{sleep, timeout};
+
+use crate::{
+    house::{Answer, House, events, in_session, request, sees},
+    neighbours::Neighbours,
+    upstream::{self, Upstream},
+};
+
+const SECRET: &[u8] = b"a secret that all gateways share";
+
+fn seal(secret: &[u8], older: &[&'static [u8]]) -> Option<Arc<Seal>> {
+    Some(Arc::new(Seal::new(secret, older.iter().copied()).unwrap()))
+}
+
+/// A gateway among its neighbours.
+fn beside(neighbours: &Neighbours, config: Config) -> House {
+    let siblings: Arc<dyn Siblings> = Arc::new(neighbours.clone());
+    let house =
+        alone(Fleet { siblings: Some(siblings), seal: seal(SECRET, &[]), calls: None }, config);
+    neighbours.add(&house.server);
+    house
+}
+
+fn alone(fleet: Fleet, config: Config) -> House {
+    House::in_fleet(ToolExecutor::default(), None, config, fleet)
+}
+
+/// A gateway that only shares a secret with others.
+fn sealing(secret: &[u8], older: &[&'static [u8]]) -> House {
+    alone(Fleet { seal: seal(secret, older), ..Fleet::default() }, Config::default())
+}
+
+fn street() -> (House, House) {
+    let neighbours = Neighbours::default();
+    (beside(&neighbours, Config::default()), beside(&neighbours, Config::default()))
+}
+
+/// Asks in a session, as nobody in particular, and returns the status.
+async fn ping(house: &House, session: &str) -> u16 {
+    house.ask(session, "ping", json!({})).await.status.as_u16()
+}
+
+async fn get(house: &House, session: &str, last: Option<&str>) -> Response<Body> {
+    let mut headers = in_session(session);
+    headers.extend(last.map(|last| ("last-event-id", last)));
+    house.send(Method::GET, &headers, "", &Caller::default()).await
+}
+
+async fn delete(house: &House, session: &str) -> u16 {
+    let headers = in_session(session);
+    house.send(Method::DELETE, &headers, "", &Caller::default()).await.status().as_u16()
+}
+
+/// Reads a stream until a message is what is looked for; returns it with its id.
+async fn hear(body: &mut Body, wanted: impl Fn(&Value) -> bool) -> (String, Value) {
+    let mut text = String::new();
+    let heard = async {
+        loop {
+            if let Some(found) = events(&text).into_iter().find(|(_, message)| wanted(message)) {
+                return found;
+            }
+            let frame = body.frame().await.expect("the stream ended").unwrap();
+            text.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
+        }
+    };
+    timeout(Duration::from_secs(120), heard).await.expect("it was not heard")
+}
+
+// GW-1
+#[tokio::test]
+async fn a_session_is_known_next_door() {
+    let (here, there) = street();
+    let session = here.session().await;
+    assert!(session.len() > 60 && session.contains('.'), "{session}");
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    assert_eq!(there.post(&in_session(&session), note).await.status, StatusCode::ACCEPTED);
+    for house in [&there, &here, &there] {
+        let listed = house.ask(&session, "tools/list", json!({})).await.last();
+        assert_eq!(listed["result"]["tools"][0]["name"], "echo");
+        let said = house.ask(&session, "tools/call", json!({"name": "say"})).await.last();
+        assert_eq!(said["result"]["content"][0]["text"], "hello");
+        assert_eq!(house.server.sessions(), 1);
+    }
+    // A revision is the session's, wherever it is.
+    let old = here.open("2025-03-26", json!({}), &Caller::default()).await;
+    let batch = json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]).to_string();
+    assert_eq!(there.post(&in_session(&old), batch.clone()).await.status, StatusCode::OK);
+    assert_eq!(there.post(&in_session(&session), batch).await.refusal(), (400, -32600));
+}
+
+// GW-2: what is not sealed by us, or not for this caller, is no session.
+#[tokio::test]
+async fn what_others_made_is_no_session() {
+    let (here, there) = street();
+    let session = here.open("2025-11-25", json!({}), &sees("s")).await;
+    let body = request(1, "ping", json!({}));
+    let ask = async |house: &House, session: &str, caller: Caller| {
+        house.send(Method::POST, &in_session(session), body.clone(), &caller).await.status()
+    };
+    for caller in [Caller::default(), sees("other"), Caller::named("")] {
+        assert_eq!(ask(&there, &session, caller).await, StatusCode::NOT_FOUND);
+    }
+    let (name, sealed) = session.split_once('.').unwrap();
+    let other = here.open("2025-11-25", json!({}), &sees("s")).await;
+    let other = other.split_once('.').unwrap().0;
+    // A seal may begin with either letter.
+    let first = if sealed.starts_with('A') { 'B' } else { 'A' };
+    let forged = [
+        name.to_owned(),
+        format!("{name}."),
+        format!("{other}.{sealed}"),
+        format!("{name}.{}", &sealed[..sealed.len() - 2]),
+        format!("{name}.{first}{}", &sealed[1..]),
+        format!("{session}.x"),
+    ];
+    for forged in forged {
+        assert_eq!(ask(&there, &forged, sees("s")).await, StatusCode::NOT_FOUND, "{forged}");
+        assert_eq!(ask(&here, &forged, sees("s")).await, StatusCode::NOT_FOUND, "{forged}");
+    }
+    let stranger = sealing(b"the secret of somebody else", &[]);
+    assert_eq!(ask(&stranger, &session, sees("s")).await, StatusCode::NOT_FOUND);
+    assert_eq!(ask(&House::new(), &session, sees("s")).await, StatusCode::NOT_FOUND);
+    assert_eq!((stranger.server.sessions(), there.server.sessions()), (0, 0));
+    assert_eq!(ask(&there, &session, sees("s")).await, StatusCode::OK);
+}
+
+// GW-1: secrets are changed while sessions are open, and gateways are started anew.
+#[tokio::test]
+async fn a_new_secret_and_a_new_process() {
+    let old = sealing(SECRET, &[]);
+    let session = old.session().await;
+    drop(old);
+    let renewed = sealing(b"the secret of next month", &[SECRET]);
+    assert_eq!(ping(&renewed, &session).await, 200);
+    // What ends there has ended there, with nobody else to tell.
+    assert_eq!(delete(&renewed, &session).await, 204);
+    assert_eq!((ping(&renewed, &session).await, delete(&renewed, &session).await), (404, 404));
+}
+
+// GW-1: what was sealed long ago is no longer taken in; who knows the session goes on with it.
+#[tokio::test]
+async fn an_old_session_is_not_taken_in() {
+    let neighbours = Neighbours::default();
+    let here = beside(&neighbours, Config::default());
+    let age = HumanDuration(Duration::ZERO);
+    let there = beside(&neighbours, Config { session_age: age, ..Config::default() });
+    let session = here.session().await;
+    assert_eq!((ping(&there, &session).await, ping(&here, &session).await), (404, 200));
+}
+
+// GW-1: there is no room for every session of every gateway.
+#[tokio::test]
+async fn a_full_house_takes_nobody_in() {
+    let neighbours = Neighbours::default();
+    let here = beside(&neighbours, Config::default());
+    let there = beside(&neighbours, Config { max_sessions: 1, ..Config::default() });
+    let (first, second) = (here.session().await, here.session().await);
+    let listening = get(&there, &first, None).await;
+    assert_eq!(listening.status(), StatusCode::OK);
+    let refused = there.ask(&second, "ping", json!({})).await;
+    assert_eq!(refused.refusal(), (503, -32603));
+    drop(listening);
+    // The longest unused gives way, and comes back when it is asked for.
+    assert_eq!((ping(&there, &second).await, ping(&there, &first).await), (200, 200));
+    assert_eq!(there.server.sessions(), 1);
+}
+
+// EX-4: a call is cancelled through any gateway.
+#[tokio::test(start_paused = true)]
+async fn a_call_next_door_is_cancelled() {
+    let (here, there) = street();
+    let session = here.session().await;
+    let call = json!({"name": "wait", "arguments": {"secs": 20}});
+    let cancel = async {
+        here.witness.saw("begun").await;
+        for id in [999, 1] {
+            let params = json!({"requestId": id});
+            let note =
+                json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+            let told = there.post(&in_session(&session), note.to_string()).await;
+            assert_eq!(told.status, StatusCode::ACCEPTED);
+        }
+    };
+    let (answer, ()) = tokio::join!(here.ask(&session, "tools/call", call), cancel);
+    assert_eq!((answer.status, &*answer.text), (StatusCode::ACCEPTED, ""));
+    here.witness.saw("dropped and told").await;
+}
+
+// GW-3: questions are answered through any gateway, and each answer reaches the one who asked.
+#[tokio::test]
+async fn a_question_is_answered_next_door() {
+    let (here, there) = street();
+    let session = here.open("2025-11-25", json!({"elicitation": {}}), &Caller::default()).await;
+    let asked = async |house: &House, id: u64, key: &str| {
+        let params = json!({"name": "ask", "arguments": {"keys": [key]}});
+        let body = request(id, "tools/call", params);
+        let response =
+            house.send(Method::POST, &in_session(&session), body, &Caller::default()).await;
+        let mut body = response.into_body();
+        let (_, question) =
+            hear(&mut body, |message| message["method"] == "elicitation/create").await;
+        (body, question)
+    };
+    let (mut from_here, first) = asked(&here, 1, "a").await;
+    let (mut from_there, second) = asked(&there, 2, "b").await;
+    assert_ne!(first["id"], second["id"], "no gateway numbers as the other");
+    for (question, house) in [(&first, &there), (&second, &here)] {
+        let content = json!({"action": "accept", "content": question["params"]["message"]});
+        let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": content});
+        let told = house.post(&in_session(&session), answer.to_string()).await;
+        assert_eq!(told.status, StatusCode::ACCEPTED);
+    }
+    for (body, key) in [(&mut from_here, "a"), (&mut from_there, "b")] {
+        let (_, answer) = hear(body, |message| message.get("result").is_some()).await;
+        assert_eq!(answer["result"]["structuredContent"][key]["content"], key);
+    }
+}
+
+// GW-4: who ends a session ends it everywhere, with what is under way.
+#[tokio::test(start_paused = true)]
+async fn a_session_ends_everywhere() {
+    let neighbours = Neighbours::default();
+    let [here, there] = [(); 2].map(|()| beside(&neighbours, Config::default()));
+    let session = here.session().await;
+    let call = json!({"name": "wait", "arguments": {"secs": 20}});
+    let end = async {
+        here.witness.saw("begun").await;
+        delete(&there, &session).await
+    };
+    let (_, status) = tokio::join!(here.ask(&session, "tools/call", call), end);
+    assert_eq!(status, 204);
+    here.witness.saw("dropped and told").await;
+    assert_eq!((here.server.sessions(), there.server.sessions()), (0, 0));
+    // One that was not there at the time asks.
+    let late = beside(&neighbours, Config::default());
+    for house in [&here, &there, &late] {
+        assert_eq!((ping(house, &session).await, delete(house, &session).await), (404, 404));
+    }
+    // A gateway that closes ends nothing elsewhere.
+    let session = here.session().await;
+    here.server.close();
+    assert_eq!((ping(&there, &session).await, ping(&here, &session).await), (200, 200));
+}
+
+// GW-1: a stream can be opened anywhere, and goes on anywhere, as far as it is known there.
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_opened_next_door() {
+    let (here, there) = street();
+    let session = here.session().await;
+    let changed = |message: &Value| message["method"] == "notifications/tools/list_changed";
+    let mut streams = Vec::new();
+    for (house, name) in [(&here, "first"), (&there, "second")] {
+        let response = get(house, &session, None).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let mut body = response.into_body();
+        house.executor.tools().add(Fake::answers(name, json!(1))).unwrap();
+        streams.push(hear(&mut body, changed).await.0);
+    }
+    // An event of one gateway's is nothing to the other, which begins anew and leaves nothing out.
+    there.executor.tools().add(Fake::answers("third", json!(1))).unwrap();
+    let mut body = get(&there, &session, Some(&streams[0])).await.into_body();
+    hear(&mut body, changed).await;
+    // At its own, it goes on after the event.
+    here.executor.tools().add(Fake::answers("fourth", json!(1))).unwrap();
+    let mut body = get(&here, &session, Some(&streams[0])).await.into_body();
+    let (id, _) = hear(&mut body, changed).await;
+    assert_ne!(id, streams[0]);
+    // A number that nobody has given is no event of anybody's either.
+    assert_eq!(get(&here, &session, Some("nonsense")).await.status(), StatusCode::OK);
+}
+
+// GW-1: what only one gateway knows reaches the stream at another.
+#[tokio::test]
+async fn what_a_sibling_tells_reaches_the_stream() {
+    let (here, there) = street();
+    let session = here.session().await;
+    let name = session.split_once('.').unwrap().0;
+    let updated = |uri: &str| {
+        let params = json!({"uri": uri});
+        json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params})
+    };
+    for told in [here.server.clone(), there.server.clone()] {
+        told.take_in(name, b"{no message");
+        told.take_in("nobody", updated("a://b").to_string().as_bytes());
+    }
+    here.server.take_in(name, updated("a://b").to_string().as_bytes());
+    let mut body = get(&here, &session, None).await.into_body();
+    let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
+    assert_eq!(hear(&mut body, is_update).await.1["params"]["uri"], "a://b");
+}
+
+// GW-1: who watches a resource at one gateway, and listens at another, hears of it.
+#[tokio::test]
+async fn a_watched_resource_is_heard_of_next_door() {
+    let neighbours = Neighbours::default();
+    let there = beside(&neighbours, Config::default());
+    let upstream = Upstream::start("two", true).await;
+    let (house, servers) = upstream::house([("a", &upstream)]).await;
+    let siblings: Arc<dyn Siblings> = Arc::new(neighbours.clone());
+    let fleet = Fleet { seal: seal(SECRET, &[]), siblings: Some(siblings), calls: None };
+    let executor = house.executor.clone();
+    let server = Server::in_fleet(executor, Some(servers), Config::default(), fleet);
+    neighbours.add(&server);
+    let here = House { server, ..house };
+    let session = here.session().await;
+    let mut body = get(&there, &session, None).await.into_body();
+    let watched = here.ask(&session, "resources/subscribe", json!({"uri": "two://one"})).await;
+    assert_eq!(watched.last()["result"], json!({}));
+    let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
+    assert_eq!(hear(&mut body, is_update).await.1["params"]["uri"], "two://one");
+}
+
+/// Siblings that cannot be reached.
+struct Away;
+
+impl Siblings for Away {
+    fn end<'a>(&'a self, _: &'a str, _: Duration) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(async { Err("no route to them".into()) })
+    }
+
+    fn has_ended<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<bool, BoxError>> {
+        Box::pin(async { Err("no route to them".into()) })
+    }
+
+    fn pass_on<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(async { Err("no route to them".into()) })
+    }
+
+    fn ask<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, Result<Bytes, BoxError>> {
+        Box::pin(async { Err("no route to them".into()) })
+    }
+}
+
+// GW-1: while the others are away, sessions go on; but none is said to have ended everywhere.
+#[tokio::test]
+async fn siblings_that_are_away() {
+    let fleet =
+        || Fleet { seal: seal(SECRET, &[]), siblings: Some(Arc::new(Away)), ..Fleet::default() };
+    let (here, there) = (alone(fleet(), Config::default()), alone(fleet(), Config::default()));
+    let session = here.session().await;
+    assert_eq!(ping(&there, &session).await, 200);
+    let stray = json!({"jsonrpc": "2.0", "id": 5, "result": {}}).to_string();
+    let told = there.post(&in_session(&session), stray).await;
+    assert_eq!(told.status, StatusCode::ACCEPTED);
+    let response = there.send(Method::DELETE, &in_session(&session), "", &Caller::default()).await;
+    assert_eq!(Answer::of(response).await.refusal(), (503, -32603));
+    assert_eq!(ping(&there, &session).await, 200);
+}
+
+/// A call of `ask` by a modern client that can be asked, with what it brings along.
+fn asking(extra: Value) -> Value {
+    let meta = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
+    let mut params = json!({"name": "ask", "arguments": {"keys": ["name"]}, "_meta": meta});
+    for (key, value) in extra.as_object().into_iter().flatten() {
+        params[key] = value.clone();
+    }
+    params
+}
+
+// GW-3: a modern client is asked by one gateway, and comes back to another.
+#[tokio::test]
+async fn a_held_call_goes_on_next_door() {
+    let (here, there) = street();
+    let call = async |house: &House, extra: Value, caller: &Caller| {
+        let response = house.begin_alone("tools/call", asking(extra), caller).await;
+        Answer::of(response).await.last()
+    };
+    let nobody = Caller::default();
+    let asked = call(&here, json!({}), &nobody).await["result"].clone();
+    assert_eq!(asked["resultType"], "input_required");
+    // Nothing was answered: it is asked again, under a new handle of the same gateway's.
+    let empty = json!({"requestState": asked["requestState"], "inputResponses": {}});
+    let again = call(&there, empty, &nobody).await["result"].clone();
+    assert_eq!(again["inputRequests"], asked["inputRequests"]);
+    let name: Value = serde_json::from_str(r#"{"a":1.50}"#).unwrap();
+    let whole = json!({"requestState": again["requestState"], "inputResponses": {"name": name}});
+    // Nobody else can come back with it.
+    assert_eq!(call(&there, whole.clone(), &sees("ask")).await["error"]["code"], -32602);
+    let done = call(&there, whole.clone(), &nobody).await["result"].clone();
+    assert_eq!(done["structuredContent"]["name"].to_string(), r#"{"a":1.50}"#);
+    assert_eq!(done["resultType"], "complete");
+    // It is good for one time, and what is no handle is none anywhere.
+    assert_eq!(call(&there, whole, &nobody).await["error"]["code"], -32602);
+    let gone = format!("{}.{}", "0".repeat(32), "1".repeat(32));
+    for handle in [gone.as_str(), "nonsense", "a.b", "*.>"] {
+        let back = json!({"requestState": handle, "inputResponses": {}});
+        assert_eq!(call(&there, back, &nobody).await["error"]["code"], -32602, "{handle}");
+    }
+    let said = here.server.go_on(b"no request").await;
+    assert!(said.starts_with(br#"{"error":{"code":-32603"#), "{said:?}");
+}
+
+// EX-4: who comes back to another gateway, and hangs up there, has cancelled the call all the same.
+#[tokio::test(start_paused = true)]
+async fn hanging_up_next_door_is_cancelling() {
+    let (here, there) = street();
+    let witness = here.witness.clone();
+    let slow = Fake::new("ask_then_wait", move |_, cx| {
+        let witness = witness.clone();
+        async move {
+            let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
+            let question = json!({"method": "elicitation/create", "params": {"message": "go?"}});
+            let questions = Map::from_iter([("go".to_owned(), question)]);
+            back.ask(ServerQuestions::new("house", questions)).await?;
+            let presence = witness.begin(cx.cancel.clone());
+            sleep(Duration::from_secs(20)).await;
+            presence.finish();
+            Ok(ToolOutput::Value(json!("done")))
+        }
+    });
+    here.executor.tools().add(slow).unwrap();
+    let mut params = asking(json!({"name": "ask_then_wait"}));
+    let nobody = Caller::default();
+    let asked = here.begin_alone("tools/call", params.clone(), &nobody).await;
+    params["requestState"] = Answer::of(asked).await.last()["result"]["requestState"].clone();
+    params["inputResponses"] = json!({"go": {"action": "accept"}});
+    tokio::select! {
+        _ = there.begin_alone("tools/call", params, &nobody) => panic!("it takes 20 s"),
+        () = here.witness.saw("begun") => {}
+    }
+    here.witness.saw("dropped and told").await;
+}
+
+// GW-1: a client that says too much of itself has a session all the same, of one gateway.
+#[tokio::test]
+async fn an_id_that_would_be_too_long() {
+    let (here, there) = street();
+    let much = json!({"experimental": {"x": "y".repeat(10_000)}});
+    let session = here.open("2025-11-25", much, &Caller::default()).await;
+    assert_eq!(session.len(), 32);
+    assert_eq!((ping(&here, &session).await, ping(&there, &session).await), (200, 404));
+}

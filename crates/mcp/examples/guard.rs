@@ -1,7 +1,0 @@
-//! A guard and nothing else, for tests: `guard COMMAND ARGS…`.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    switchboard_mcp::guard::run(std::env::args_os().skip(1))
-}
