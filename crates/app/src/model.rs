@@ -143,7 +143,7 @@ pub(crate) fn completed(mut config: ModelConfig) -> ModelConfig {
     let variable =
         |name: &str| environment::variable(name).ok().filter(|value| !value.trim().is_empty());
     if config.api_key.as_ref().is_none_or(|key| key.reveal().trim().is_empty()) {
-        let key = key_variable(config.provider).and_then(variable);
+        let key = config.provider.info().key_variable.and_then(variable);
         config.api_key = key.map(|key| Secret::new(key.trim()));
     }
     if config.provider == Provider::Ollama && config.base_url.is_none() {
@@ -152,19 +152,11 @@ pub(crate) fn completed(mut config: ModelConfig) -> ModelConfig {
     config
 }
 
-/// The variable that holds the provider's key, if it has keys.
-pub(crate) fn key_variable(provider: Provider) -> Option<&'static str> {
-    match provider {
-        Provider::Anthropic => Some("ANTHROPIC_API_KEY"),
-        Provider::OpenAi => Some("OPENAI_API_KEY"),
-        Provider::Ollama => None,
-    }
-}
-
 /// The variable to set where a key is needed and missing: the providers themselves want one, local servers do not.
 pub(crate) fn missing_key(config: &ModelConfig) -> Option<&'static str> {
-    let variable = key_variable(config.provider)?;
-    let home = authority(config.provider.default_base_url());
+    let provider = config.provider.info();
+    let variable = provider.key_variable?;
+    let home = authority(provider.default_base_url);
     let is_home = config.base_url.as_deref().is_none_or(|url| authority(url) == home);
     // Whoever writes headers may well write the key there.
     let has_none = config.api_key.is_none() && config.headers.is_empty();
@@ -175,8 +167,8 @@ fn unknown(wanted: &str, loaded: &Loaded) -> anyhow::Error {
     let known: Vec<&str> = loaded.settings.models.keys().map(String::as_str).collect();
     let mut text = format!("there is no model `{wanted}`");
     if let Some((provider, rest)) = wanted.split_once(':') {
-        let providers = ["anthropic", "openai", "ollama", "script"];
-        match close_names(provider, providers.into_iter()).first() {
+        let providers = Provider::ALL.iter().map(|provider| provider.code()).chain(["script"]);
+        match close_names(provider, providers).first() {
             Some(near) => text = format!("{text}; did you mean `{near}:{rest}`?"),
             None => text = format!("{text}; did you mean `ollama:{wanted}`?"),
         }
@@ -187,7 +179,7 @@ fn unknown(wanted: &str, loaded: &Loaded) -> anyhow::Error {
         true => "the config has no [models.*]".to_owned(),
         false => format!("the config has {}", known.join(", ")),
     };
-    anyhow!(
-        "{text}\n       {models}; others are anthropic:MODEL, openai:MODEL[@URL], ollama:MODEL[@URL] and script:FILE"
-    )
+    let others: Vec<_> =
+        Provider::ALL.iter().map(|provider| format!("{provider}:MODEL[@URL]")).collect();
+    anyhow!("{text}\n       {models}; others are {} and script:FILE", others.join(", "))
 }

@@ -1,58 +1,11 @@
 //! The settings of one model: a `[models.x]` table.
 
-use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::HumanDuration;
 
-/// Whose wire a model speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Provider {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI chat completions, and everybody who speaks them.
-    OpenAi,
-    /// Ollama's own `/api/chat`.
-    Ollama,
-}
-
-impl Provider {
-    /// As configs write it.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-            Self::Ollama => "ollama",
-        }
-    }
-
-    /// Where the provider is, unless the config says otherwise.
-    pub fn default_base_url(self) -> &'static str {
-        match self {
-            Self::Anthropic => "https://api.anthropic.com",
-            Self::OpenAi => "https://api.openai.com/v1",
-            Self::Ollama => "http://127.0.0.1:11434",
-        }
-    }
-}
-
-impl fmt::Display for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code())
-    }
-}
-
-impl FromStr for Provider {
-    type Err = String;
-
-    fn from_str(code: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Anthropic, Self::OpenAi, Self::Ollama];
-        all.into_iter().find(|provider| provider.code() == code).ok_or_else(|| {
-            format!("unknown provider `{code}`; there are anthropic, openai and ollama")
-        })
-    }
-}
+use crate::Provider;
 
 /// How a model is reached and asked.
 #[derive(Clone, PartialEq, Deserialize)]
@@ -128,6 +81,11 @@ impl ModelConfig {
             idle_timeout: None,
             max_retries: None,
         }
+    }
+
+    /// Returns the address of the provider: the config's, or else the provider's own.
+    pub fn base_url(&self) -> &str {
+        self.base_url.as_deref().unwrap_or(self.provider.info().default_base_url)
     }
 
     pub(crate) fn connect_timeout(&self) -> Duration {

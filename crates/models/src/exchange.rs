@@ -8,63 +8,61 @@ use crate::{
     http::{self, Body, Endpoint},
     images::{self, Images},
     json,
-    lower::Lowered,
+    lower::{self, Lowered},
     model::Events,
     retry::{self, Failed, Retries},
     sink::{Sink, Whole},
     turn::{self, Draft},
 };
 
-/// Reads one answer.
-pub(crate) trait Reader: Send + Sized {
-    /// What tells messages apart where the content type does not say it.
-    const FRAMING: Framing;
-
-    /// A reader for the answer to `request`, which was sent as `body`.
-    fn new(request: &Request<'_>, body: &Value) -> Self;
-
+/// Reads one response.
+pub(crate) trait ResponseReader: Send {
     /// Takes one message of a stream; true at the last one.
     fn message(&mut self, message: &Value, sink: &mut Sink<'_>) -> Result<bool, ModelError>;
 
-    /// Takes an answer that came in one piece.
+    /// Takes a response that came in one piece.
     fn whole(&mut self, answer: &Value, sink: &mut Sink<'_>) -> Result<(), ModelError>;
 
     /// What it all was.
-    fn finish(self) -> Result<Draft, ModelError>;
+    fn finish(self: Box<Self>) -> Result<Draft, ModelError>;
 }
 
 /// How one model is asked.
 pub(crate) struct Exchange {
-    pub(crate) endpoint: Endpoint,
-    provider: Provider,
+    endpoint: Endpoint,
+    pub(crate) config: ModelConfig,
     retries: Retries,
-    recover_calls: bool,
     pub(crate) images: Images,
 }
 
 impl Exchange {
-    pub(crate) fn new(endpoint: Endpoint, config: &ModelConfig) -> Self {
+    /// Asks `provider` at `path` below the config's address. `credentials` are headers with the key.
+    pub(crate) fn new(
+        provider: Provider,
+        config: &ModelConfig,
+        path: &str,
+        credentials: Vec<(&'static str, String)>,
+    ) -> Result<Self, ModelError> {
+        let mut config = ModelConfig { provider, ..config.clone() };
+        config.recover_calls &= provider.info().leaks_calls;
         let mut retries = Retries::default();
         if let Some(most) = config.max_retries {
             retries.most = most;
         }
-        let recover_calls = config.recover_calls && config.provider != Provider::Anthropic;
-        let (provider, images) = (config.provider, Images::new(config));
-        Self { endpoint, provider, retries, recover_calls, images }
+        let endpoint = Endpoint::new(&config, path, credentials)?;
+        Ok(Self { endpoint, retries, images: Images::new(&config), config })
     }
 
     /// Asks, with retries; once more without images if the request was refused and has any (RS-6).
-    pub(crate) async fn ask<R: Reader>(
+    pub(crate) async fn ask(
         &self,
         request: &Request<'_>,
-        lowered: &Lowered,
         events: Events<'_>,
-        body: impl Fn(&Request<'_>) -> Value,
     ) -> Result<Turn, ModelError> {
+        let lowered = &lower::tools(self.config.provider, &request.tools);
         let messages = self.images.fitted(request.messages, events);
         let request = Request { messages: &messages, ..request.clone() };
-        let sent = body(&request);
-        let asked = self.attempts::<R>(self.retries, &sent, &request, lowered, events).await;
+        let asked = self.attempts(self.retries, &request, lowered, events).await;
         let Failed { error, shown } = match asked {
             Ok(turn) => return Ok(turn),
             Err(failed) => failed,
@@ -78,27 +76,26 @@ impl Exchange {
         // What is the server's own failure was tried often enough.
         let most = if error.kind == FailureKind::Server { 0 } else { self.retries.most };
         let retries = Retries { most, ..self.retries };
-        let sent = body(&request);
-        let turn = self.attempts::<R>(retries, &sent, &request, lowered, events).await;
+        let turn = self.attempts(retries, &request, lowered, events).await;
         let turn = turn.map_err(|failed| failed.error)?;
         self.images.refuse(&messages, &error, events);
         Ok(turn)
     }
 
-    async fn attempts<R: Reader>(
+    async fn attempts(
         &self,
         retries: Retries,
-        body: &Value,
         request: &Request<'_>,
         lowered: &Lowered,
         events: Events<'_>,
     ) -> Result<Turn, Failed> {
+        let body = &(self.config.provider.info().request)(&self.config, request, lowered);
         retry::run(retries, events, || {
             Box::pin(async move {
-                let wary = turn::is_wary(request, self.recover_calls);
+                let wary = turn::is_wary(request, self.config.recover_calls);
                 let live = request.stream && !request.whole_turns;
                 let mut sink = Sink::new(events, &lowered.names, live, wary);
-                match self.once::<R>(body, request, lowered, &mut sink).await {
+                match self.once(body, request, lowered, &mut sink).await {
                     Ok(turn) => Ok(turn),
                     Err(error) => Err(Failed { error, shown: sink.shown() }),
                 }
@@ -107,7 +104,7 @@ impl Exchange {
         .await
     }
 
-    async fn once<R: Reader>(
+    async fn once(
         &self,
         body: &Value,
         request: &Request<'_>,
@@ -115,60 +112,52 @@ impl Exchange {
         sink: &mut Sink<'_>,
     ) -> Result<Turn, ModelError> {
         let answer = self.endpoint.post(body.to_string().into_bytes()).await?;
-        let mut reader = R::new(request, body);
+        let info = self.config.provider.info();
+        let mut reader = (info.reader)(body);
         // The content type decides: there are servers that do not stream although asked, and the other way round.
         match (answer.content_type(), request.stream) {
-            ("text/event-stream", _) => stream(Framing::Events, answer, &mut reader, sink).await?,
+            ("text/event-stream", _) => stream(Framing::Events, answer, &mut *reader, sink).await?,
             ("application/x-ndjson", _) => {
-                stream(Framing::Lines, answer, &mut reader, sink).await?
+                stream(Framing::Lines, answer, &mut *reader, sink).await?
             }
             // Proxies rename lines of JSON; one line is read as well as many.
-            ("application/json", true) if R::FRAMING == Framing::Lines => {
-                stream(Framing::Lines, answer, &mut reader, sink).await?;
+            ("application/json", true) if info.framing == Framing::Lines => {
+                stream(Framing::Lines, answer, &mut *reader, sink).await?;
             }
-            ("application/json", _) | (_, false) => whole(answer, &mut reader, sink).await?,
-            (_, true) => stream(R::FRAMING, answer, &mut reader, sink).await?,
+            ("application/json", _) | (_, false) => whole(answer, &mut *reader, sink).await?,
+            (_, true) => stream(info.framing, answer, &mut *reader, sink).await?,
         }
-        let how = How { provider: self.provider, recover_calls: self.recover_calls };
-        how.complete(reader, request, lowered, sink)
+        complete(reader, &self.config, request, lowered, sink)
     }
 }
 
-/// How an answer that is read to its end becomes a turn.
-pub(crate) struct How {
-    pub(crate) provider: Provider,
-    pub(crate) recover_calls: bool,
-}
-
-impl How {
-    /// The turn; those who listen hear the rest of it.
-    pub(crate) fn complete<R: Reader>(
-        &self,
-        reader: R,
-        request: &Request<'_>,
-        lowered: &Lowered,
-        sink: &mut Sink<'_>,
-    ) -> Result<Turn, ModelError> {
-        let mut draft = reader.finish()?;
-        if let Some(warning) = draft.warning.take() {
-            sink.warn(warning);
-        }
-        let reasoning = draft.reasoning.clone();
-        let turn = turn::complete(draft, self.provider, request, lowered, self.recover_calls);
-        sink.finish(&Whole {
-            reasoning: &reasoning,
-            calls: turn.message.tool_calls.iter().map(|call| &*call.name).collect(),
-            recovered: turn.message.tool_calls.iter().any(|call| call.recovered),
-            usage: turn.usage,
-        });
-        Ok(turn)
+/// Returns the turn that was read; `sink` hears the rest of it.
+pub(crate) fn complete(
+    reader: Box<dyn ResponseReader>,
+    config: &ModelConfig,
+    request: &Request<'_>,
+    lowered: &Lowered,
+    sink: &mut Sink<'_>,
+) -> Result<Turn, ModelError> {
+    let mut draft = reader.finish()?;
+    if let Some(warning) = draft.warning.take() {
+        sink.warn(warning);
     }
+    let reasoning = draft.reasoning.clone();
+    let turn = turn::complete(draft, config.provider, request, lowered, config.recover_calls);
+    sink.finish(&Whole {
+        reasoning: &reasoning,
+        calls: turn.message.tool_calls.iter().map(|call| &*call.name).collect(),
+        recovered: turn.message.tool_calls.iter().any(|call| call.recovered),
+        usage: turn.usage,
+    });
+    Ok(turn)
 }
 
-async fn stream<R: Reader>(
+async fn stream(
     framing: Framing,
     mut body: Body,
-    reader: &mut R,
+    reader: &mut dyn ResponseReader,
     sink: &mut Sink<'_>,
 ) -> Result<(), ModelError> {
     let mut stream = Stream::new(framing);
@@ -192,10 +181,10 @@ impl Stream {
     }
 
     /// Reads the next piece, or with none what the end of the body ends; true at the last message.
-    pub(crate) fn take<R: Reader>(
+    pub(crate) fn take(
         &mut self,
         chunk: Option<&[u8]>,
-        reader: &mut R,
+        reader: &mut dyn ResponseReader,
         sink: &mut Sink<'_>,
     ) -> Result<bool, ModelError> {
         match chunk {
@@ -221,9 +210,9 @@ impl Stream {
     }
 }
 
-async fn whole<R: Reader>(
+async fn whole(
     body: Body,
-    reader: &mut R,
+    reader: &mut dyn ResponseReader,
     sink: &mut Sink<'_>,
 ) -> Result<(), ModelError> {
     let answer = parse(&body.whole().await?)?;

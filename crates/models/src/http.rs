@@ -95,10 +95,7 @@ impl Endpoint {
         let error = error.without_url();
         let place = place(&self.url);
         let (kind, text) = if error.is_connect() || error.is_timeout() {
-            let hint = match self.provider {
-                Provider::Ollama => "; is Ollama running?",
-                _ => "",
-            };
+            let hint = self.provider.info().unreachable_hint;
             (FailureKind::Connect, format!("could not reach {} at {place}{hint}", self.provider))
         } else {
             (FailureKind::Cut, format!("the connection to {} at {place} broke", self.provider))
@@ -240,18 +237,21 @@ fn is_context_full(said: &str) -> bool {
     signs.iter().any(|sign| said.contains(sign))
 }
 
+/// The key as most providers want it.
+pub(crate) fn bearer(config: &ModelConfig) -> Vec<(&'static str, String)> {
+    let key = config.api_key.as_ref().map(|key| format!("Bearer {}", key.reveal()));
+    key.into_iter().map(|key| ("authorization", key)).collect()
+}
+
 fn address(config: &ModelConfig, path: &str) -> Result<Url, ModelError> {
-    let given = config.base_url.as_deref().unwrap_or(config.provider.default_base_url()).trim();
+    let given = config.base_url().trim();
     let scheme = if given.contains("://") { "" } else { "http://" };
     let unusable = |error| settings(format!("`base_url` is not an address: {error}"));
     Url::parse(&format!("{scheme}{given}")).map_err(unusable)?;
     let given = given.trim_end_matches('/');
     // What people write from habit; the contract says the root.
-    let root = match config.provider {
-        Provider::Anthropic => given.strip_suffix("/v1").unwrap_or(given),
-        Provider::Ollama => given.strip_suffix("/api").unwrap_or(given),
-        Provider::OpenAi => given,
-    };
+    let redundant = config.provider.info().redundant_path.unwrap_or_default();
+    let root = given.strip_suffix(redundant).unwrap_or(given);
     let url = Url::parse(&format!("{scheme}{root}{path}")).map_err(unusable)?;
     match url.scheme() {
         "http" | "https" => Ok(url),

@@ -47,8 +47,7 @@ pub(crate) struct Images {
 
 impl Images {
     pub(crate) fn new(config: &ModelConfig) -> Self {
-        let base_url = config.base_url.as_deref().unwrap_or(config.provider.default_base_url());
-        let (base_url, model) = (base_url.to_owned(), config.model.clone());
+        let (base_url, model) = (config.base_url().to_owned(), config.model.clone());
         let key = ModelKey { base_url, model, images: config.images };
         Self { key, told: OnceLock::new() }
     }

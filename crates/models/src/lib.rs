@@ -21,40 +21,22 @@ mod json;
 mod sink;
 mod turn;
 mod recover;
-pub mod openai;
-pub mod ollama;
-pub mod anthropic;
+mod provider;
 pub mod replay;
 #[cfg(any(test, feature = "script"))]
 pub mod script;
 
-pub use anthropic::AnthropicClient;
 pub use arguments::{Arguments, Unparsable};
 pub use client::client;
-pub use config::{ModelConfig, Provider, Secret, Think};
+pub use config::{ModelConfig, Secret, Think};
 pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
 pub use message::{AiMessage, Message, ModelCall, Native, UserMessage};
 pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
-pub use ollama::OllamaClient;
-pub use openai::OpenAiClient;
+pub use provider::*;
 pub use reply::{Audio, Image, ToolReply};
 #[cfg(any(test, feature = "script"))]
 pub use script::{Script, ScriptError};
 
-use std::sync::Arc;
-
-/// The client that a `[models.x]` table describes. Opens no connection yet.
-///
-/// # Errors
-/// The settings cannot work: an address that is none, a key that cannot be sent.
-pub fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ModelError> {
-    Ok(match config.provider {
-        Provider::Anthropic => Arc::new(AnthropicClient::new(config)?),
-        Provider::OpenAi => Arc::new(OpenAiClient::new(config)?),
-        Provider::Ollama => Arc::new(OllamaClient::new(config)?),
-    })
-}
-
 #[cfg(test)]
-mod hostile;
+mod proptests;

@@ -3,11 +3,10 @@
 use serde_json::json;
 
 use crate::{
-    ModelError, Provider, Request, Turn, anthropic,
-    exchange::{How, Reader, Stream},
+    ModelConfig, ModelError, Provider, Request, Turn,
+    exchange::{Stream, complete},
     lower,
     model::Events,
-    ollama, openai,
     sink::Sink,
     turn,
 };
@@ -22,31 +21,20 @@ pub fn read<'p>(
     request: &Request<'_>,
     events: Events<'_>,
 ) -> Result<Turn, ModelError> {
-    match provider {
-        Provider::Anthropic => run::<anthropic::Answer>(provider, pieces, request, events),
-        Provider::OpenAi => run::<openai::Answer>(provider, pieces, request, events),
-        Provider::Ollama => run::<ollama::Answer>(provider, pieces, request, events),
-    }
-}
-
-fn run<'p, R: Reader>(
-    provider: Provider,
-    pieces: impl IntoIterator<Item = &'p [u8]>,
-    request: &Request<'_>,
-    events: Events<'_>,
-) -> Result<Turn, ModelError> {
-    let how = How { provider, recover_calls: provider != Provider::Anthropic };
+    let config = ModelConfig::new(provider, "");
+    let info = provider.info();
+    let config = ModelConfig { recover_calls: info.leaks_calls, ..config };
     let lowered = lower::tools(provider, &request.tools);
-    let wary = turn::is_wary(request, how.recover_calls);
+    let wary = turn::is_wary(request, config.recover_calls);
     let mut sink = Sink::new(events, &lowered.names, true, wary);
-    let mut reader = R::new(request, &json!({"options": {}}));
-    let mut stream = Stream::new(R::FRAMING);
+    let mut reader = (info.reader)(&json!({"options": {}}));
+    let mut stream = Stream::new(info.framing);
     for piece in pieces.into_iter().map(Some).chain([None]) {
-        if stream.take(piece, &mut reader, &mut sink)? {
+        if stream.take(piece, &mut *reader, &mut sink)? {
             break;
         }
     }
-    how.complete(reader, request, &lowered, &mut sink)
+    complete(reader, &config, request, &lowered, &mut sink)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use switchboard_models::{
     ModelConfig, Provider,
-    ollama::{Installed, installed},
+    ollama::{InstalledModel, installed},
 };
 use switchboard_toolcall::HumanDuration;
 
@@ -36,7 +36,7 @@ pub(super) async fn find() -> anyhow::Result<ModelConfig> {
 
 /// Where to look, in order (ML-10).
 fn places() -> Vec<String> {
-    let usual = Provider::Ollama.default_base_url().to_owned();
+    let usual = Provider::Ollama.info().default_base_url.to_owned();
     let named = environment::variable(VARIABLE).ok().filter(|host| !host.trim().is_empty());
     let mut places: Vec<_> = named.map(|host| host::of_ollama(&host)).into_iter().collect();
     if !places.contains(&usual) {
@@ -56,6 +56,6 @@ pub(crate) fn probe(url: &str) -> ModelConfig {
 }
 
 /// The first that can call tools, for that is what we are here for; else the first.
-fn best(models: &[Installed]) -> Option<&Installed> {
+fn best(models: &[InstalledModel]) -> Option<&InstalledModel> {
     models.iter().find(|model| model.calls_tools == Some(true)).or(models.first())
 }

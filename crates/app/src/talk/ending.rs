@@ -1,6 +1,6 @@
 //! What came of a turn, in words.
 
-use std::{error::Error, iter, time::Duration};
+use std::{borrow::Cow, error::Error, iter, time::Duration};
 
 use switchboard_agent::{Outcome, Stopped};
 use switchboard_models::{Provider, StopReason, Usage};
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, PartialEq)]
 pub(crate) enum Ending {
     /// There is an answer; the note says what is wrong with it, if something is.
-    Answer { text: String, note: Option<&'static str> },
+    Answer { text: String, note: Option<Cow<'static, str>> },
     /// Somebody pressed Ctrl-C.
     Cancelled,
     /// There is none.
@@ -52,20 +52,22 @@ impl Ending {
 }
 
 /// What is wrong with an answer that came.
-fn note(outcome: &Outcome, provider: Provider) -> Option<&'static str> {
-    match (&outcome.reason, provider) {
-        (Some(StopReason::MaxTokens), _) => {
-            Some("the answer was cut at its token limit; `max_tokens` of the model sets it")
+fn note(outcome: &Outcome, provider: Provider) -> Option<Cow<'static, str>> {
+    let text = match (outcome.reason.as_ref()?, provider.info().context_setting) {
+        (StopReason::MaxTokens, _) => {
+            "the answer was cut at its token limit; `max_tokens` of the model sets it"
         }
-        (Some(StopReason::ContextFull), Provider::Ollama) => Some(
-            "the answer was cut: the model's context is full; `num_ctx` of the model sets its size",
-        ),
-        (Some(StopReason::ContextFull), _) => {
-            Some("the answer was cut: the model's context is full")
+        (StopReason::ContextFull, Some(size)) => {
+            return Some(
+                format!("the answer was cut: the model's context is full; `{size}` of the model sets its size")
+                    .into(),
+            );
         }
-        (Some(StopReason::Refusal), _) => Some("the model, or its provider, declined to go on"),
-        _ => None,
-    }
+        (StopReason::ContextFull, None) => "the answer was cut: the model's context is full",
+        (StopReason::Refusal, _) => "the model, or its provider, declined to go on",
+        _ => return None,
+    };
+    Some(text.into())
 }
 
 /// Why there is no answer, and what to do.

@@ -25,9 +25,9 @@ pub(super) fn lower(schema: &Value, provider: Provider, notes: &mut Vec<String>)
     };
     let (root, hint) = union::flatten(inlined, notes);
     let root = as_object(root, notes);
-    let schema = match provider {
-        Provider::Ollama => fold::root(root, notes),
-        Provider::Anthropic | Provider::OpenAi => Value::Object(root),
+    let schema = match provider.info().folds_schemas {
+        true => fold::root(root, notes),
+        false => Value::Object(root),
     };
     LoweredSchema { schema, hint }
 }

@@ -311,7 +311,7 @@ async fn what_a_caller_insists_on_is_sent() {
 // ML-6: the same request twice is the same text, so that prompt caches hit.
 #[tokio::test]
 async fn the_same_question_is_the_same_text() {
-    for provider in [Provider::Anthropic, Provider::OpenAi, Provider::Ollama] {
+    for &provider in Provider::ALL {
         assert_eq!(sent(provider, |_| {}).await, sent(provider, |_| {}).await);
     }
 }

@@ -61,6 +61,7 @@ fn answer(provider: Provider, text: &str) -> Reply {
             200,
             &json!({"content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "usage": {}}),
         ),
+        other => panic!("no answer for {other}"),
     }
 }
 

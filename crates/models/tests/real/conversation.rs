@@ -103,7 +103,7 @@ fn thoughts(provider: Provider) -> Option<Native> {
             {"type": "tool_use", "id": "x", "name": "either", "input": {}},
             {"type": "tool_use", "id": "call_4", "name": "xx", "input": {}}]),
         Provider::Ollama => json!({"thinking": "Hm"}),
-        Provider::OpenAi => return None,
+        _ => return None,
     };
     Some(Native { provider, content })
 }

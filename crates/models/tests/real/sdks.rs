@@ -19,8 +19,6 @@ use crate::conversation::{messages, tools};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/sdk_types.py");
 
-const PROVIDERS: [Provider; 3] = [Provider::Anthropic, Provider::OpenAi, Provider::Ollama];
-
 /// What the SDKs say of each request.
 fn judge(requests: &[(Provider, Value)]) -> Vec<String> {
     let parts = std::env::var_os("SWITCHBOARD_PARTS").map(PathBuf::from);
@@ -86,7 +84,7 @@ async fn sent(provider: Provider) -> Vec<Value> {
 #[tokio::test]
 async fn what_we_send_is_of_the_sdks_types() {
     let mut requests = Vec::new();
-    for provider in PROVIDERS {
+    for &provider in Provider::ALL {
         requests.extend(sent(provider).await.into_iter().map(|body| (provider, body)));
     }
     assert_eq!(requests.len(), 24);

@@ -12,7 +12,7 @@ use tokio::{net::TcpStream, time::timeout};
 use super::{Check, Status};
 use crate::{
     house::House,
-    model::{self, authority, key_variable, missing_key},
+    model::{self, authority, missing_key},
     settings::Loaded,
     terminal::text,
 };
@@ -69,7 +69,7 @@ impl ModelReport {
             (false, None, Some(_)) => Key::Missing,
             (false, None, None) => Key::NotNeeded,
         };
-        let base_url = config.base_url.as_deref().unwrap_or(config.provider.default_base_url());
+        let base_url = config.base_url();
         let (tools, pattern_problem) = offered(&config, house);
         let specs: Vec<_> = tools.iter().collect();
         let mut report = Self {
@@ -92,7 +92,8 @@ impl ModelReport {
     async fn look(&mut self, config: &ModelConfig, base_url: &str) {
         if let Err(error) = connect(config) {
             self.problem = Some(error.to_string());
-        } else if let (Key::Missing, Some(variable)) = (self.key, key_variable(self.provider)) {
+        } else if let (Key::Missing, Some(variable)) = (self.key, self.provider.info().key_variable)
+        {
             self.problem = Some(format!("there is no key; set {variable}, or `api_key`"));
         } else if self.provider == Provider::Ollama {
             self.look_at_ollama(config, base_url).await;

@@ -4,9 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::calls::Calls;
 use crate::{
-    FailureKind, ModelError, Request, StopReason, Usage,
-    exchange::{Reader, cut},
-    frames::Framing,
+    FailureKind, ModelError, StopReason, Usage,
+    exchange::{ResponseReader, cut},
     json,
     sink::Sink,
     turn::Draft,
@@ -15,9 +14,9 @@ use crate::{
 /// Reasoning as different servers call it.
 const REASONING: &[&str] = &["reasoning_content", "reasoning", "thinking"];
 
-/// Reads one answer.
+/// Reads one response.
 #[derive(Default)]
-pub(crate) struct Answer {
+pub(crate) struct OpenAiReader {
     max_tokens: Option<u64>,
     text: String,
     refusal: String,
@@ -28,15 +27,7 @@ pub(crate) struct Answer {
     usage: Usage,
 }
 
-impl Reader for Answer {
-    const FRAMING: Framing = Framing::Events;
-
-    fn new(_: &Request<'_>, body: &Value) -> Self {
-        let most = json::number(body, "max_tokens")
-            .or_else(|| json::number(body, "max_completion_tokens"));
-        Self { max_tokens: most, ..Self::default() }
-    }
-
+impl ResponseReader for OpenAiReader {
     fn message(&mut self, chunk: &Value, sink: &mut Sink<'_>) -> Result<bool, ModelError> {
         self.take_usage(chunk);
         // `usage` comes with no choices at all; of several choices only the first is ours.
@@ -66,7 +57,7 @@ impl Reader for Answer {
         Ok(())
     }
 
-    fn finish(self) -> Result<Draft, ModelError> {
+    fn finish(self: Box<Self>) -> Result<Draft, ModelError> {
         let Some(finish) = self.finish else { return Err(cut()) };
         if finish == "error" {
             return Err(ModelError::new(
@@ -106,7 +97,13 @@ impl Reader for Answer {
     }
 }
 
-impl Answer {
+impl OpenAiReader {
+    pub(super) fn new(body: &Value) -> Self {
+        let most = json::number(body, "max_tokens")
+            .or_else(|| json::number(body, "max_completion_tokens"));
+        Self { max_tokens: most, ..Self::default() }
+    }
+
     fn take_message(&mut self, message: &Value, sink: &mut Sink<'_>) {
         for (index, key) in REASONING.iter().enumerate() {
             let Some(delta) = json::text(message, key).filter(|delta| !delta.is_empty()) else {

@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::{ModelConfig, ModelError, exchange::parse, http::Endpoint};
+use crate::{
+    ModelConfig, ModelError,
+    exchange::parse,
+    http::{Endpoint, bearer},
+};
 
 /// Returns whether the model has a capability such as `tools` or `vision`; `None` if Ollama does not say, as old builds do
 /// not. A failure is no answer either: it will be told when the model is asked.
@@ -19,9 +23,7 @@ pub async fn can(config: &ModelConfig, capability: &str) -> Option<bool> {
 }
 
 async fn show(config: &ModelConfig) -> Result<Value, ModelError> {
-    let key = config.api_key.as_ref().map(|key| format!("Bearer {}", key.reveal()));
-    let credentials = key.into_iter().map(|key| ("authorization", key)).collect();
     let body = json!({"model": config.model}).to_string().into_bytes();
-    let answer = Endpoint::new(config, "/api/show", credentials)?.post(body).await?;
+    let answer = Endpoint::new(config, "/api/show", bearer(config))?.post(body).await?;
     parse(&answer.whole().await?)
 }

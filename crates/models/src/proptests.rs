@@ -7,10 +7,8 @@ use switchboard_toolcall::ToolSpec;
 
 use crate::{
     AiMessage, Arguments, Image, Message, ModelCall, ModelConfig, Native, Provider, Request,
-    ToolReply, anthropic, exchange::Reader, lower, ollama, openai, recover, sink::Sink, turn,
+    ToolReply, lower, recover, sink::Sink, turn,
 };
-
-const PROVIDERS: [Provider; 3] = [Provider::Anthropic, Provider::OpenAi, Provider::Ollama];
 
 /// JSON made of the words that the wires and schemas use, in all the wrong places.
 fn nonsense() -> impl Strategy<Value = Value> {
@@ -68,11 +66,10 @@ fn nonsense() -> impl Strategy<Value = Value> {
 }
 
 /// Reads messages as one provider would, to the end.
-fn read<R: Reader>(messages: &[Value]) -> Option<turn::Draft> {
-    let history = [Message::User("x".into())];
+fn read(provider: Provider, messages: &[Value]) -> Option<turn::Draft> {
     let names = lower::Names::default();
     let mut sink = Sink::new(&|_| {}, &names, true, true);
-    let mut reader = R::new(&Request::new(&history), &json!({"options": {}}));
+    let mut reader = (provider.info().reader)(&json!({"options": {}}));
     for message in messages {
         reader.message(message, &mut sink).ok()?;
     }
@@ -85,7 +82,8 @@ fn read<R: Reader>(messages: &[Value]) -> Option<turn::Draft> {
 struct Spoken {
     text: &'static str,
     calls: Vec<(&'static str, &'static str, &'static str, ToolReply)>,
-    thought: bool,
+    /// What came beside it, which any server may call what it likes.
+    thought: Option<Value>,
 }
 
 fn spoken() -> impl Strategy<Value = Spoken> {
@@ -100,7 +98,13 @@ fn spoken() -> impl Strategy<Value = Spoken> {
     let names = prop::sample::select(vec!["f", "home.light", "gone", "ein Name"]);
     let args = prop::sample::select(vec!["{}", "{\"a\":1.0}", "{\"a", "[1]", ""]);
     let calls = prop::collection::vec((ids, names, args, reply), 0..4);
-    (texts, calls, any::<bool>()).prop_map(|(text, calls, thought)| Spoken { text, calls, thought })
+    let thoughts = prop::sample::select(vec![
+        None,
+        Some(json!([{"type": "thinking", "thinking": "", "signature": "s"}])),
+        Some(json!({"message": {"reasoning_content": "Hm"}})),
+        Some(json!({"thinking": "Hm"})),
+    ]);
+    (texts, calls, thoughts).prop_map(|(text, calls, thought)| Spoken { text, calls, thought })
 }
 
 /// A conversation as the loop keeps it: the user asks first and last, every call has its reply.
@@ -116,12 +120,7 @@ fn conversation(turns: Vec<(bool, Spoken)>, thinker: Provider) -> Vec<Message> {
             tool_calls.push(ModelCall { id, name: name.to_owned(), args, recovered: false });
         }
         let answered = tool_calls.is_empty();
-        let thought = match thinker {
-            Provider::Anthropic => json!([{"type": "thinking", "thinking": "", "signature": "s"}]),
-            Provider::OpenAi => json!({"message": {"reasoning_content": "Hm"}}),
-            Provider::Ollama => json!({"thinking": "Hm"}),
-        };
-        let native = spoken.thought.then_some(Native { provider: thinker, content: thought });
+        let native = spoken.thought.map(|content| Native { provider: thinker, content });
         messages.push(Message::Ai(AiMessage {
             content: spoken.text.to_owned(),
             tool_calls,
@@ -147,11 +146,7 @@ fn body(provider: Provider, messages: &[Message]) -> Value {
     let request = Request::new(messages).with_tools(&specs);
     let lowered = lower::tools(provider, &request.tools);
     let config = ModelConfig::new(provider, "m");
-    match provider {
-        Provider::Anthropic => anthropic::request(&config, &request, &lowered),
-        Provider::OpenAi => openai::request(&config, &request, &lowered),
-        Provider::Ollama => ollama::request(&config, &request, &lowered),
-    }
+    (provider.info().request)(&config, &request, &lowered)
 }
 
 proptest! {
@@ -159,10 +154,10 @@ proptest! {
     #[test]
     fn any_conversation_can_be_sent_to_anybody(
         turns in prop::collection::vec((any::<bool>(), spoken()), 0..6),
-        thinker in prop::sample::select(PROVIDERS.to_vec()),
+        thinker in prop::sample::select(Provider::ALL.to_vec()),
     ) {
         let messages = conversation(turns, thinker);
-        for provider in PROVIDERS {
+        for &provider in Provider::ALL {
             let body = body(provider, &messages);
             prop_assert_eq!(rules::broken(provider.code(), &body), Vec::<String>::new(), "{:#}", body);
         }
@@ -171,13 +166,9 @@ proptest! {
     // ML-1, ML-3: every call has an id of its own, and arguments that can be sent again.
     #[test]
     fn readers_bear_anything(messages in prop::collection::vec(nonsense(), 0..6)) {
-        let drafts = [
-            read::<openai::Answer>(&messages),
-            read::<ollama::Answer>(&messages),
-            read::<anthropic::Answer>(&messages),
-        ];
         let history = [Message::User("x".into())];
-        for (draft, provider) in drafts.into_iter().flatten().zip(PROVIDERS) {
+        for &provider in Provider::ALL {
+            let Some(draft) = read(provider, &messages) else { continue };
             let turn = turn::complete(draft, provider, &Request::new(&history), &lower::Lowered::default(), true);
             let mut ids: Vec<_> = turn.message.tool_calls.iter().map(|call| &call.id).collect();
             ids.sort();
@@ -192,7 +183,7 @@ proptest! {
     #[test]
     fn any_schema_can_be_lowered(parameters in nonsense()) {
         let spec = ToolSpec::new("f", "", parameters);
-        for provider in PROVIDERS {
+        for &provider in Provider::ALL {
             let sent = lower::tools(provider, &[&spec]).tools.remove(0).parameters;
             prop_assert_eq!(&sent["type"], "object");
             prop_assert!(sent["properties"].is_object());

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::{
-    Arguments, ModelError, Request, StopReason, Usage,
-    exchange::{Reader, cut},
-    frames::Framing,
+    Arguments, ModelError, StopReason, Usage,
+    exchange::{ResponseReader, cut},
     json,
     sink::Sink,
     turn::{Draft, DraftCall},
@@ -19,9 +18,9 @@ const SMALLEST_PROMPT: usize = 4_000;
 /// More characters per token than any language or tokenizer has on average.
 const CHARACTERS_PER_TOKEN: usize = 8;
 
-/// Reads one answer.
+/// Reads one response.
 #[derive(Default)]
-pub(crate) struct Answer {
+pub(crate) struct OllamaReader {
     /// The characters of the prompt, tools included.
     prompt: usize,
     num_ctx: u64,
@@ -37,21 +36,7 @@ pub(crate) struct Answer {
     prompt_tokens: Option<u64>,
 }
 
-impl Reader for Answer {
-    const FRAMING: Framing = Framing::Lines;
-
-    fn new(_: &Request<'_>, body: &Value) -> Self {
-        let size = |key| body.get(key).map_or(0, |part: &Value| part.to_string().chars().count());
-        let option = |key| json::number(&body["options"], key);
-        Self {
-            prompt: size("messages") + size("tools"),
-            num_ctx: option("num_ctx").unwrap_or_default(),
-            num_predict: option("num_predict"),
-            has_tools: body.get("tools").is_some(),
-            ..Self::default()
-        }
-    }
-
+impl ResponseReader for OllamaReader {
     fn message(&mut self, chunk: &Value, sink: &mut Sink<'_>) -> Result<bool, ModelError> {
         if let Some(message) = chunk.get("message") {
             self.take_message(message, sink);
@@ -73,7 +58,7 @@ impl Reader for Answer {
         Ok(())
     }
 
-    fn finish(self) -> Result<Draft, ModelError> {
+    fn finish(self: Box<Self>) -> Result<Draft, ModelError> {
         let warning = self.warning();
         let written = self.usage.output_tokens;
         let stop = match self.done.as_deref() {
@@ -99,7 +84,19 @@ impl Reader for Answer {
     }
 }
 
-impl Answer {
+impl OllamaReader {
+    pub(super) fn new(body: &Value) -> Self {
+        let size = |key| body.get(key).map_or(0, |part: &Value| part.to_string().chars().count());
+        let option = |key| json::number(&body["options"], key);
+        Self {
+            prompt: size("messages") + size("tools"),
+            num_ctx: option("num_ctx").unwrap_or_default(),
+            num_predict: option("num_predict"),
+            has_tools: body.get("tools").is_some(),
+            ..Self::default()
+        }
+    }
+
     fn take_message(&mut self, message: &Value, sink: &mut Sink<'_>) {
         if let Some(thinking) = json::text(message, "thinking") {
             sink.reasoning(thinking);

@@ -1,10 +1,15 @@
 //! Which models an Ollama has.
 
-use crate::{FailureKind, ModelConfig, ModelError, exchange::parse, http::Endpoint, json};
+use crate::{
+    FailureKind, ModelConfig, ModelError,
+    exchange::parse,
+    http::{Endpoint, bearer},
+    json,
+};
 
 /// A model that an Ollama has on its disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstalledModel {
     /// Its name, as `model` takes it.
     pub name: String,
     /// Whether it can call tools; old builds do not say.
@@ -19,17 +24,15 @@ pub struct Installed {
 ///
 /// # Errors
 /// There is no Ollama, or something else answered.
-pub async fn installed(config: &ModelConfig) -> Result<Vec<Installed>, ModelError> {
-    let key = config.api_key.as_ref().map(|key| format!("Bearer {}", key.reveal()));
-    let credentials = key.into_iter().map(|key| ("authorization", key)).collect();
-    let answer = Endpoint::new(config, "/api/tags", credentials)?.get().await?;
+pub async fn installed(config: &ModelConfig) -> Result<Vec<InstalledModel>, ModelError> {
+    let answer = Endpoint::new(config, "/api/tags", bearer(config))?.get().await?;
     let answer = parse(&answer.whole().await?)?;
     if !answer.get("models").is_some_and(|models| models.is_array()) {
         return Err(ModelError::new(FailureKind::Unreadable, "what answered is no Ollama"));
     }
     let models = json::items(&answer, "models").iter().filter_map(|model| {
         let capabilities = model.get("capabilities").and_then(|list| list.as_array());
-        Some(Installed {
+        Some(InstalledModel {
             name: json::text(model, "name")?.to_owned(),
             calls_tools: capabilities.map(|list| list.iter().any(|one| one == "tools")),
             context_length: model

@@ -3,17 +3,16 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Arguments, FailureKind, ModelError, Request, StopReason, Usage,
-    exchange::{Reader, cut},
-    frames::Framing,
+    Arguments, FailureKind, ModelError, StopReason, Usage,
+    exchange::{ResponseReader, cut},
     json,
     sink::Sink,
     turn::{Draft, DraftCall},
 };
 
-/// Reads one answer.
+/// Reads one response.
 #[derive(Default)]
-pub(crate) struct Answer {
+pub(crate) struct AnthropicReader {
     blocks: Vec<Block>,
     stop: Option<String>,
     ended: bool,
@@ -39,13 +38,7 @@ struct Counts {
     output: u64,
 }
 
-impl Reader for Answer {
-    const FRAMING: Framing = Framing::Events;
-
-    fn new(_: &Request<'_>, _: &Value) -> Self {
-        Self::default()
-    }
-
+impl ResponseReader for AnthropicReader {
     fn message(&mut self, event: &Value, sink: &mut Sink<'_>) -> Result<bool, ModelError> {
         match json::text(event, "type").unwrap_or_default() {
             "message_start" => {
@@ -100,7 +93,7 @@ impl Reader for Answer {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Draft, ModelError> {
+    fn finish(mut self: Box<Self>) -> Result<Draft, ModelError> {
         if !self.ended && self.stop.is_none() {
             return Err(cut());
         }
@@ -124,7 +117,7 @@ impl Reader for Answer {
     }
 }
 
-impl Answer {
+impl AnthropicReader {
     fn start(&mut self, index: Option<u64>, content: &Value, sink: &mut Sink<'_>) {
         let Value::Object(content) = content else { return };
         let block = Block { index, content: content.clone(), ..Block::default() };

@@ -2,28 +2,22 @@
 
 use switchboard_toolcall::BoxFuture;
 
-use super::{convert, show, wire::Answer};
+use super::show;
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, StopReason, Turn, exchange::Exchange,
-    http::Endpoint, lower, model::Events,
+    Model, ModelConfig, ModelError, Provider, Request, StopReason, Turn, exchange::Exchange, http,
+    model::Events,
 };
 
 /// A model that Ollama runs.
-pub struct OllamaClient {
-    config: ModelConfig,
-    exchange: Exchange,
-}
+pub struct OllamaClient(Exchange);
 
 impl OllamaClient {
-    /// A client by these settings; opens no connection yet.
+    /// Creates a client by these settings; opens no connection yet.
     ///
     /// # Errors
     /// The address or the key cannot be used.
     pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
-        let key = config.api_key.as_ref().map(|key| format!("Bearer {}", key.reveal()));
-        let credentials = key.into_iter().map(|key| ("authorization", key)).collect();
-        let endpoint = Endpoint::new(config, "/api/chat", credentials)?;
-        Ok(Self { exchange: Exchange::new(endpoint, config), config: config.clone() })
+        Exchange::new(Provider::Ollama, config, "/api/chat", http::bearer(config)).map(Self)
     }
 }
 
@@ -33,7 +27,7 @@ impl Model for OllamaClient {
     }
 
     fn name(&self) -> &str {
-        &self.config.model
+        &self.0.config.model
     }
 
     fn ask<'a>(
@@ -42,18 +36,17 @@ impl Model for OllamaClient {
         events: Events<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move {
-            let lowered = lower::tools(Provider::Ollama, &request.tools);
-            if self.exchange.images.is_in_question(request.messages) {
-                self.exchange.images.tell(show::can(&self.config, "vision").await);
+            let exchange = &self.0;
+            if exchange.images.is_in_question(request.messages) {
+                exchange.images.tell(show::can(&exchange.config, "vision").await);
             }
-            let body = |request: &Request<'_>| convert::request(&self.config, request, &lowered);
-            let first = self.exchange.ask::<Answer>(request, &lowered, events, body).await?;
+            let first = exchange.ask(request, events).await?;
             if !was_swallowed(&first, request) {
                 return Ok(first);
             }
             // Qwen's parsers drop a call that is not closed, and say nothing at all.
             tracing::warn!("the model answered nothing; it is asked once more");
-            let mut second = self.exchange.ask::<Answer>(request, &lowered, events, body).await?;
+            let mut second = exchange.ask(request, events).await?;
             second.usage += first.usage;
             Ok(second)
         })

@@ -1,0 +1,32 @@
+//! Anthropic Messages.
+
+mod client;
+mod convert;
+mod wire;
+
+use std::sync::Arc;
+
+pub use client::AnthropicClient;
+pub use convert::convert_tools;
+
+use super::ProviderInfo;
+use crate::frames::Framing;
+
+pub(super) static INFO: ProviderInfo = ProviderInfo {
+    code: "anthropic",
+    default_base_url: "https://api.anthropic.com",
+    key_variable: Some("ANTHROPIC_API_KEY"),
+    context_setting: None,
+    unknown_model_advice: None,
+    first_steps: "Anthropic:\n  \
+        export ANTHROPIC_API_KEY=…\n  \
+        switchboard ask -m anthropic:claude-sonnet-4-5 \"…\"",
+    redundant_path: Some("/v1"),
+    unreachable_hint: "",
+    leaks_calls: false,
+    folds_schemas: false,
+    framing: Framing::Events,
+    connect: |config| Ok(Arc::new(AnthropicClient::new(config)?)),
+    request: convert::request,
+    reader: |_| Box::<wire::AnthropicReader>::default(),
+};

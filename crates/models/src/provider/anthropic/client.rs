@@ -1,0 +1,43 @@
+//! Asks Anthropic, or a server that speaks its API.
+
+use switchboard_toolcall::BoxFuture;
+
+use crate::{
+    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::Exchange, model::Events,
+};
+
+/// The version of the API that we speak.
+const VERSION: &str = "2023-06-01";
+
+/// A model behind the Messages API.
+pub struct AnthropicClient(Exchange);
+
+impl AnthropicClient {
+    /// Creates a client by these settings; opens no connection yet.
+    ///
+    /// # Errors
+    /// The address or the key cannot be used.
+    pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
+        let mut headers = vec![("anthropic-version", VERSION.to_owned())];
+        headers.extend(config.api_key.as_ref().map(|key| ("x-api-key", key.reveal().to_owned())));
+        Exchange::new(Provider::Anthropic, config, "/v1/messages", headers).map(Self)
+    }
+}
+
+impl Model for AnthropicClient {
+    fn provider(&self) -> Provider {
+        Provider::Anthropic
+    }
+
+    fn name(&self) -> &str {
+        &self.0.config.model
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request<'a>,
+        events: Events<'a>,
+    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+        Box::pin(self.0.ask(request, events))
+    }
+}

@@ -1,0 +1,35 @@
+//! OpenAI chat completions, as OpenAI and everybody else speaks them: vLLM, llama.cpp, LM Studio, OpenRouter, …
+
+mod client;
+mod convert;
+mod wire;
+mod calls;
+mod written;
+
+use std::sync::Arc;
+
+pub use client::OpenAiClient;
+pub use convert::convert_tools;
+
+use super::ProviderInfo;
+use crate::frames::Framing;
+
+pub(super) static INFO: ProviderInfo = ProviderInfo {
+    code: "openai",
+    default_base_url: "https://api.openai.com/v1",
+    key_variable: Some("OPENAI_API_KEY"),
+    context_setting: None,
+    unknown_model_advice: None,
+    first_steps: "OpenAI, or any server that speaks its chat completions:\n  \
+        export OPENAI_API_KEY=…\n  \
+        switchboard ask -m openai:gpt-5-mini \"…\"\n  \
+        switchboard ask -m openai:NAME@http://127.0.0.1:8080/v1 \"…\"",
+    redundant_path: None,
+    unreachable_hint: "",
+    leaks_calls: true,
+    folds_schemas: false,
+    framing: Framing::Events,
+    connect: |config| Ok(Arc::new(OpenAiClient::new(config)?)),
+    request: convert::request,
+    reader: |body| Box::new(wire::OpenAiReader::new(body)),
+};

@@ -1,0 +1,39 @@
+//! Asks an OpenAI-compatible server.
+
+use switchboard_toolcall::BoxFuture;
+
+use crate::{
+    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::Exchange, http,
+    model::Events,
+};
+
+/// A model behind chat completions.
+pub struct OpenAiClient(Exchange);
+
+impl OpenAiClient {
+    /// Creates a client by these settings; opens no connection yet.
+    ///
+    /// # Errors
+    /// The address or the key cannot be used.
+    pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
+        Exchange::new(Provider::OpenAi, config, "/chat/completions", http::bearer(config)).map(Self)
+    }
+}
+
+impl Model for OpenAiClient {
+    fn provider(&self) -> Provider {
+        Provider::OpenAi
+    }
+
+    fn name(&self) -> &str {
+        &self.0.config.model
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request<'a>,
+        events: Events<'a>,
+    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+        Box::pin(self.0.ask(request, events))
+    }
+}
