@@ -1,9 +1,9 @@
-//! Spans of runs and turns, for an executor whose recorder traces.
+//! Spans of runs and turns, for an executor that has a tracer.
 
 use std::{sync::Arc, time::SystemTime};
 
 use switchboard_models::{Model, Usage};
-use switchboard_runtime::{Recorder, Span, Work};
+use switchboard_runtime::{Span, Tracer, Work};
 use switchboard_toolcall::{CallId, TraceContext};
 use tokio::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::Agent;
 
 /// Work under way. Dropped before its end it leaves no span: nobody waits for what came of it.
 pub(crate) struct Traced<'a> {
-    recorder: &'a dyn Recorder,
+    tracer: Option<&'a Arc<dyn Tracer>>,
     model: &'a dyn Model,
     parent: Option<Arc<TraceContext>>,
     place: Option<Arc<TraceContext>>,
@@ -22,14 +22,16 @@ pub(crate) struct Traced<'a> {
 impl<'a> Traced<'a> {
     /// Begins something that is part of `parent`.
     pub(crate) fn begin(agent: &'a Agent, parent: Option<&Arc<TraceContext>>) -> Self {
-        let recorder = &**agent.executor.recorder();
-        let place = match recorder.tracer() {
-            Some(tracer) => Some(tracer.place(CallId::generate(), parent.map(|parent| &**parent))),
+        let tracer = agent.executor.tracer();
+        let place = match tracer {
+            Some(tracer) => {
+                Some(tracer.context(CallId::generate(), parent.map(|parent| &**parent)))
+            }
             None => parent.cloned(),
         };
         let (parent, model) = (parent.cloned(), &*agent.model);
         let (started, began) = (SystemTime::now(), Instant::now());
-        Self { recorder, model, parent, place, started, began }
+        Self { tracer, model, parent, place, started, began }
     }
 
     /// What its parts are part of.
@@ -45,9 +47,9 @@ impl<'a> Traced<'a> {
         error: Option<&str>,
         conversation: Option<&str>,
     ) {
-        let (Some(tracer), Some(place)) = (self.recorder.tracer(), &self.place) else { return };
-        tracer.ended(&Span {
-            place,
+        let (Some(tracer), Some(place)) = (self.tracer, &self.place) else { return };
+        tracer.span_ended(&Span {
+            context: place,
             parent: self.parent.as_deref(),
             started: self.started,
             duration: self.began.elapsed(),

@@ -9,9 +9,7 @@ use switchboard_gateway::RuleSet;
 use switchboard_local::{Guard, Handler, HandlerKind, Handlers, builtins, handler_fn};
 use switchboard_mcp_client::{Answers, ServerConfig};
 use switchboard_mcp_server::Bridge;
-use switchboard_runtime::{
-    Approver, Policy, Recorder, RulePolicy, SwapPolicy, ToolExecutor, services,
-};
+use switchboard_runtime::{Approver, Policy, RulePolicy, SwapPolicy, ToolExecutor, services};
 use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{
@@ -111,10 +109,12 @@ impl House {
         if let Some(faults) = loaded.faults.clone() {
             executor = executor.wrap_tools(Arc::new(move |name, tool| faults.wrap(name, tool)));
         }
-        let Records { recorder, artifacts, .. } = &around.records;
-        let telemetry = telemetry(recorder, loaded, &mut problems);
-        let recorder = telemetry.as_ref().map_or_else(|| recorder.clone(), Sent::recorder);
-        let executor = executor.recorder(recorder).artifacts(artifacts.clone()).build();
+        executor = around.records.install(executor);
+        let telemetry = telemetry(loaded, &mut problems);
+        if let Some(telemetry) = &telemetry {
+            executor = telemetry.install(executor);
+        }
+        let executor = executor.build();
         if let Some(telemetry) = &telemetry {
             telemetry.know(executor.tools());
         }
@@ -221,12 +221,8 @@ fn skipped_handler(text: String) -> Handler {
 }
 
 /// What tells OpenTelemetry of calls too, where somebody wants to hear of them.
-fn telemetry(
-    recorder: &Arc<dyn Recorder>,
-    loaded: &Loaded,
-    problems: &mut Vec<String>,
-) -> Option<Sent> {
-    Sent::around(recorder, &loaded.settings.telemetry).unwrap_or_else(|error| {
+fn telemetry(loaded: &Loaded, problems: &mut Vec<String>) -> Option<Sent> {
+    Sent::new(&loaded.settings.telemetry).unwrap_or_else(|error| {
         let place = loaded.place_of_section("telemetry");
         problems.push(format!("{place}: [telemetry]: {error}"));
         None

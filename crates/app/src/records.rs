@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use switchboard_audit::{Store, StoreFolder};
 use switchboard_runtime::{
-    ArtifactStore, CallEnd, CallStart, Closing, MemoryArtifacts, MemoryRecorder, Opening,
+    CallEnd, CallHistory, CallObserver, CallStart, ExecutorBuilder, RecordClose, RecordOpen,
     RecordedCall, Recorder,
 };
 use switchboard_toolcall::{BoxError, BoxFuture};
@@ -13,10 +13,12 @@ use crate::{environment, settings::Loaded};
 
 /// Keeps the records and what results do not show.
 pub(crate) struct Records {
-    pub(crate) recorder: Arc<dyn Recorder>,
-    pub(crate) artifacts: Arc<dyn ArtifactStore>,
     /// The store on disk, where there is one.
     pub(crate) store: Option<Store>,
+    /// Whether records are wanted on disk, and there is no place for them.
+    has_no_place: bool,
+    /// Who learns of calls too.
+    pub(crate) observer: Option<Arc<dyn CallObserver>>,
 }
 
 impl Records {
@@ -24,17 +26,28 @@ impl Records {
     pub(crate) fn of(loaded: &Loaded) -> Self {
         let config = loaded.settings.audit.clone();
         // What is played again did not happen, and has no place among what did.
-        if !config.enabled || loaded.replay.is_some() {
-            return Self::in_memory(Arc::new(MemoryRecorder::default()));
-        }
-        let Some(folder) = folder(loaded) else { return Self::in_memory(Arc::new(Nowhere)) };
-        let store = Store::open(config, folder);
-        let (recorder, artifacts) = (Arc::new(store.clone()), Arc::new(store.clone()));
-        Self { recorder, artifacts, store: Some(store) }
+        let is_on_disk = config.enabled && loaded.replay.is_none();
+        let folder = folder(loaded).filter(|_| is_on_disk);
+        let has_no_place = is_on_disk && folder.is_none();
+        let store = folder.map(|folder| Store::open(config, folder));
+        Self { store, has_no_place, observer: None }
     }
 
-    fn in_memory(recorder: Arc<dyn Recorder>) -> Self {
-        Self { recorder, artifacts: Arc::new(MemoryArtifacts::default()), store: None }
+    /// Lets an executor record its calls here.
+    pub(crate) fn install(&self, mut executor: ExecutorBuilder) -> ExecutorBuilder {
+        executor = match &self.store {
+            Some(store) => {
+                executor.store(Arc::new(store.clone())).artifacts(Arc::new(store.clone()))
+            }
+            None if self.has_no_place => {
+                executor.recorder(Arc::new(Nowhere)).history(Arc::new(Nowhere))
+            }
+            None => executor,
+        };
+        match &self.observer {
+            Some(observer) => executor.observer(observer.clone()),
+            None => executor,
+        }
     }
 }
 
@@ -62,14 +75,16 @@ impl Nowhere {
 }
 
 impl Recorder for Nowhere {
-    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
-        Opening::Now(Err(Self::error()))
+    fn open(&self, _: Arc<CallStart>) -> RecordOpen<'_> {
+        RecordOpen::Done(Err(Self::error()))
     }
 
-    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
-        Closing::Now
+    fn close(&self, _: CallEnd<'_>) -> RecordClose<'_> {
+        RecordClose::Done
     }
+}
 
+impl CallHistory for Nowhere {
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::ready(Err(Self::error())))
     }

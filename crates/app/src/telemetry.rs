@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_runtime::{Recorder, ToolManager};
+use switchboard_runtime::{ExecutorBuilder, ToolManager};
 use switchboard_telemetry::{Config, Error, Telemetry};
 
 use crate::environment;
@@ -11,22 +11,19 @@ use crate::environment;
 pub(crate) struct Sent(Arc<Telemetry>);
 
 impl Sent {
-    /// Telemetry around `recorder`; none, where nobody wants to hear of calls.
+    /// Telemetry as the settings say. Returns `None` if they name nobody to send it to.
     ///
     /// # Errors
     /// The settings cannot work.
-    pub(crate) fn around(
-        recorder: &Arc<dyn Recorder>,
-        config: &Config,
-    ) -> Result<Option<Self>, Error> {
+    pub(crate) fn new(config: &Config) -> Result<Option<Self>, Error> {
         let variable = |name: &str| environment::variable(name).ok();
-        let telemetry = Telemetry::new(recorder.clone(), &completed(config.clone(), &variable))?;
+        let telemetry = Telemetry::new(&completed(config.clone(), &variable))?;
         Ok(telemetry.map(|telemetry| Self(Arc::new(telemetry))))
     }
 
-    /// What takes the place of the recorder.
-    pub(crate) fn recorder(&self) -> Arc<dyn Recorder> {
-        self.0.clone()
+    /// Lets it learn of the calls of an executor.
+    pub(crate) fn install(&self, executor: ExecutorBuilder) -> ExecutorBuilder {
+        executor.observer(self.0.clone()).tracer(self.0.clone())
     }
 
     /// Learns of the servers.

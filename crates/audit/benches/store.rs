@@ -68,7 +68,7 @@ fn executor(kept: Kept) -> (ToolExecutor, TempDir) {
                 store.keep_up().expect("a thread");
             }
             let store = Arc::new(store);
-            ToolExecutor::builder().recorder(store.clone()).artifacts(store).build()
+            ToolExecutor::builder().store(store.clone()).artifacts(store).build()
         }
     };
     executor.tools().add(Trivial::new()).expect("usable");
@@ -126,7 +126,7 @@ fn one_call_of_a_new_process(bencher: Bencher<'_, '_>, stored: bool) {
         let executor = match stored {
             true => {
                 let store = Arc::new(Store::open(Config::default(), path));
-                ToolExecutor::builder().recorder(store.clone()).artifacts(store).build()
+                ToolExecutor::builder().store(store.clone()).artifacts(store).build()
             }
             false => ToolExecutor::default(),
         };

@@ -29,7 +29,7 @@ async fn main() -> Result<(), Failure> {
     let calls: usize = env::args().nth(1).as_deref().unwrap_or("200000").parse()?;
     let folder = tempfile::tempdir()?;
     let store = Arc::new(Store::open(Config::default(), folder.path()));
-    let executor = ToolExecutor::builder().recorder(store.clone()).artifacts(store).build();
+    let executor = ToolExecutor::builder().store(store.clone()).artifacts(store).build();
     executor.tools().add(tool_fn("echo", |Echo { text }, _: CallContext| async move { text }))?;
     write(&executor, CALLERS).await?;
     let mut reader = Reader::open(folder.path())?;

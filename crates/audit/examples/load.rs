@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (tasks, calls): (u64, u64) = (next()?.parse()?, next()?.parse()?);
 
     let store = Arc::new(Store::open(Config::default(), folder));
-    let executor = ToolExecutor::builder().recorder(store.clone()).artifacts(store.clone()).build();
+    let executor = ToolExecutor::builder().store(store.clone()).artifacts(store.clone()).build();
     let witness = Arc::new(File::options().create(true).append(true).open(witness)?);
     let act = move |Act { number }, cx: CallContext| {
         let witness = witness.clone();

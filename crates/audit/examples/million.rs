@@ -35,7 +35,7 @@ async fn main() -> Result<(), Failure> {
 /// Makes the calls, 64 at a time, of a hundred tools.
 async fn write(store: Store, calls: u64) -> Result<(), Failure> {
     let store = Arc::new(store);
-    let executor = ToolExecutor::builder().recorder(store.clone()).artifacts(store).build();
+    let executor = ToolExecutor::builder().store(store.clone()).artifacts(store).build();
     for number in 0..100 {
         let weather =
             |Weather { city }, _: CallContext| async move { format!("It rains in {city}.") };

@@ -13,7 +13,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
 //! let store = Arc::new(Store::open(Config::default(), folder));
-//! let executor = ToolExecutor::builder().recorder(store.clone()).artifacts(store).build();
+//! let executor = ToolExecutor::builder().store(store.clone()).artifacts(store).build();
 //! executor.call("nobody", serde_json::json!({})).await;
 //!
 //! let records = Reader::open(folder)?.list(&Filter::default())?;

@@ -14,9 +14,10 @@ use std::{
 
 use bytes::Bytes;
 use switchboard_runtime::{
-    ArtifactStore, CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder, Source,
+    ArtifactStore, CallEnd, CallHistory, CallStart, IdempotencyStore, RecordClose, RecordOpen,
+    RecordedCall, Recorder, Source,
     artifacts::Stored,
-    record::{Claim, Claimed},
+    record::{Claim, ClaimOutcome},
 };
 use switchboard_toolcall::{Artifact, BoxError, BoxFuture};
 use tokio::{runtime::Handle, task::spawn_blocking};
@@ -40,7 +41,7 @@ use upkeep::Upkeep;
 
 /// Keeps records of calls, and what their results do not show. Cheap to clone.
 ///
-/// Opening it touches no file: the first call does. The last clone that is dropped puts the journal to rest.
+/// RecordOpen it touches no file: the first call does. The last clone that is dropped puts the journal to rest.
 #[derive(Clone)]
 pub struct Store(Arc<Shared>);
 
@@ -188,7 +189,7 @@ impl Shared {
 }
 
 impl Recorder for Store {
-    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
+    fn open(&self, start: Arc<CallStart>) -> RecordOpen<'_> {
         let now = microseconds(start.started);
         let unwritten = move |error| self.0.unwritten(error, now);
         let written = self.0.open(&start).and_then(|written| Ok((written, self.0.disk()?)));
@@ -197,12 +198,12 @@ impl Recorder for Store {
             None => Ok(()),
         };
         let position = match written {
-            Ok((Written::Now(_), None)) => return Opening::Now(Ok(())),
+            Ok((Written::Now(_), None)) => return RecordOpen::Done(Ok(())),
             Ok((Written::Soon(line), None)) => {
-                return Opening::Soon(Box::pin(async move { line.await.or_else(unwritten) }));
+                return RecordOpen::Batched(Box::pin(async move { line.await.or_else(unwritten) }));
             }
             Ok((Written::Later(opened), disk)) => {
-                return Opening::Later(Box::pin(async move {
+                return RecordOpen::Pending(Box::pin(async move {
                     let ended =
                         |_| Error::Background("no segment of the journal was begun".to_owned());
                     let position = opened.await.map_err(ended).flatten();
@@ -218,33 +219,33 @@ impl Recorder for Store {
             Err(error) => Err(error),
         };
         match position {
-            Ok((position, disk)) => {
-                Opening::Later(Box::pin(
-                    async move { reached(disk, position).await.or_else(unwritten) },
-                ))
-            }
-            Err(error) => Opening::Now(unwritten(error)),
+            Ok((position, disk)) => RecordOpen::Pending(Box::pin(async move {
+                reached(disk, position).await.or_else(unwritten)
+            })),
+            Err(error) => RecordOpen::Done(unwritten(error)),
         }
     }
 
-    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
+    fn close(&self, end: CallEnd<'_>) -> RecordClose<'_> {
         match (self.0.close(&end), self.0.disk.get()) {
             (Some(Written::Now(position)), Some(disk)) => {
                 disk.want(position);
-                Closing::Now
+                RecordClose::Done
             }
             (Some(Written::Soon(line)), Some(disk)) => {
                 // Where it cannot be written, the journal has said so, and keeps it.
                 line.at_once().into_iter().for_each(|position| disk.want(position));
-                Closing::Now
+                RecordClose::Done
             }
             (Some(Written::Soon(line)), None) => {
-                Closing::Soon(Box::pin(async move { _ = line.await }))
+                RecordClose::Batched(Box::pin(async move { _ = line.await }))
             }
-            (Some(Written::Now(_) | Written::Later(_)) | None, _) => Closing::Now,
+            (Some(Written::Now(_) | Written::Later(_)) | None, _) => RecordClose::Done,
         }
     }
+}
 
+impl CallHistory for Store {
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         let shared = self.0.clone();
         Box::pin(async move {
@@ -253,8 +254,10 @@ impl Recorder for Store {
             Ok(asked.await??.into_iter().map(recorded).collect())
         })
     }
+}
 
-    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>> {
+impl IdempotencyStore for Store {
+    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<ClaimOutcome, BoxError>> {
         let (shared, claim) = (self.0.clone(), claim.clone());
         Box::pin(async move { Ok(spawn_blocking(move || shared.claim(&claim)).await??) })
     }

@@ -6,11 +6,7 @@ mod wording;
 use std::sync::Arc;
 
 use serde::Serialize;
-use switchboard_runtime::{
-    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Closing, Opening, RecordedCall,
-    Recorder, Tracer,
-};
-use switchboard_toolcall::{BoxError, BoxFuture};
+use switchboard_runtime::{Approval, CallEnd, CallHeld, CallObserver, CallStart};
 
 use crate::{Metrics, questions::Told};
 use memory::Memory;
@@ -18,9 +14,8 @@ use wording::{Begun, Decided, Ended, Held};
 
 pub(crate) use memory::Watching;
 
-/// A recorder that tells those who watch, and leaves the recording to another.
+/// Observes calls, counts them and tells those who watch.
 pub struct Feed {
-    recorder: Arc<dyn Recorder>,
     metrics: Arc<Metrics>,
     memory: Memory,
 }
@@ -43,9 +38,9 @@ pub struct Event {
 }
 
 impl Feed {
-    /// Tells of the calls that `recorder` records.
-    pub fn new(recorder: Arc<dyn Recorder>, metrics: Arc<Metrics>) -> Self {
-        Self { recorder, metrics, memory: Memory::default() }
+    /// Counts in `metrics`.
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self { metrics, memory: Memory::default() }
     }
 
     /// What happens from now on; before that, what happened since the event that `last` names.
@@ -103,64 +98,36 @@ impl Feed {
             });
         }
     }
-
-    /// Counts a record that could not be opened.
-    fn counted(&self, opened: Result<(), BoxError>) -> Result<(), BoxError> {
-        opened.inspect_err(|_| self.metrics.was_not_recorded())
-    }
 }
 
-impl Recorder for Feed {
-    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
+impl CallObserver for Feed {
+    fn started(&self, start: &CallStart) {
         self.metrics.began();
-        self.tell(&start, || Begun::new(&start));
-        match self.recorder.open(start) {
-            Opening::Now(opened) => Opening::Now(self.counted(opened)),
-            Opening::Soon(opened) => Opening::Soon(Box::pin(async { self.counted(opened.await) })),
-            Opening::Later(opened) => {
-                Opening::Later(Box::pin(async { self.counted(opened.await) }))
-            }
-        }
+        self.tell(start, || Begun::new(start));
     }
 
-    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
-        self.metrics.ended(&end);
-        let closing = self.recorder.close(end);
-        if !self.memory.is_wanted() {
-            return closing;
-        }
-        // Who is told of it may ask for the record at once, so it is written first.
-        drop(closing);
-        self.tell(end.start, || Ended::new(&end));
-        Closing::Now
+    fn unrecorded(&self, _: &CallStart) {
+        self.metrics.was_not_recorded();
+    }
+
+    fn ended(&self, end: &CallEnd<'_>) {
+        self.metrics.ended(end);
+        self.tell(end.start, || Ended::new(end));
     }
 
     fn held(&self, held: &CallHeld<'_>) {
         self.metrics.approvals.held();
-        self.recorder.held(held);
         self.tell_held(held, || Held::new(held));
     }
 
     fn decided(&self, held: &CallHeld<'_>, approval: &Approval) {
         self.metrics.approvals.decided(approval);
-        self.recorder.decided(held, approval);
         self.tell_held(held, || Decided::new(held, approval));
     }
 
-    fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        self.recorder.recent(most)
-    }
-
-    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>> {
-        self.recorder.claim(claim)
-    }
-
-    fn release(&self, claim: &Claim) {
-        self.recorder.release(claim);
-    }
-
-    fn tracer(&self) -> Option<&dyn Tracer> {
-        self.recorder.tracer()
+    /// Who is told of an end may ask for the record at once.
+    fn reads_records(&self) -> bool {
+        self.memory.is_wanted()
     }
 }
 

@@ -114,7 +114,7 @@ impl Ruling {
     }
 }
 
-/// A call that is held, as recorders are told.
+/// A call that is held, as observers are told.
 #[derive(Clone, Copy, Debug)]
 pub struct CallHeld<'a> {
     /// What was known before.

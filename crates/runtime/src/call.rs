@@ -14,7 +14,9 @@ use crate::{
     dispatch::{self, Slots},
     normalise,
     policy::{self, Policy, RulePolicy},
-    record::{CallRecord, MemoryRecorder, Recorder},
+    record::{
+        CallHistory, CallObserver, CallRecord, CallSinks, IdempotencyStore, Recorder, Tracer,
+    },
     rename,
     reuse::Flights,
     tools::{ToolManager, Wrap},
@@ -27,7 +29,7 @@ pub struct ToolExecutor {
     tools: Arc<ToolManager>,
     policy: Arc<dyn Policy>,
     approver: Arc<dyn Approver>,
-    recorder: Arc<dyn Recorder>,
+    sinks: Arc<CallSinks>,
     artifacts: Arc<dyn ArtifactStore>,
     slots: Slots,
     flights: Arc<Flights>,
@@ -80,7 +82,7 @@ impl ToolExecutor {
 
     async fn open(&self, mut call: ToolCall, cx: &CallContext) -> (CallRecord, Map<String, Value>) {
         self.tools.fix(&call.name, &mut call.args);
-        CallRecord::open(&self.recorder, self.config.load_full(), call, cx).await
+        CallRecord::open(&self.sinks, self.config.load_full(), call, cx).await
     }
 
     /// Ends a call that cannot even be tried, shaped and recorded like any other.
@@ -134,9 +136,14 @@ impl ToolExecutor {
         self.slots.waiting()
     }
 
-    /// Where calls are recorded.
-    pub fn recorder(&self) -> &Arc<dyn Recorder> {
-        &self.recorder
+    /// The latest calls.
+    pub fn history(&self) -> &Arc<dyn CallHistory> {
+        &self.sinks.history
+    }
+
+    /// Who gives work its context in a trace; without one, tools get the caller's own.
+    pub fn tracer(&self) -> Option<&Arc<dyn Tracer>> {
+        self.sinks.tracer.as_ref()
     }
 
     /// Where whole results and binaries are kept.
@@ -156,8 +163,8 @@ impl ToolExecutor {
     }
 
     /// Starts an executor that differs from the default.
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> ExecutorBuilder {
+        ExecutorBuilder::default()
     }
 }
 
@@ -186,16 +193,20 @@ pub struct RanElsewhere {
 
 /// Puts an executor together; what is left out is the default.
 #[derive(Default)]
-pub struct Builder {
+pub struct ExecutorBuilder {
     config: Config,
     policy: Option<Arc<dyn Policy>>,
     approver: Option<Arc<dyn Approver>>,
     recorder: Option<Arc<dyn Recorder>>,
+    history: Option<Arc<dyn CallHistory>>,
+    idempotency: Option<Arc<dyn IdempotencyStore>>,
+    observers: Vec<Arc<dyn CallObserver>>,
+    tracer: Option<Arc<dyn Tracer>>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     wrap: Option<Wrap>,
 }
 
-impl Builder {
+impl ExecutorBuilder {
     /// Uses these settings.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
@@ -217,10 +228,47 @@ impl Builder {
         self
     }
 
-    /// Records calls there.
+    /// Records calls there. Without [`history`](Self::history) they are not read back.
     #[must_use]
     pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.recorder = Some(recorder);
+        self
+    }
+
+    /// Records calls, reads them back and remembers idempotency keys there.
+    #[must_use]
+    pub fn store<S>(self, store: Arc<S>) -> Self
+    where
+        S: Recorder + CallHistory + IdempotencyStore + 'static,
+    {
+        self.recorder(store.clone()).history(store.clone()).idempotency(store)
+    }
+
+    /// Reads recorded calls there.
+    #[must_use]
+    pub fn history(mut self, history: Arc<dyn CallHistory>) -> Self {
+        self.history = Some(history);
+        self
+    }
+
+    /// Remembers idempotency keys there too, beyond this process.
+    #[must_use]
+    pub fn idempotency(mut self, store: Arc<dyn IdempotencyStore>) -> Self {
+        self.idempotency = Some(store);
+        self
+    }
+
+    /// Tells `observer` of calls too.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Asks there for the context of calls in a trace.
+    #[must_use]
+    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
+        self.tracer = Some(tracer);
         self
     }
 
@@ -246,7 +294,12 @@ impl Builder {
             tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap).under(policy.clone())),
             policy,
             approver: self.approver.unwrap_or_else(|| Arc::new(Nobody::default())),
-            recorder: self.recorder.unwrap_or_else(|| Arc::new(MemoryRecorder::default())),
+            sinks: Arc::new(CallSinks {
+                idempotency: self.idempotency,
+                observers: self.observers,
+                tracer: self.tracer,
+                ..CallSinks::new(self.recorder, self.history)
+            }),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             slots: Slots::new(config.max_concurrent, config.max_queue),
             flights: Arc::default(),

@@ -47,13 +47,13 @@ mod registry;
 
 pub use approval::{Approval, Approver, CallHeld, Ruling};
 pub use artifacts::{ArtifactStore, MemoryArtifacts, Source};
-pub use call::{Builder, RanElsewhere, ToolExecutor};
+pub use call::{ExecutorBuilder, RanElsewhere, ToolExecutor};
 pub use config::Config;
 pub use durable::{DurableCalls, QueueState, QueuedCall};
 pub use policy::{AskFirst, Asking, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
-    CallEnd, CallStart, Claim, Claimed, Closing, MemoryRecorder, Opening, RecordedCall, Recorder,
-    Span, Stages, Tracer, Work,
+    CallEnd, CallHistory, CallObserver, CallStart, Claim, ClaimOutcome, IdempotencyStore,
+    MemoryRecorder, RecordClose, RecordOpen, RecordedCall, Recorder, Span, Stages, Tracer, Work,
 };
 pub use reuse::fingerprint;
 pub use tools::{

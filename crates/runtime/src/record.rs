@@ -1,8 +1,12 @@
 //! One record per call: opened before anything runs, closed even if the caller walks away.
 
+mod history;
+mod idempotency;
 mod memory;
+mod observer;
 mod recorder;
 mod redacted;
+mod sinks;
 mod stages;
 mod tracer;
 mod unwritten;
@@ -27,9 +31,14 @@ use crate::{
     tools::RegisteredTool,
 };
 
+pub(crate) use history::NoHistory;
+pub use history::{CallHistory, RecordedCall};
+pub use idempotency::{Claim, ClaimOutcome, IdempotencyStore};
 pub use memory::MemoryRecorder;
-pub use recorder::{CallEnd, CallStart, Claim, Claimed, Closing, Opening, RecordedCall, Recorder};
+pub use observer::CallObserver;
+pub use recorder::{CallEnd, CallStart, RecordClose, RecordOpen, Recorder};
 pub use redacted::Redacted;
+pub(crate) use sinks::CallSinks;
 use stages::Marks;
 pub use stages::Stages;
 pub use tracer::{Span, Tracer, Work};
@@ -55,7 +64,7 @@ fn bounded_name(mut name: String) -> (String, Option<ToolError>) {
 
 /// The open record of a running call; closes itself as cancelled when dropped.
 pub(crate) struct CallRecord {
-    recorder: Arc<dyn Recorder>,
+    sinks: Arc<CallSinks>,
     config: Arc<Config>,
     tool_call_id: String,
     start: Arc<CallStart>,
@@ -79,7 +88,7 @@ pub(crate) struct CallRecord {
 
 impl CallRecord {
     pub(crate) async fn open(
-        recorder: &Arc<dyn Recorder>,
+        sinks: &Arc<CallSinks>,
         config: Arc<Config>,
         call: ToolCall,
         cx: &CallContext,
@@ -98,7 +107,7 @@ impl CallRecord {
             started: asked,
         });
         let mut record = Self {
-            recorder: recorder.clone(),
+            sinks: sinks.clone(),
             config,
             tool_call_id: call.id,
             start: start.clone(),
@@ -114,14 +123,18 @@ impl CallRecord {
             answers: OnceLock::new(),
             closed: false,
         };
-        let opened = match recorder.open(start) {
-            Opening::Now(opened) => Ok(opened),
-            Opening::Soon(opened) => Ok(opened.await),
+        sinks.started(&start);
+        let opened = match sinks.recorder.open(start) {
+            RecordOpen::Done(opened) => Ok(opened),
+            RecordOpen::Batched(opened) => Ok(opened.await),
             // A store that never answers must not keep the call past its deadline.
-            Opening::Later(opened) => {
+            RecordOpen::Pending(opened) => {
                 dispatch::within(async { Ok(opened.await) }, cx, &record).await
             }
         };
+        if let Ok(Err(_)) = &opened {
+            sinks.observe(|observer| observer.unrecorded(&record.start));
+        }
         match opened {
             Ok(opened) => record.unwritten = opened.err(),
             Err(error) => record.cut_short = Some(error),
@@ -210,9 +223,9 @@ impl CallRecord {
         }
     }
 
-    /// Where the call is recorded.
-    pub(crate) fn recorder(&self) -> &Arc<dyn Recorder> {
-        &self.recorder
+    /// Where the call is recorded, and who learns of it.
+    pub(crate) fn sinks(&self) -> &CallSinks {
+        &self.sinks
     }
 
     /// How calls are run.
@@ -290,10 +303,7 @@ impl CallRecord {
 
     /// What the tool's own work is part of: the call's span, or else the caller's.
     pub(crate) fn trace(&self) -> Option<Arc<TraceContext>> {
-        match self.recorder.tracer() {
-            Some(tracer) => Some(tracer.place(self.start.id, self.trace.as_deref())),
-            None => self.trace.clone(),
-        }
+        self.sinks.trace(self.start.id, self.trace.as_ref())
     }
 
     /// When the call was asked for.
@@ -319,12 +329,12 @@ impl CallRecord {
     /// Writes down and logs how the call ended.
     pub(crate) async fn close(mut self, result: &ToolResult) {
         self.closed = true;
-        if let Closing::Soon(written) = self.finish(Some(result)) {
+        if let RecordClose::Batched(written) = self.finish(Some(result)) {
             written.await;
         }
     }
 
-    fn finish(&self, result: Option<&ToolResult>) -> Closing<'_> {
+    fn finish(&self, result: Option<&ToolResult>) -> RecordClose<'_> {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.elapsed(), |result| result.elapsed);
         let stages = self.marks.stages(self.held(), self.asked());
@@ -333,7 +343,7 @@ impl CallRecord {
         let is_slow = since_found > self.config.slow_call.0;
         let redacted = &Redacted::of(result);
         log::ended(&self.start, error_kind, duration, is_slow, result, redacted);
-        self.recorder.close(CallEnd {
+        self.sinks.close(CallEnd {
             start: &self.start,
             tool: self.tool.as_ref().map(|tool| tool.name()),
             server: self.server(),

@@ -14,7 +14,7 @@ use switchboard_toolcall::{
 
 use crate::{
     dispatch,
-    record::{CallRecord, Claim, Claimed, store_unreachable},
+    record::{CallRecord, Claim, ClaimOutcome, store_unreachable},
     tools::RegisteredTool,
 };
 
@@ -119,39 +119,40 @@ pub(crate) struct Lead<'a> {
 }
 
 impl<'a> Lead<'a> {
-    /// Asks the recorder whether an earlier process, or another one, has the idempotency key.
+    /// Asks the store whether an earlier process, or another one, has the idempotency key.
     async fn claim(
         mut self,
         tool: &RegisteredTool,
         cx: &CallContext,
     ) -> Result<Plan<'a>, ToolError> {
         let Some(claim) = &self.claim else { return Ok(Plan::Lead(self)) };
-        let claimed = self.record.recorder().claim(claim);
+        let Some(store) = &self.record.sinks().idempotency else { return Ok(Plan::Lead(self)) };
+        let claimed = store.claim(claim);
         let claimed = dispatch::within(async { Ok(claimed.await) }, cx, self.record).await?;
         let key = &claim.key;
         let error = match claimed {
-            Ok(Claimed::First) => return Ok(Plan::Lead(self)),
-            Ok(Claimed::Ended(_, outcome)) => {
+            Ok(ClaimOutcome::First) => return Ok(Plan::Lead(self)),
+            Ok(ClaimOutcome::Ended(_, outcome)) => {
                 self.record.reuses(Reused::Replayed);
                 let outcome = Arc::new(outcome);
                 self.claim = None;
                 self.keep(outcome.clone());
                 return Ok(Plan::Answer(outcome));
             }
-            Ok(Claimed::Running(id)) => ToolError::new(
+            Ok(ClaimOutcome::Running(id)) => ToolError::new(
                 ErrorKind::Unavailable,
                 format!(
                     "The call with idempotency key '{key}' still runs elsewhere, as {id}; ask again later"
                 ),
             ),
-            Ok(Claimed::Unknown(id)) => ToolError::new(
+            Ok(ClaimOutcome::Unknown(id)) => ToolError::new(
                 ErrorKind::OutcomeUnknown,
                 format!(
                     "The call with idempotency key '{key}' was in flight when its process died ({id}); \
                      whether it happened is not known"
                 ),
             ),
-            Ok(Claimed::Other(_)) => other_arguments(Some(key)),
+            Ok(ClaimOutcome::Other(_)) => other_arguments(Some(key)),
             Err(error) => store_unreachable(tool.name(), error, cx),
         };
         // What was refused was not claimed.
@@ -207,7 +208,9 @@ impl Drop for Lead<'_> {
                 self.keep(Arc::new(Err(ToolError::new(ErrorKind::Cancelled, text))));
             }
             Some(claim) => {
-                self.record.recorder().release(claim);
+                if let Some(store) = &self.record.sinks().idempotency {
+                    store.release(claim);
+                }
                 self.flights.abandon(&self.name, &self.flight);
             }
             None => self.flights.abandon(&self.name, &self.flight),

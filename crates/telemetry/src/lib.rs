@@ -1,6 +1,6 @@
 //! Spans and metrics for OpenTelemetry, sent over OTLP.
 //!
-//! [`Telemetry`] is a recorder that makes a span of each call it is told of, and leaves the recording to another. What a
+//! [`Telemetry`] observes calls and makes a span of each. What a
 //! span and a metric is called follows OpenTelemetry's conventions for generative AI and MCP. Sending happens in a
 //! thread of its own; no call waits for it.
 

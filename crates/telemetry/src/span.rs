@@ -118,7 +118,7 @@ pub(crate) fn of_work(span: &Span<'_>) -> SpanData {
     SpanData {
         attributes,
         status: status(span.error, None),
-        ..bare(name, kind, span.place, span.parent, span.started, span.duration)
+        ..bare(name, kind, span.context, span.parent, span.started, span.duration)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A recorder that makes spans of calls.
+//! Makes spans and metrics of calls.
 
 use std::{
     sync::{Arc, OnceLock, Weak, mpsc},
@@ -8,11 +8,8 @@ use std::{
 
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_sdk::{metrics::SdkMeterProvider, trace::SpanProcessor};
-use switchboard_runtime::{
-    Approval, CallEnd, CallHeld, CallStart, Claim, Claimed, Closing, Opening, RecordedCall,
-    Recorder, Span, ToolManager, Tracer,
-};
-use switchboard_toolcall::{BoxError, BoxFuture, CallId, TraceContext};
+use switchboard_runtime::{CallEnd, CallObserver, Span, ToolManager, Tracer};
+use switchboard_toolcall::{CallId, TraceContext};
 
 use crate::{
     Config, Error,
@@ -25,9 +22,8 @@ use crate::{
 /// How long the end may take, for what has not been sent yet.
 const GOODBYE: Duration = Duration::from_secs(3);
 
-/// A recorder that tells OpenTelemetry of calls, and leaves the recording to another.
+/// Tells OpenTelemetry of calls.
 pub struct Telemetry {
-    recorder: Arc<dyn Recorder>,
     spans: Arc<dyn SpanProcessor>,
     meters: Option<SdkMeterProvider>,
     metrics: Option<Metrics>,
@@ -38,29 +34,24 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Tells of the calls that `recorder` records, if the settings say whom.
+    /// Tells of calls, if the settings say whom.
     ///
     /// # Errors
     /// The settings cannot work.
-    pub fn new(recorder: Arc<dyn Recorder>, config: &Config) -> Result<Option<Self>, Error> {
+    pub fn new(config: &Config) -> Result<Option<Self>, Error> {
         // What is wrong is told even while nothing is sent.
         let sampling = Sampling::of(config.sample).ok_or(Error::Sample(config.sample))?;
         let Some(address) = &config.otlp else { return Ok(None) };
         let export = Export::new(address, config)?;
-        Ok(Some(Self::through(export, recorder, sampling, config.arguments)))
+        Ok(Some(Self::through(export, sampling, config.arguments)))
     }
 
-    pub(crate) fn through(
-        export: Export,
-        recorder: Arc<dyn Recorder>,
-        sampling: Sampling,
-        arguments: bool,
-    ) -> Self {
+    pub(crate) fn through(export: Export, sampling: Sampling, arguments: bool) -> Self {
         let Export { spans, meters } = export;
         let meter = meters.as_ref().map(|meters| meters.meter_with_scope(SCOPE.clone()));
         let metrics = meter.as_ref().map(Metrics::new);
         let (spans, tools) = (spans.into(), OnceLock::new());
-        Self { recorder, spans, meters, metrics, sampling, arguments, tools }
+        Self { spans, meters, metrics, sampling, arguments, tools }
     }
 
     /// Learns of the servers: spans then name the protocol that a tool's server speaks.
@@ -90,55 +81,26 @@ impl Telemetry {
     }
 }
 
-impl Recorder for Telemetry {
-    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
-        self.recorder.open(start)
-    }
-
-    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
+impl CallObserver for Telemetry {
+    fn ended(&self, end: &CallEnd<'_>) {
         let place = self.sampling.place(end.start.id, end.trace);
         if place.is_sampled() {
             let protocol = end.server.and_then(|server| self.protocol(server));
-            self.spans.on_end(span::of_call(&end, &place, protocol, self.arguments));
+            self.spans.on_end(span::of_call(end, &place, protocol, self.arguments));
         }
         if let Some(metrics) = &self.metrics {
-            metrics.call(&end);
+            metrics.call(end);
         }
-        self.recorder.close(end)
-    }
-
-    fn held(&self, held: &CallHeld<'_>) {
-        self.recorder.held(held);
-    }
-
-    fn decided(&self, held: &CallHeld<'_>, approval: &Approval) {
-        self.recorder.decided(held, approval);
-    }
-
-    fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        self.recorder.recent(most)
-    }
-
-    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>> {
-        self.recorder.claim(claim)
-    }
-
-    fn release(&self, claim: &Claim) {
-        self.recorder.release(claim);
-    }
-
-    fn tracer(&self) -> Option<&dyn Tracer> {
-        Some(self)
     }
 }
 
 impl Tracer for Telemetry {
-    fn place(&self, id: CallId, parent: Option<&TraceContext>) -> Arc<TraceContext> {
+    fn context(&self, id: CallId, parent: Option<&TraceContext>) -> Arc<TraceContext> {
         Arc::new(self.sampling.place(id, parent))
     }
 
-    fn ended(&self, span: &Span<'_>) {
-        if span.place.is_sampled() {
+    fn span_ended(&self, span: &Span<'_>) {
+        if span.context.is_sampled() {
             self.spans.on_end(span::of_work(span));
         }
         if let Some(metrics) = &self.metrics {

@@ -4,10 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use switchboard_agent::Stopped;
 use switchboard_runtime::{
-    CallEnd, CallStart, Closing, Opening, Policy, RecordedCall, Recorder, RegisteredTool,
-    ToolExecutor,
-    policy::Answer,
-    toolcall::{BoxError, BoxFuture, CallContext},
+    CallEnd, CallStart, Policy, RecordClose, RecordOpen, Recorder, RegisteredTool, ToolExecutor,
+    policy::Answer, toolcall::CallContext,
 };
 use switchboard_testkit::Fake;
 use switchboard_toolcall::serde_json::Value;
@@ -67,16 +65,12 @@ impl Policy for Silent {
 struct Stalled;
 
 impl Recorder for Stalled {
-    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
-        Opening::Later(Box::pin(std::future::pending()))
+    fn open(&self, _: Arc<CallStart>) -> RecordOpen<'_> {
+        RecordOpen::Pending(Box::pin(std::future::pending()))
     }
 
-    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
-        Closing::Now
-    }
-
-    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        Box::pin(std::future::pending())
+    fn close(&self, _: CallEnd<'_>) -> RecordClose<'_> {
+        RecordClose::Done
     }
 }
 

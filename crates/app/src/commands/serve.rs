@@ -43,8 +43,8 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         if let Some(store) = &records.store {
             store.keep_up()?;
         }
-        let feed = Arc::new(Feed::new(records.recorder.clone(), metrics));
-        records.recorder = feed.clone();
+        let feed = Arc::new(Feed::new(metrics));
+        records.observer = Some(feed.clone());
         let store = records.store.clone();
         let joined = match serve.stdio {
             true => None,

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use serde_json::{Map, Value};
-use switchboard_runtime::record::{Claim, Claimed};
+use switchboard_runtime::record::{Claim, ClaimOutcome};
 use switchboard_toolcall::{Content, ErrorKind, ToolError, ToolOutput};
 use tracing::warn;
 
@@ -16,7 +16,7 @@ use crate::{
 
 impl Shared {
     /// Takes the key for the call, or says what became of the call that has it.
-    pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, Error> {
+    pub(super) fn claim(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
         self.layout.create()?;
         // A key that was given back a moment ago is free.
         self.release_noted();
@@ -24,25 +24,25 @@ impl Shared {
             let guard = self.layout.lock()?;
             claims::take(&self.layout, claim, &guard)?
         };
-        let Some(earlier) = earlier else { return Ok(Claimed::First) };
+        let Some(earlier) = earlier else { return Ok(ClaimOutcome::First) };
         let id = earlier.id;
         if !earlier.is_same(claim) {
-            return Ok(Claimed::Other(id));
+            return Ok(ClaimOutcome::Other(id));
         }
         if self.journal.runs(id) {
-            return Ok(Claimed::Running(id));
+            return Ok(ClaimOutcome::Running(id));
         }
         // Asking also marks what dead processes left open.
         let Some(detail) = self.ask(|reader| reader.show(id))? else {
             // Its record was dropped or never written: nobody can say what happened.
-            return Ok(Claimed::Unknown(id));
+            return Ok(ClaimOutcome::Unknown(id));
         };
         Ok(match detail.record.outcome {
-            Outcome::Running => Claimed::Running(id),
+            Outcome::Running => ClaimOutcome::Running(id),
             Outcome::Failed(ErrorKind::OutcomeUnknown) if detail.error.is_none() => {
-                Claimed::Unknown(id)
+                ClaimOutcome::Unknown(id)
             }
-            _ => Claimed::Ended(id, outcome(detail)),
+            _ => ClaimOutcome::Ended(id, outcome(detail)),
         })
     }
 

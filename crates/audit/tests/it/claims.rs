@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use switchboard_runtime::{
-    CallStart, Recorder,
-    record::{Claim, Claimed},
+    CallStart, IdempotencyStore, Recorder,
+    record::{Claim, ClaimOutcome},
 };
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolCall, ToolOutput};
 
@@ -37,20 +37,22 @@ async fn a_key_stands_for_one_act() {
         async move { other.claim(&claim).await.unwrap() }
     };
     let claimed = store.claim(&claim(first.id, "key", 1)).await.unwrap();
-    assert!(matches!(claimed, Claimed::First));
+    assert!(matches!(claimed, ClaimOutcome::First));
     let claimed = store.claim(&claim(second.id, "key", 1)).await.unwrap();
-    assert!(matches!(claimed, Claimed::Running(id) if id == first.id), "{claimed:?}");
+    assert!(matches!(claimed, ClaimOutcome::Running(id) if id == first.id), "{claimed:?}");
     // Another process sees the same.
     let claimed = ask(claim(second.id, "key", 1)).await;
-    assert!(matches!(claimed, Claimed::Running(id) if id == first.id), "{claimed:?}");
-    assert!(matches!(ask(claim(second.id, "key", 2)).await, Claimed::Other(id) if id == first.id));
-    assert!(matches!(ask(claim(second.id, "other", 2)).await, Claimed::First));
+    assert!(matches!(claimed, ClaimOutcome::Running(id) if id == first.id), "{claimed:?}");
+    assert!(
+        matches!(ask(claim(second.id, "key", 2)).await, ClaimOutcome::Other(id) if id == first.id)
+    );
+    assert!(matches!(ask(claim(second.id, "other", 2)).await, ClaimOutcome::First));
     let mut of_another = claim(second.id, "key", 1);
     of_another.caller = Some("somebody".into());
-    assert!(matches!(ask(of_another).await, Claimed::First));
+    assert!(matches!(ask(of_another).await, ClaimOutcome::First));
     store.close(cancelled(&first));
     let claimed = ask(claim(second.id, "key", 1)).await;
-    let Claimed::Ended(id, Err(error)) = claimed else { panic!("{claimed:?}") };
+    let ClaimOutcome::Ended(id, Err(error)) = claimed else { panic!("{claimed:?}") };
     assert_eq!((id, error.kind), (first.id, ErrorKind::Cancelled));
 }
 
@@ -60,18 +62,18 @@ async fn a_key_that_was_given_back_or_ran_out_is_free() {
     let store = folder.store();
     let (first, second) = (pay(), pay());
     open(&store, &first).await;
-    assert!(matches!(store.claim(&claim(first.id, "key", 1)).await.unwrap(), Claimed::First));
+    assert!(matches!(store.claim(&claim(first.id, "key", 1)).await.unwrap(), ClaimOutcome::First));
     store.release(&claim(second.id, "key", 1));
     let claimed = store.claim(&claim(second.id, "key", 1)).await.unwrap();
     assert!(
-        matches!(claimed, Claimed::Running(_)),
+        matches!(claimed, ClaimOutcome::Running(_)),
         "only who has it can give it back: {claimed:?}"
     );
     store.release(&claim(first.id, "key", 1));
     let mut short = claim(second.id, "key", 1);
     short.within = Duration::ZERO;
-    assert!(matches!(store.claim(&short).await.unwrap(), Claimed::First));
-    assert!(matches!(store.claim(&claim(first.id, "key", 3)).await.unwrap(), Claimed::First));
+    assert!(matches!(store.claim(&short).await.unwrap(), ClaimOutcome::First));
+    assert!(matches!(store.claim(&claim(first.id, "key", 3)).await.unwrap(), ClaimOutcome::First));
 }
 
 // RC-1: what was in flight when its process died is told to who asks again.
@@ -83,10 +85,13 @@ async fn a_key_of_a_dead_process_is_unknown() {
         // Dropped with the call open: as a process that dies leaves it.
         let store = folder.store();
         open(&store, &first).await;
-        assert!(matches!(store.claim(&claim(first.id, "key", 1)).await.unwrap(), Claimed::First));
+        assert!(matches!(
+            store.claim(&claim(first.id, "key", 1)).await.unwrap(),
+            ClaimOutcome::First
+        ));
     }
     let claimed = folder.store().claim(&claim(second.id, "key", 1)).await.unwrap();
-    assert!(matches!(claimed, Claimed::Unknown(id) if id == first.id), "{claimed:?}");
+    assert!(matches!(claimed, ClaimOutcome::Unknown(id) if id == first.id), "{claimed:?}");
     assert_eq!(folder.outcomes(), [(first.id, "outcome_unknown")]);
 }
 

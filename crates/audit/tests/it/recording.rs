@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_audit::{Config, Filter, Outcome, Reader, Store, config::Results};
-use switchboard_runtime::Recorder;
+use switchboard_runtime::{CallHistory, Recorder};
 use switchboard_toolcall::{CallContext, ToolCall};
 
 use crate::support::{Folder, call, executor};

@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use serde_json::json;
 use switchboard_audit::{Config, Reader, Store, gc};
-use switchboard_runtime::{ArtifactStore, Recorder, Source, artifacts::Stored};
+use switchboard_runtime::{ArtifactStore, IdempotencyStore, Recorder, Source, artifacts::Stored};
 use switchboard_toolcall::{HumanDuration, Size};
 
 use crate::support::{Folder, call, cancelled, executor, open, start};

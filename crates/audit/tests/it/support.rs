@@ -11,7 +11,7 @@ use std::{
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 use switchboard_audit::{Config, Filter, Reader, Record, Store};
-use switchboard_runtime::{CallEnd, CallStart, Opening, Recorder, ToolExecutor, record::Stages};
+use switchboard_runtime::{CallEnd, CallStart, RecordOpen, Recorder, ToolExecutor, record::Stages};
 use switchboard_toolcall::{
     Annotations, CallContext, CallId, ErrorKind, Json, ToolCall, ToolError, ToolResult, tool_fn,
 };
@@ -89,7 +89,7 @@ struct Look {}
 /// An executor with a few tools that records there.
 pub(crate) fn executor(store: Store) -> ToolExecutor {
     let store = Arc::new(store);
-    let executor = ToolExecutor::builder().recorder(store.clone()).artifacts(store).build();
+    let executor = ToolExecutor::builder().store(store.clone()).artifacts(store).build();
     let answer = tool_fn("answer", |Answer { with }, _: CallContext| async move { Json(with) });
     let fail = tool_fn("fail", |Fail { with }, _: CallContext| async move {
         Err::<String, _>(ToolError::failed(with))
@@ -124,8 +124,8 @@ pub(crate) async fn open(store: &Store, start: &Arc<CallStart>) {
     };
     let was_full = is_full() == Some(true);
     let opened = match store.open(start.clone()) {
-        Opening::Now(opened) => opened,
-        Opening::Soon(opened) | Opening::Later(opened) => opened.await,
+        RecordOpen::Done(opened) => opened,
+        RecordOpen::Batched(opened) | RecordOpen::Pending(opened) => opened.await,
     };
     opened.unwrap();
     while was_full && is_full() == Some(true) {

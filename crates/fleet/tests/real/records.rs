@@ -73,7 +73,7 @@ impl Node {
 
     fn executor(&self) -> ToolExecutor {
         let store = Arc::new(Store::open(Audit::default(), self.path()));
-        let executor = ToolExecutor::builder().recorder(store.clone()).artifacts(store).build();
+        let executor = ToolExecutor::builder().store(store.clone()).artifacts(store).build();
         let number = tool_fn("number", |Number { n }, _: CallContext| async move {
             match n {
                 13 => Err(ToolError::failed("unlucky")),

@@ -14,7 +14,7 @@ use axum::{
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use switchboard_audit::{Detail, Error, Filter, Outcome, Reader, Record, Store};
-use switchboard_runtime::{RecordedCall, Recorder, Source};
+use switchboard_runtime::{CallHistory, RecordedCall, Source};
 use switchboard_toolcall::{CallId, ErrorKind};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -114,7 +114,7 @@ pub(crate) async fn list(
             let found = spawn_blocking(move || stored(&store, filter, visible, most));
             found.await.map_err(|error| Refusal::Unavailable(error.to_string()))?
         }
-        None => remembered(&**parts.executor.recorder(), &filter, visible, most).await,
+        None => remembered(&**parts.executor.history(), &filter, visible, most).await,
     };
     let records = records.map_err(refused)?;
     Ok(Json(records.into_iter().map(Call::from).collect()))
@@ -193,7 +193,7 @@ async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(Source, Value)>
             (source(&detail.record), shown)
         }
         None => {
-            let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
+            let records = recent(&**parts.executor.history(), MOST).await.map_err(refused)?;
             let record = records.into_iter().find(|record| record.id == call);
             let Some(record) = record else { return Ok(None) };
             (source(&record), serde_json::to_value(&record))
@@ -256,20 +256,20 @@ fn stored(
 
 /// What is in memory.
 async fn remembered(
-    recorder: &dyn Recorder,
+    history: &dyn CallHistory,
     filter: &Filter,
     visible: impl Fn(&Record) -> bool,
     most: usize,
 ) -> Result<Vec<Record>, Error> {
     let passes = filter.matcher()?;
-    let records = recent(recorder, MOST).await?.into_iter();
+    let records = recent(history, MOST).await?.into_iter();
     let older = records.filter(|record| filter.after.is_none_or(|after| record.id < after));
     Ok(older.filter(|record| passes(record) && visible(record)).take(most).collect())
 }
 
 /// The latest calls that are in memory.
-pub(super) async fn recent(recorder: &dyn Recorder, most: usize) -> Result<Vec<Record>, Error> {
-    let calls = recorder.recent(most).await;
+pub(super) async fn recent(history: &dyn CallHistory, most: usize) -> Result<Vec<Record>, Error> {
+    let calls = history.recent(most).await;
     let calls = calls.map_err(|error| Error::Background(error.to_string()))?;
     Ok(calls.iter().map(record).collect())
 }

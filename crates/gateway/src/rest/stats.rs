@@ -112,7 +112,7 @@ async fn figures(
         return Figures::of([], &Filter::default(), window).map_err(refused);
     };
     let Some(store) = parts.store.clone() else {
-        let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
+        let records = recent(&**parts.executor.history(), MOST).await.map_err(refused)?;
         let tools = parts.executor.tools();
         let visible = records
             .iter()

@@ -252,7 +252,7 @@ async fn each_request_of_a_batch_counts() {
     let (status, refused) = batch(&house, &token, "echo", 300).await;
     assert_eq!((status, &refused["error"]["code"]), (400, &json!(-32600)));
     // Nothing of the large one ran.
-    let recorded = house.executor.recorder().recent(1000).await.unwrap();
+    let recorded = house.executor.history().recent(1000).await.unwrap();
     assert_eq!(recorded.len(), 4 + 2 + 50);
 }
 

@@ -67,7 +67,7 @@ async fn an_answer_comes_with_its_tools_run_here() {
     assert_eq!((&body["usage"], &body["object"]), (&usage, &json!("chat.completion")));
     assert_eq!(body["model"], "parrot");
     assert!(body["id"].as_str().unwrap().starts_with("chatcmpl-"));
-    let calls = house.executor.recorder().recent(1).await.unwrap();
+    let calls = house.executor.history().recent(1).await.unwrap();
     assert_eq!(
         (&*calls[0].start.tool, calls[0].start.conversation.as_deref()),
         ("echo", Some("u1"))
@@ -145,7 +145,7 @@ async fn a_clients_own_calls_come_back_and_ours_are_kept() {
     assert_eq!(body["choices"][0]["message"]["content"], "I heard rain and {\"n\":1}", "{body}");
     let seen = house.last_asked().messages;
     assert_eq!(seen.len(), 6, "user, call, reply, calls and two replies: {seen:?}");
-    let calls = house.executor.recorder().recent(9).await.unwrap();
+    let calls = house.executor.history().recent(9).await.unwrap();
     assert_eq!(calls.len(), 2, "ours ran once each, theirs never");
 
     // Another caller that knows the id gets nothing of it.
@@ -194,7 +194,7 @@ async fn the_end_says_why() {
         );
     }
     assert!(
-        house.executor.recorder().recent(9).await.unwrap().iter().all(|call| call.end.is_some())
+        house.executor.history().recent(9).await.unwrap().iter().all(|call| call.end.is_some())
     );
 }
 
@@ -431,7 +431,7 @@ async fn a_client_that_hangs_up_cancels_its_turn() {
         call.abort();
         until_seen(&house, "dropped and told").await;
         let kind = loop {
-            let calls = house.executor.recorder().recent(1).await.unwrap();
+            let calls = house.executor.history().recent(1).await.unwrap();
             if let Some((kind, _)) = calls[0].end {
                 break kind;
             }
@@ -452,7 +452,7 @@ async fn what_does_not_finish_in_time_is_cancelled_and_recorded() {
     until_seen(&house, "begun").await;
     house.stop.cancel();
     house.running.take().unwrap().await.unwrap();
-    let calls = house.executor.recorder().recent(1).await.unwrap();
+    let calls = house.executor.history().recent(1).await.unwrap();
     let (kind, _) = calls[0].end.expect("its record is closed");
     assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
     assert!(call.await.unwrap().is_err());

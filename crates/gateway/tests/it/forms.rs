@@ -62,7 +62,7 @@ async fn arguments_are_judged_in_the_words_of_a_call() {
         };
         assert_eq!(judged["text"], said, "{args}");
     }
-    let calls = house.executor.recorder().recent(100).await.unwrap();
+    let calls = house.executor.history().recent(100).await.unwrap();
     assert_eq!(calls.len(), 4, "judging runs and records nothing");
 }
 

@@ -101,7 +101,7 @@ async fn what_does_not_finish_is_cancelled_and_recorded() {
     house.stop.cancel();
     house.running.take().unwrap().await.unwrap();
     assert!(call.await.unwrap().is_err());
-    let calls = house.executor.recorder().recent(1).await.unwrap();
+    let calls = house.executor.history().recent(1).await.unwrap();
     let (kind, _) = calls[0].end.expect("its record is closed");
     assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
 }

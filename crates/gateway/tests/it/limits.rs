@@ -106,7 +106,7 @@ async fn a_body_that_does_not_come_does_not_hold_a_place() {
     let answer =
         rest(send(&house, &call("echo", &format!("{bearer}Connection: close\r\n"), "{}")).await);
     assert!(answer.await.starts_with("HTTP/1.1 200"), "the share is free again");
-    assert_eq!(house.executor.recorder().recent(10).await.unwrap().len(), 1, "only one was called");
+    assert_eq!(house.executor.history().recent(10).await.unwrap().len(), 1, "only one was called");
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_client_that_closes_its_half_has_hung_up() {
     let mut stream = send(&house, &format!("{head}{{")).await;
     stream.shutdown().await.unwrap();
     assert!(!rest(stream).await.contains("200 OK"));
-    assert_eq!(house.executor.recorder().recent(10).await.unwrap().len(), 1);
+    assert_eq!(house.executor.history().recent(10).await.unwrap().len(), 1);
 }
 
 // EX-4, RC-1
@@ -150,7 +150,7 @@ async fn a_hundred_clients_that_vanish_leave_nothing_behind() {
     assert_eq!(answer(house.get("/api/tools").bearer_auth(&token)).await.0, 429);
     drop(clients);
     let ends = loop {
-        let calls = house.executor.recorder().recent(200).await.unwrap();
+        let calls = house.executor.history().recent(200).await.unwrap();
         let ends: Vec<_> = calls.iter().filter_map(|call| call.end).collect();
         if ends.len() == calls.len() {
             break ends;

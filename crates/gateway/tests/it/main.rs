@@ -43,8 +43,7 @@ use switchboard_gateway::{
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server as mcp;
 use switchboard_runtime::{
-    ArtifactStore, DurableCalls, MemoryArtifacts, MemoryRecorder, PolicyConfig, Recorder,
-    RulePolicy, ToolExecutor,
+    ArtifactStore, DurableCalls, MemoryArtifacts, PolicyConfig, RulePolicy, ToolExecutor,
 };
 use switchboard_testkit::{Fake, Parrot, Witness};
 use tempfile::TempDir;
@@ -122,11 +121,7 @@ impl House {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let store = records.then(|| Store::open(Default::default(), folder.path().join("records")));
-        let recorder: Arc<dyn Recorder> = match &store {
-            Some(store) => Arc::new(store.clone()),
-            None => Arc::new(MemoryRecorder::default()),
-        };
-        let feed = Arc::new(Feed::new(recorder, Arc::new(Metrics::default())));
+        let feed = Arc::new(Feed::new(Arc::new(Metrics::default())));
         let desk = Arc::new(Desk::open(folder.path().join("approvals")));
         let rules = PolicyConfig {
             deny: vec!["forbidden".to_owned()],
@@ -138,8 +133,12 @@ impl House {
             Some(store) => Arc::new(store.clone()),
             None => Arc::new(MemoryArtifacts::default()),
         };
-        let executor = ToolExecutor::builder()
-            .recorder(feed.clone())
+        let executor = match &store {
+            Some(store) => ToolExecutor::builder().store(Arc::new(store.clone())),
+            None => ToolExecutor::builder(),
+        };
+        let executor = executor
+            .observer(feed.clone())
             .approver(desk.clone())
             .artifacts(artifacts)
             .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())

@@ -86,7 +86,7 @@ async fn another_user_of_the_machine_needs_a_token() {
     if machine.is_root {
         assert_eq!(answer(machine.house.get("/api/tools")).await.0, 200, "its own user");
     }
-    let calls = machine.house.executor.recorder().recent(10).await.unwrap();
+    let calls = machine.house.executor.history().recent(10).await.unwrap();
     assert!(calls.is_empty(), "nothing ran");
 }
 

@@ -243,7 +243,7 @@ async fn who_hangs_up_in_the_middle_of_an_answer_cancels_its_call() {
     }
     stream.shutdown().await.unwrap();
     let ended = async {
-        while house.executor.recorder().recent(1).await.unwrap()[0].end.is_none() {
+        while house.executor.history().recent(1).await.unwrap()[0].end.is_none() {
             sleep(Duration::from_millis(5)).await;
         }
     };

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use switchboard_gateway::{Feed, Metrics};
 use switchboard_runtime::{
-    CallEnd, CallStart, Closing, Link, Opening, RecordedCall, Recorder, ServerSettings,
-    ToolExecutor,
+    CallEnd, CallStart, Link, RecordClose, RecordOpen, Recorder, ServerSettings, ToolExecutor,
 };
 use switchboard_testkit::Fake;
-use switchboard_toolcall::{BoxError, BoxFuture, ToolError, ToolOutput};
+use switchboard_toolcall::{BoxFuture, ToolError, ToolOutput};
 
 use crate::{House, answer};
 
@@ -217,21 +216,17 @@ async fn the_trace_of_a_request_reaches_the_tool() {
 struct Full;
 
 impl Recorder for Full {
-    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
+    fn open(&self, start: Arc<CallStart>) -> RecordOpen<'_> {
         let full = || Err("the disk is full".into());
         // A store knows at once, or when it has tried to write.
         match &*start.tool {
-            "echo" => Opening::Now(full()),
-            _ => Opening::Later(Box::pin(async move { full() })),
+            "echo" => RecordOpen::Done(full()),
+            _ => RecordOpen::Pending(Box::pin(async move { full() })),
         }
     }
 
-    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
-        Closing::Now
-    }
-
-    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn close(&self, _: CallEnd<'_>) -> RecordClose<'_> {
+        RecordClose::Done
     }
 }
 
@@ -239,8 +234,8 @@ impl Recorder for Full {
 #[tokio::test]
 async fn metrics_count_calls_that_were_not_recorded() {
     let metrics = Arc::new(Metrics::default());
-    let feed = Arc::new(Feed::new(Arc::new(Full), metrics.clone()));
-    let executor = ToolExecutor::builder().recorder(feed).build();
+    let feed = Arc::new(Feed::new(metrics.clone()));
+    let executor = ToolExecutor::builder().recorder(Arc::new(Full)).observer(feed).build();
     for name in ["echo", "nobody"] {
         executor.call(name, json!({})).await;
     }

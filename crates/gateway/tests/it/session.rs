@@ -115,7 +115,7 @@ async fn a_cookie_counts_only_for_our_own_page() {
         let request = house.get("/api/tools").header("cookie", &cookie);
         assert_eq!(answer(request.header("sec-fetch-site", site)).await.0, status, "{site}");
     }
-    let calls = house.executor.recorder().recent(100).await.unwrap();
+    let calls = house.executor.history().recent(100).await.unwrap();
     assert_eq!(calls.len(), 3, "only the good ones ran");
 }
 

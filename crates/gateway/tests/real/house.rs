@@ -8,7 +8,7 @@ use switchboard_gateway::{
     access::{NewToken, Tokens},
 };
 use switchboard_mcp_server as mcp;
-use switchboard_runtime::{MemoryRecorder, ToolExecutor};
+use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::{Fake, Parrot};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, process::Command};
@@ -30,9 +30,8 @@ impl House {
         let token = tokens.create(token).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let recorder = Arc::new(MemoryRecorder::default());
-        let feed = Arc::new(Feed::new(recorder, Arc::new(Metrics::default())));
-        let executor = ToolExecutor::builder().recorder(feed.clone()).build();
+        let feed = Arc::new(Feed::new(Arc::new(Metrics::default())));
+        let executor = ToolExecutor::builder().observer(feed.clone()).build();
         for tool in tools() {
             executor.tools().add(tool).unwrap();
         }

@@ -17,7 +17,7 @@ use crate::{
 
 /// The calls that were recorded, the oldest first: name, arguments, how each ended.
 async fn recorded(house: &House) -> Vec<(String, String, Option<ErrorKind>)> {
-    let calls = house.executor.recorder().recent(100).await.unwrap();
+    let calls = house.executor.history().recent(100).await.unwrap();
     let call = |call: &switchboard_runtime::RecordedCall| {
         let kind = call.end.and_then(|(kind, _)| kind);
         (call.start.tool.to_string(), call.start.arguments.clone(), kind)

@@ -170,7 +170,7 @@ async fn one_caller_does_not_push_out_the_sessions_of_others() {
 async fn a_client_is_recorded_by_the_name_it_gives_itself() {
     let house = House::new();
     let recorded = async || {
-        let calls = house.executor.recorder().recent(1).await.unwrap();
+        let calls = house.executor.history().recent(1).await.unwrap();
         calls[0].start.client.as_deref().map(str::to_owned)
     };
     let call = json!({"name": "say", "arguments": {}});
@@ -263,8 +263,8 @@ async fn a_batch_that_is_too_large_does_not_run() {
     assert_eq!(answer.refusal(), (400, -32600));
     let text = answer.last()["error"]["message"].as_str().unwrap().to_owned();
     assert_eq!(text, "a batch has at most 50 messages, not 51");
-    assert!(house.executor.recorder().recent(100).await.unwrap().is_empty());
+    assert!(house.executor.history().recent(100).await.unwrap().is_empty());
     let answer = house.post(&in_session(&session), batch(50)).await;
     assert_eq!(answer.last().as_array().unwrap().len(), 50);
-    assert_eq!(house.executor.recorder().recent(100).await.unwrap().len(), 50);
+    assert_eq!(house.executor.history().recent(100).await.unwrap().len(), 50);
 }

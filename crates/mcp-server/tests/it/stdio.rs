@@ -101,7 +101,7 @@ async fn a_batch_on_a_pipe_does_not_run() {
         pipe.write(&batch.to_string()).await;
         assert_eq!(pipe.read().await.unwrap()["error"]["code"], -32600, "{size}");
     }
-    assert!(pipe.house.executor.recorder().recent(10).await.unwrap().is_empty());
+    assert!(pipe.house.executor.history().recent(10).await.unwrap().is_empty());
 }
 
 // GW-4

@@ -100,7 +100,7 @@ impl<'a> Waiting<'a> {
         let (id, expires, since) = (held.id.clone(), held.expires, Instant::now());
         let waiting = Self { record, tool, ask, id, expires, since, is_over: false };
         log::held(&waiting.held());
-        record.recorder().held(&waiting.held());
+        record.sinks().observe(|observer| observer.held(&waiting.held()));
         waiting
     }
 
@@ -166,7 +166,7 @@ impl<'a> Waiting<'a> {
     fn end(&mut self, decision: &Decision) {
         self.is_over = true;
         let approval = approval(Some(&self.id), decision, &self.ask.rule, self.since.elapsed());
-        self.record.recorder().decided(&self.held(), &approval);
+        self.record.sinks().observe(|observer| observer.decided(&self.held(), &approval));
         self.record.decided(approval);
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use switchboard_toolcall::{BoxError, BoxFuture, CallId};
 
-use super::{CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder};
+use super::{CallEnd, CallHistory, CallStart, RecordClose, RecordOpen, RecordedCall, Recorder};
 
 /// Keeps the latest records in memory.
 pub struct MemoryRecorder {
@@ -40,15 +40,15 @@ impl Default for MemoryRecorder {
 }
 
 impl Recorder for MemoryRecorder {
-    fn open(&self, start: Arc<CallStart>) -> Opening<'_> {
+    fn open(&self, start: Arc<CallStart>) -> RecordOpen<'_> {
         self.lock().running.insert(start.id, start);
-        Opening::Now(Ok(()))
+        RecordOpen::Done(Ok(()))
     }
 
-    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
+    fn close(&self, end: CallEnd<'_>) -> RecordClose<'_> {
         let mut calls = self.lock();
         let Some(start) = calls.running.remove(&end.start.id) else {
-            return Closing::Now;
+            return RecordClose::Done;
         };
         if calls.ended.len() >= self.most {
             calls.ended.pop_front();
@@ -58,9 +58,11 @@ impl Recorder for MemoryRecorder {
             server: end.server.cloned(),
             end: Some((end.error_kind, end.duration)),
         });
-        Closing::Now
+        RecordClose::Done
     }
+}
 
+impl CallHistory for MemoryRecorder {
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         let calls = self.lock();
         let running = calls.running.values().map(|start| RecordedCall {

@@ -7,20 +7,20 @@ use std::{
 
 use switchboard_toolcall::{CallId, TraceContext};
 
-/// Gives work its place in a trace. A recorder that has one makes the spans of calls by itself, when they are closed.
+/// Gives work its context in a trace. The spans of calls follow from what a [`CallObserver`](super::CallObserver) learns.
 pub trait Tracer: Send + Sync {
-    /// The place of a new span under `parent`, or in a trace of its own. The same id gives the same place.
-    fn place(&self, id: CallId, parent: Option<&TraceContext>) -> Arc<TraceContext>;
+    /// The context of a new span under `parent`, or in a trace of its own. The same id gives the same context.
+    fn context(&self, id: CallId, parent: Option<&TraceContext>) -> Arc<TraceContext>;
 
     /// Takes the span of something that is no call. Must not block.
-    fn ended(&self, span: &Span<'_>);
+    fn span_ended(&self, span: &Span<'_>);
 }
 
 /// Work that has ended and is no tool call.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
-    /// Its own place.
-    pub place: &'a TraceContext,
+    /// Its own context.
+    pub context: &'a TraceContext,
     /// What it is part of.
     pub parent: Option<&'a TraceContext>,
     /// When it began.

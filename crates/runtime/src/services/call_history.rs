@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Tool, ToolError, tool_fn};
 
 use crate::{
-    record::{RecordedCall, Recorder, store_unreachable},
+    record::{CallHistory, RecordedCall, store_unreachable},
     tools::ToolManager,
 };
 
 /// Lists the latest tool calls that the caller may know of, newest first: what was called, with which arguments, and how it ended.
 #[derive(Deserialize, JsonSchema)]
-struct CallHistory {
+struct Request {
     /// How many calls to return.
     #[serde(default = "default_limit")]
     limit: usize,
@@ -30,21 +30,21 @@ fn default_limit() -> usize {
 /// How far back calls are looked for.
 const LOOKED_THROUGH: usize = 10_000;
 
-pub(super) fn tool(recorder: Arc<dyn Recorder>, tools: Weak<ToolManager>) -> impl Tool {
-    let history = move |request: CallHistory, cx: CallContext| {
-        let (recorder, tools) = (recorder.clone(), tools.upgrade());
-        async move { history(&*recorder, tools.as_deref(), request, &cx).await }
+pub(super) fn tool(history: Arc<dyn CallHistory>, tools: Weak<ToolManager>) -> impl Tool {
+    let list = move |request: Request, cx: CallContext| {
+        let (history, tools) = (history.clone(), tools.upgrade());
+        async move { list(&*history, tools.as_deref(), request, &cx).await }
     };
-    tool_fn("call_history", history).annotate(Annotations::READ_ONLY)
+    tool_fn("call_history", list).annotate(Annotations::READ_ONLY)
 }
 
-async fn history(
-    recorder: &dyn Recorder,
+async fn list(
+    history: &dyn CallHistory,
     tools: Option<&ToolManager>,
-    request: CallHistory,
+    request: Request,
     cx: &CallContext,
 ) -> Result<Value, ToolError> {
-    let recent = recorder.recent(LOOKED_THROUGH).await;
+    let recent = history.recent(LOOKED_THROUGH).await;
     let recent = recent.map_err(|error| store_unreachable("call_history", error, cx))?;
     let knows = |call: &RecordedCall| {
         let caller = call.start.caller.as_deref();

@@ -7,12 +7,10 @@ use std::{
 
 use serde_json::json;
 use switchboard_runtime::{
-    Approval, Approver, CallEnd, CallHeld, CallStart, Closing, Opening, PolicyConfig, RecordedCall,
-    Recorder, RulePolicy, Ruling, SwapPolicy, ToolExecutor,
+    Approval, Approver, CallEnd, CallHeld, CallObserver, PolicyConfig, RulePolicy, Ruling,
+    SwapPolicy, ToolExecutor,
     approval::{Asked, Decision, Held, Question},
-    toolcall::{
-        BoxError, BoxFuture, CallContext, ErrorKind, Progress, ToolCall, ToolOutput, ToolResult,
-    },
+    toolcall::{BoxError, CallContext, ErrorKind, Progress, ToolCall, ToolOutput, ToolResult},
 };
 use switchboard_testkit::Fake;
 use tokio::time::{Instant, sleep};
@@ -38,20 +36,15 @@ impl Approver for Person {
     }
 }
 
-/// What a recorder is told.
+/// What an observer is told.
 #[derive(Default)]
 struct Told(Mutex<Vec<String>>);
 
-impl Recorder for Told {
-    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
-        Opening::Now(Ok(()))
-    }
-
-    fn close(&self, end: CallEnd<'_>) -> Closing<'_> {
+impl CallObserver for Told {
+    fn ended(&self, end: &CallEnd<'_>) {
         let outcome = end.error_kind.map_or("ok", ErrorKind::code);
         let decision = end.approval.map_or("none", |approval| approval.decision.code());
         self.0.lock().unwrap().push(format!("ended {outcome}, approval {decision}"));
-        Closing::Now
     }
 
     fn held(&self, held: &CallHeld<'_>) {
@@ -61,10 +54,6 @@ impl Recorder for Told {
     fn decided(&self, _: &CallHeld<'_>, approval: &Approval) {
         let (decision, held) = (approval.decision.code(), approval.held.as_secs());
         self.0.lock().unwrap().push(format!("decided {decision} after {held}"));
-    }
-
-    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        Box::pin(async { Ok(Vec::new()) })
     }
 }
 
@@ -84,7 +73,7 @@ impl House {
         let executor = ToolExecutor::builder()
             .policy(policy.clone())
             .approver(person.clone())
-            .recorder(told.clone())
+            .observer(told.clone())
             .build();
         let work = Fake::new("work", |_, _| async {
             sleep(Duration::from_secs(20)).await;

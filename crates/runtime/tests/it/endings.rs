@@ -4,10 +4,8 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use serde_json::{Map, json};
 use switchboard_runtime::{
-    CallEnd, CallStart, Closing, Opening, RecordedCall, Recorder, ToolExecutor,
-    toolcall::{
-        BoxError, BoxFuture, CallContext, ErrorKind, ToolCall, ToolError, ToolOutput, Visibility,
-    },
+    CallEnd, CallStart, RecordClose, RecordOpen, Recorder, ToolExecutor,
+    toolcall::{CallContext, ErrorKind, ToolCall, ToolError, ToolOutput, Visibility},
 };
 use switchboard_testkit::{Fake, Witness};
 
@@ -149,16 +147,12 @@ async fn time_counts_from_the_moment_a_call_was_asked_for() {
 struct Broken;
 
 impl Recorder for Broken {
-    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
-        Opening::Later(Box::pin(std::future::ready(Err("the disk is full".into()))))
+    fn open(&self, _: Arc<CallStart>) -> RecordOpen<'_> {
+        RecordOpen::Pending(Box::pin(std::future::ready(Err("the disk is full".into()))))
     }
 
-    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
-        Closing::Now
-    }
-
-    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        Box::pin(std::future::ready(Err("the disk is full".into())))
+    fn close(&self, _: CallEnd<'_>) -> RecordClose<'_> {
+        RecordClose::Done
     }
 }
 
@@ -188,16 +182,12 @@ async fn what_cannot_be_written_down_does_not_run_unless_it_only_reads() {
 struct Stalled;
 
 impl Recorder for Stalled {
-    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
-        Opening::Later(Box::pin(std::future::pending()))
+    fn open(&self, _: Arc<CallStart>) -> RecordOpen<'_> {
+        RecordOpen::Pending(Box::pin(std::future::pending()))
     }
 
-    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
-        Closing::Now
-    }
-
-    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        Box::pin(std::future::pending())
+    fn close(&self, _: CallEnd<'_>) -> RecordClose<'_> {
+        RecordClose::Done
     }
 }
 

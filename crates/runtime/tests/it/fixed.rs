@@ -52,7 +52,7 @@ async fn a_fixed_argument_is_always_sent_and_recorded() {
         ] {
             let text = executor.call("clock", given.clone()).await.text();
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), sent, "{given}");
-            let newest = executor.recorder().recent(1).await.unwrap().remove(0);
+            let newest = executor.history().recent(1).await.unwrap().remove(0);
             let recorded: Value = serde_json::from_str(&newest.start.arguments).unwrap();
             assert_eq!(recorded, sent, "{given}");
         }

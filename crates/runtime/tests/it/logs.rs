@@ -88,7 +88,7 @@ async fn secrets_never_reach_log_or_record() {
         assert!(lines.contains("[redacted]") && !lines.contains("hunter2"), "{lines}");
         assert!(!lines.contains("ghp_"), "{lines}");
     }
-    for call in executor.recorder().recent(100).await.unwrap() {
+    for call in executor.history().recent(100).await.unwrap() {
         assert!(!call.start.arguments.contains("hunter2"), "{}", call.start.arguments);
         serde_json::from_str::<Value>(&call.start.arguments).unwrap();
     }
@@ -113,7 +113,7 @@ async fn innocent_values_stay() {
     let executor = executor([Fake::echoes("echo")]);
     let innocent = json!({"max_tokens": 100, "tokens": 5, "use_password": true, "text": "a \"quoted\"\nline", "n": 1.0});
     executor.call("echo", innocent.clone()).await;
-    let recorded = executor.recorder().recent(1).await.unwrap();
+    let recorded = executor.history().recent(1).await.unwrap();
     assert_eq!(recorded[0].start.arguments, innocent.to_string());
 }
 

@@ -35,7 +35,7 @@ fn executor(tools: impl IntoIterator<Item = impl Tool + 'static>) -> ToolExecuto
 
 /// The outcomes of all records, oldest first: `None` for success.
 async fn recorded(executor: &ToolExecutor) -> Vec<Option<ErrorKind>> {
-    let calls = executor.recorder().recent(usize::MAX).await.unwrap();
+    let calls = executor.history().recent(usize::MAX).await.unwrap();
     calls.iter().rev().map(|call| call.end.expect("every record is closed").0).collect()
 }
 

@@ -10,8 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_runtime::{
-    CallEnd, CallStart, Claim, Claimed, Closing, Config, MemoryRecorder, Opening, RecordedCall,
-    Recorder, ToolExecutor,
+    Claim, ClaimOutcome, Config, IdempotencyStore, ToolExecutor,
     toolcall::{
         BoxError, BoxFuture, CallContext, CallId, ErrorKind, ToolCall, ToolError, ToolOutput,
         ToolResult,
@@ -23,12 +22,12 @@ use crate::{envelope, object};
 
 /// An executor with a tool `act` that counts its runs and takes a second, and the count.
 fn house(settings: &str, change: impl FnOnce(Fake) -> Fake) -> (ToolExecutor, Arc<AtomicU32>) {
-    with_recorder(settings, Arc::new(MemoryRecorder::default()), change)
+    with_store(settings, None, change)
 }
 
-fn with_recorder(
+fn with_store(
     settings: &str,
-    recorder: Arc<dyn Recorder>,
+    store: Option<Remembers>,
     change: impl FnOnce(Fake) -> Fake,
 ) -> (ToolExecutor, Arc<AtomicU32>) {
     let runs = Arc::new(AtomicU32::new(0));
@@ -44,7 +43,11 @@ fn with_recorder(
         }
     });
     let config: Config = toml::from_str(settings).unwrap();
-    let executor = ToolExecutor::builder().config(config).recorder(recorder).build();
+    let mut executor = ToolExecutor::builder().config(config);
+    if let Some(store) = store {
+        executor = executor.idempotency(Arc::new(store));
+    }
+    let executor = executor.build();
     executor.tools().add(change(act)).unwrap();
     (executor, runs)
 }
@@ -186,52 +189,42 @@ async fn answers_are_kept_as_long_as_the_tool_says() {
 }
 
 /// A store that remembers an earlier call.
-struct Remembers(Mutex<Vec<Result<Claimed, BoxError>>>);
+struct Remembers(Mutex<Vec<Result<ClaimOutcome, BoxError>>>);
 
-impl Recorder for Remembers {
-    fn open(&self, _: Arc<CallStart>) -> Opening<'_> {
-        Opening::Now(Ok(()))
-    }
-
-    fn close(&self, _: CallEnd<'_>) -> Closing<'_> {
-        Closing::Now
-    }
-
-    fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
-    }
-
-    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Claimed, BoxError>> {
+impl IdempotencyStore for Remembers {
+    fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<ClaimOutcome, BoxError>> {
         assert_eq!((&*claim.key, claim.caller.as_deref()), ("k", Some("ada")));
         Box::pin(std::future::ready(self.0.lock().unwrap().pop().expect("an answer")))
     }
+
+    fn release(&self, _: &Claim) {}
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_an_earlier_process_did_is_told() {
     let id = CallId::generate();
-    let check = async |claimed: Result<Claimed, BoxError>, expected: &str| {
-        let recorder = Arc::new(Remembers(Mutex::new(vec![claimed])));
-        let (executor, runs) = with_recorder("", recorder, |tool| tool);
+    let check = async |claimed: Result<ClaimOutcome, BoxError>, expected: &str| {
+        let store = Remembers(Mutex::new(vec![claimed]));
+        let (executor, runs) = with_store("", Some(store), |tool| tool);
         let result = act(&executor, json!({}), &keyed("k")).await;
         let text = result.text().replace(&id.to_string(), "ID");
         assert_eq!(format!("{}: {text}", result.outcome_code()), expected);
         runs.load(Ordering::SeqCst)
     };
     let ended = Ok(ToolOutput::Value(json!("done before")));
-    assert_eq!(check(Ok(Claimed::Ended(id, ended)), "ok: done before").await, 0);
+    assert_eq!(check(Ok(ClaimOutcome::Ended(id, ended)), "ok: done before").await, 0);
     let running = "unavailable: The call with idempotency key 'k' still runs elsewhere, as ID; ask again later";
-    assert_eq!(check(Ok(Claimed::Running(id)), running).await, 0);
+    assert_eq!(check(Ok(ClaimOutcome::Running(id)), running).await, 0);
     let unknown = "outcome_unknown: The call with idempotency key 'k' was in flight when its process died (ID); \
                    whether it happened is not known";
-    assert_eq!(check(Ok(Claimed::Unknown(id)), unknown).await, 0);
+    assert_eq!(check(Ok(ClaimOutcome::Unknown(id)), unknown).await, 0);
     let other = "invalid_parameters: Idempotency key 'k' was used for a call with other arguments. \
                  Use a new key for a new act, and the same key only to repeat one.";
-    assert_eq!(check(Ok(Claimed::Other(id)), other).await, 0);
+    assert_eq!(check(Ok(ClaimOutcome::Other(id)), other).await, 0);
     let broken =
         "unavailable: Tool 'act' is unavailable: the record store could not be reached: no disk";
     assert_eq!(check(Err("no disk".into()), broken).await, 0);
-    assert_eq!(check(Ok(Claimed::First), r#"ok: {"run":1}"#).await, 1);
+    assert_eq!(check(Ok(ClaimOutcome::First), r#"ok: {"run":1}"#).await, 1);
 }
 
 // A place in the queue is nobody else's answer, and the queue knows its own keys.

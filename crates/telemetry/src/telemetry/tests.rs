@@ -8,7 +8,7 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::{error::OTelSdkResult, trace::SpanData};
 use serde_json::{Map, Value, json};
-use switchboard_runtime::{MemoryRecorder, ToolExecutor, Work};
+use switchboard_runtime::{ToolExecutor, Work};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{CallContext, ToolCall, ToolOutput};
 
@@ -48,9 +48,9 @@ impl House {
         let kept = Kept::default();
         let export = Export { spans: Box::new(kept.clone()), meters: None };
         let sampling = Sampling::of(share).unwrap();
-        let memory = Arc::new(MemoryRecorder::default());
-        let telemetry = Arc::new(Telemetry::through(export, memory, sampling, arguments));
-        let executor = ToolExecutor::builder().recorder(telemetry.clone()).build();
+        let telemetry = Arc::new(Telemetry::through(export, sampling, arguments));
+        let builder = ToolExecutor::builder().observer(telemetry.clone());
+        let executor = builder.tracer(telemetry.clone()).build();
         // Answers with the trace that it was given.
         let tell = Fake::new("tell", |_, cx: CallContext| async move {
             let trace = cx.trace.map(|trace| trace.traceparent());
@@ -174,10 +174,10 @@ async fn tools_of_servers_say_so() {
 #[test]
 fn turns_and_runs_are_spans_too() {
     let house = House::new(1.0, false);
-    let run = house.telemetry.place(CallId::generate(), None);
-    let turn = house.telemetry.place(CallId::generate(), Some(&run));
-    let span = |work, place, parent, error| Span {
-        place,
+    let run = house.telemetry.context(CallId::generate(), None);
+    let turn = house.telemetry.context(CallId::generate(), Some(&run));
+    let span = |work, context, parent, error| Span {
+        context,
         parent,
         started: std::time::SystemTime::now(),
         duration: Duration::from_millis(5),
@@ -189,8 +189,8 @@ fn turns_and_runs_are_spans_too() {
         input_tokens: 20,
         output_tokens: 7,
     };
-    house.telemetry.ended(&span(Work::Turn, &turn, Some(&run), Some("timeout")));
-    house.telemetry.ended(&span(Work::Run, &run, None, None));
+    house.telemetry.span_ended(&span(Work::Turn, &turn, Some(&run), Some("timeout")));
+    house.telemetry.span_ended(&span(Work::Run, &run, None, None));
     let spans = house.kept.0.lock().unwrap();
     let [turn, run] = &spans[..] else { panic!("{spans:?}") };
     assert_eq!((&*turn.name, &turn.span_kind), ("chat qwen3:0.6b", &SpanKind::Client));

@@ -196,7 +196,7 @@ impl Gate {
     }
 
     async fn records(&self) -> Vec<RecordedCall> {
-        self.executor.recorder().recent(1000).await.unwrap()
+        self.executor.history().recent(1000).await.unwrap()
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) async fn of(parts: &Parts, caller: &Caller, tool: &Arc<str>) -> Resul
         }
         (None, Some(filter)) => {
             let passes = filter.matcher().map_err(refused)?;
-            let records = recent(&**parts.executor.recorder(), MOST).await.map_err(refused)?;
+            let records = recent(&**parts.executor.history(), MOST).await.map_err(refused)?;
             let figures = Figures::of(&records, &filter, window).map_err(refused)?;
             (figures, records.into_iter().find(|record| passes(record)))
         }
