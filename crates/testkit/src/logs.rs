@@ -5,7 +5,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tracing::{Level, subscriber::DefaultGuard};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    level_filters::LevelFilter,
+    span::{Attributes, Id, Record},
+    subscriber::{DefaultGuard, Interest},
+};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Collects the log of this thread for as long as it lives.
@@ -17,6 +22,8 @@ pub struct Logs {
 impl Logs {
     /// Starts to collect lines of `level` and above.
     pub fn collect(level: Level) -> Self {
+        // Set once; a program with a global subscriber of its own has what this is for.
+        _ = tracing::subscriber::set_global_default(Undecided);
         let text = Text::default();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(level)
@@ -33,6 +40,38 @@ impl Logs {
         let text = String::from_utf8_lossy(&bytes);
         text.lines().map(|line| line.trim_start().to_owned()).collect()
     }
+}
+
+/// Logs nothing, and keeps every line's "is it wanted?" open. Without it, tracing may remember of a line that nobody
+/// wants it: when threads begin and end to collect at the same time as others meet that line for the first time.
+struct Undecided;
+
+impl Subscriber for Undecided {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::TRACE)
+    }
+
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        false
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
 }
 
 #[derive(Clone, Default)]
