@@ -10,26 +10,16 @@ use tracing::{debug, enabled, warn};
 
 use crate::redact;
 
-/// Names that are mapped without any config: (tool at its server, given, expected).
-const BUILT_IN: &[(&str, &str, &str)] = &[
-    ("control_zwave_device", "device_name", "deviceName"),
-    ("control_zwave_device", "command", "action"),
-    ("control_zwave_device", "brightness", "level"),
-];
-
 /// The arguments under the names that the tool's server expects.
 pub fn for_server(spec: &ToolSpec, args: Map<String, Value>) -> Map<String, Value> {
-    let Origin::Server { tool, .. } = &spec.origin else {
-        return args;
-    };
-    if args.keys().all(|key| new_name(spec, tool, key).is_none()) {
+    if spec.origin == Origin::Local || args.keys().all(|key| new_name(spec, key).is_none()) {
         return args;
     }
     let before = enabled!(tracing::Level::DEBUG).then(|| redact::object(&args));
     let taken: Vec<String> = args.keys().cloned().collect();
     let mut renamed = Map::with_capacity(args.len());
     for (key, value) in args {
-        let key = match new_name(spec, tool, &key) {
+        let key = match new_name(spec, &key) {
             Some(name) if taken.contains(&name) || renamed.contains_key(&name) => {
                 warn!(
                     tool = spec.name,
@@ -48,24 +38,11 @@ pub fn for_server(spec: &ToolSpec, args: Map<String, Value>) -> Map<String, Valu
     renamed
 }
 
-/// The names that a map knows for the tool: the config's, then the built-in ones.
-pub fn mapped_names<'a>(spec: &'a ToolSpec, tool: &'a str) -> impl Iterator<Item = &'a str> {
-    let built_in = BUILT_IN.iter().filter(move |(of, _, _)| *of == tool);
-    spec.settings.rename.keys().map(String::as_str).chain(built_in.map(|(_, given, _)| *given))
-}
-
 /// What `key` is called at the server, where that differs.
-pub fn new_name(spec: &ToolSpec, tool: &str, key: &str) -> Option<String> {
+pub fn new_name(spec: &ToolSpec, key: &str) -> Option<String> {
     let settings = &spec.settings;
     let declared = |key: &str| spec.parameters["properties"].get(key).is_some();
-    let mapped = || {
-        let built_in = || {
-            let mut map = BUILT_IN.iter();
-            let found = map.find(|(of, given, _)| *of == tool && *given == key);
-            found.map(|(_, _, expected)| (*expected).to_owned())
-        };
-        settings.rename.get(key).cloned().or_else(built_in)
-    };
+    let mapped = || settings.rename.get(key).cloned();
     match settings.normalize {
         Normalize::Never => None,
         Normalize::Auto if declared(key) => None,

@@ -151,15 +151,13 @@ impl From<&RegisteredTool> for OfferedTool {
     }
 }
 
-/// How argument names are fixed before the schema is asked: only those of MCP servers are, and the maps that go by a
-/// tool's name at its server are told here, for elsewhere it has another name.
+/// How argument names are fixed before the schema is asked: only those of MCP servers are.
 fn names_of(spec: &ToolSpec) -> (Normalize, BTreeMap<String, String>) {
-    let Origin::Server { tool, .. } = &spec.origin else {
+    if spec.origin == Origin::Local {
         return (Normalize::Never, BTreeMap::new());
-    };
-    let mapped = rename::mapped_names(spec, tool);
-    let renamed =
-        mapped.filter_map(|name| Some((name.to_owned(), rename::new_name(spec, tool, name)?)));
+    }
+    let mapped = spec.settings.rename.keys();
+    let renamed = mapped.filter_map(|name| Some((name.clone(), rename::new_name(spec, name)?)));
     (spec.settings.normalize, renamed.collect())
 }
 
@@ -258,6 +256,7 @@ mod tests {
         executor.tools().add_server("zwave", ServerSettings::default()).unwrap();
         let schema = json!({"type": "object", "properties": {"deviceName": {}, "action": {}, "maxLevel": {}}});
         let tool = Fake::echoes("control_zwave_device").of_server("zwave").parameters(schema);
+        let tool = tool.normalize(Normalize::Auto, &[("command", "action")]);
         executor.tools().set_server_tools("zwave", vec![tool.shared()]);
         let spec = offered(&executor);
         let given = json!({"device_name": 1, "command": 2, "max_level": 3});

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 pub use config::Config;
 pub use network::{Error, Hop, Network, Node, Reading, State, Status, ValueId, Written};
-pub use tools::tools;
+pub use tools::{ARGUMENT_ALIASES, tools};
 
 use mqtt::Mqtt;
 use server::Server;

@@ -24,6 +24,14 @@ use crate::{
     schemas, sensors,
 };
 
+/// What models call arguments of our tools: (tool, given, expected). Gateways rename these without any config (SPEC AN-3),
+/// and leave alone what a tool declares under the name that is given.
+pub const ARGUMENT_ALIASES: [(&str, &str, &str); 3] = [
+    ("control_zwave_device", "device_name", "deviceName"),
+    ("control_zwave_device", "command", "action"),
+    ("control_zwave_device", "brightness", "level"),
+];
+
 /// How often is looked whether a device has been interviewed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 

@@ -40,6 +40,10 @@ impl House {
             if let Some(file) = &loaded.file {
                 own_servers::share(config, file, loaded.has_section("zwave"));
             }
+            for (tool, given, expected) in switchboard_zwave::ARGUMENT_ALIASES {
+                let names = config.rename.entry(tool.to_owned()).or_default();
+                names.entry(given.to_owned()).or_insert_with(|| expected.to_owned());
+            }
         }
         Ok(configs)
     }

@@ -25,28 +25,27 @@ async fn sent(
     executor.call(&format!("s__{name}"), args).await.text()
 }
 
-// AN-1, AN-2, AN-3, AN-4
+// AN-1, AN-2, AN-4
 #[tokio::test]
 async fn names_become_what_the_server_expects() {
     use Normalize::{Always, Auto, Never};
-    let zwave = "control_zwave_device";
     let parameters: &[&str] = &["deviceName", "action", "level"];
     let given = json!({"device_name": "Switch One", "command": "on", "brightness": 1.0});
     let cases = [
-        // The built-in map, and values untouched.
+        // The config's map, and values untouched.
         (
-            zwave,
+            "t",
             parameters,
             Auto,
-            &[][..],
+            &[("command", "action"), ("brightness", "level")][..],
             given.clone(),
             r#"{"deviceName":"Switch One","action":"on","level":1.0}"#,
         ),
         (
-            zwave,
+            "t",
             parameters,
             Never,
-            &[],
+            &[("command", "action")],
             given.clone(),
             r#"{"device_name":"Switch One","command":"on","brightness":1.0}"#,
         ),
@@ -68,8 +67,6 @@ async fn names_become_what_the_server_expects() {
             json!({"unit": 1, "device_name": 2, "other_key": 3}),
             r#"{"u":1,"deviceName":2,"other_key":3}"#,
         ),
-        // The config's map is stronger than the built-in one.
-        (zwave, parameters, Auto, &[("command", "level")], json!({"command": 5}), r#"{"level":5}"#),
         // Always: every key with an underscore that no map knows.
         (
             "t",

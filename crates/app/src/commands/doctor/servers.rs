@@ -190,14 +190,14 @@ impl ServerReport {
 /// Which other spellings of a tool's arguments are understood (SPEC AN-2).
 fn renames(tool: &RegisteredTool) -> Option<(String, BTreeMap<String, String>)> {
     let spec = tool.spec();
-    let Origin::Server { tool: bare, .. } = &spec.origin else {
+    if spec.origin == Origin::Local {
         return None;
-    };
+    }
     let declared = spec.parameters["properties"].as_object();
     let spellings = declared.into_iter().flatten().map(|(name, _)| snake_case(name));
-    let given = spellings.chain(rename::mapped_names(spec, bare).map(str::to_owned));
+    let given = spellings.chain(spec.settings.rename.keys().cloned());
     let names = given.filter_map(|given| {
-        let expected = rename::new_name(spec, bare, &given)?;
+        let expected = rename::new_name(spec, &given)?;
         Some((given, expected))
     });
     let names: BTreeMap<_, _> = names.collect();
