@@ -14,7 +14,7 @@ use std::{
 use globset::GlobMatcher;
 use serde_json::Value;
 use switchboard_toolcall::{
-    BoxFuture, CallContext, ErrorKind, Tool, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, CallContext, CallId, ErrorKind, Tool, ToolError, ToolOutput, ToolSpec,
 };
 
 pub use parse::FaultError;
@@ -124,6 +124,15 @@ impl Tool for Faulty {
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(self.run(args, cx))
+    }
+
+    /// Faults happen where a call runs, not where it is queued.
+    fn enqueue<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, ToolError>> {
+        self.tool.enqueue(args, cx)
     }
 }
 

@@ -113,6 +113,8 @@ impl Server {
         if fleet.siblings.is_some() {
             held = held.at(&name);
         }
+        let calls = fleet.calls;
+        let tasks = calls.map(|calls| tasks::Tasks::new(calls, executor.clone(), &config));
         let inner = Arc::new(Inner {
             name,
             catalog: catalog::Catalog::new(&executor, upstreams.clone()),
@@ -124,7 +126,7 @@ impl Server {
             held,
             going: held::Going::default(),
             subscriptions: subscriptions::Subscriptions::default(),
-            tasks: fleet.calls.map(|calls| tasks::Tasks::new(calls, &config)),
+            tasks,
             news: broadcast::Sender::new(256),
             info: json!({"name": config.name, "title": config.title, "version": config.version}),
             config,

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use switchboard_mcp_wire::RpcError;
-use switchboard_runtime::{DurableCalls, QueuedCall, RegisteredTool};
+use switchboard_runtime::{DurableCalls, QueuedCall, RegisteredTool, ToolExecutor, durable};
 use switchboard_toolcall::{BoxError, CallContext, CallId, ToolCall, ToolResult, ToolSpec};
 use tokio::{
     runtime::Handle,
@@ -33,6 +33,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub(crate) struct Tasks {
     queue: Arc<dyn DurableCalls>,
+    executor: ToolExecutor,
     after: Duration,
     poll: Duration,
 }
@@ -47,13 +48,17 @@ pub(crate) enum Submitted {
 
 impl Tasks {
     /// Tasks of this queue.
-    pub(crate) fn new(queue: Arc<dyn DurableCalls>, config: &Config) -> Self {
-        Self { queue, after: config.task_after.0, poll: config.task_poll.0 }
+    pub(crate) fn new(
+        queue: Arc<dyn DurableCalls>,
+        executor: ToolExecutor,
+        config: &Config,
+    ) -> Self {
+        Self { queue, executor, after: config.task_after.0, poll: config.task_poll.0 }
     }
 
     /// Whether calls of the tool are for the queue.
     pub(crate) fn takes(&self, tool: &RegisteredTool, cx: &CallContext) -> bool {
-        self.queue.takes(tool.spec(), cx.idempotency_key.is_some()).is_ok()
+        durable::takes(tool.spec(), cx.idempotency_key.is_some()).is_ok()
     }
 
     /// Queues a call. One that ends soon is answered as any other.
@@ -63,10 +68,9 @@ impl Tasks {
     pub(crate) async fn submit(
         &self,
         call: ToolCall,
-        mut cx: CallContext,
+        cx: &CallContext,
     ) -> Result<Submitted, RpcError> {
-        cx.durable = true;
-        let id = match self.queue.submit(call, &cx).await {
+        let id = match self.executor.submit(call, cx).await {
             Ok(id) => id,
             Err(result) => return Ok(Submitted::Ended(result)),
         };

@@ -1,9 +1,8 @@
 //! The life of a tool call, on one screen.
 
-use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, ToolOutput, ToolResult};
 
@@ -12,14 +11,13 @@ use crate::{
     artifacts::{ArtifactStore, MemoryArtifacts, Source},
     config::Config,
     dispatch::{self, Slots},
-    normalise,
+    durable, normalise,
     policy::{self, Policy, RulePolicy},
     record::{
         CallHistory, CallObserver, CallRecord, CallSinks, IdempotencyStore, Recorder, Tracer,
     },
-    rename,
     reuse::Flights,
-    tools::{ToolManager, Wrap},
+    tools::{RegisteredTool, ToolManager, Wrap},
     validate,
 };
 
@@ -43,9 +41,8 @@ impl ToolExecutor {
     /// Dropping the future cancels the call; its record then says so.
     pub async fn execute(&self, call: ToolCall, cx: &CallContext) -> ToolResult {
         let (mut record, args) = self.open(call, cx).await; // written down before we act
-        // Tools run in a task of their own; this catches what a schema, a policy or we ourselves do.
-        let outcome = AssertUnwindSafe(pin!(self.run(&mut record, args, cx))).catch_unwind().await;
-        let outcome = outcome.unwrap_or_else(|panic| Err(dispatch::crashed(record.name(), panic)));
+        let name = record.name().clone();
+        let outcome = dispatch::caught(&name, self.run(&mut record, args, cx)).await;
         self.end(record, outcome).await
     }
 
@@ -56,17 +53,67 @@ impl ToolExecutor {
         args: Map<String, Value>,
         cx: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
+        let tool = self.find(record, cx).await?;
+        let args = self.admit(&tool, args, record, cx).await?;
+        let plan = self.flights.plan(&tool, &args, cx, record).await?;
+        plan.finish(dispatch::run(tool, args, cx, record, &self.slots)).await
+    }
+
+    async fn find(
+        &self,
+        record: &mut CallRecord,
+        cx: &CallContext,
+    ) -> Result<Arc<RegisteredTool>, ToolError> {
         record.opened()?;
         let tool = self.tools.find_for(record, cx).await?;
         record.found(&tool);
         policy::check_tool(&*self.policy, &tool)?;
-        let args = rename::for_server(tool.spec(), args);
-        let args = validate::args(&tool, args, cx, record).await?;
-        policy::check(&*self.policy, &*self.approver, &tool, &args, cx, record).await?;
-        record.permits(&tool, cx)?;
+        Ok(tool)
+    }
+
+    /// Returns the arguments that the tool gets, if nothing speaks against the call.
+    async fn admit(
+        &self,
+        tool: &Arc<RegisteredTool>,
+        args: Map<String, Value>,
+        record: &mut CallRecord,
+        cx: &CallContext,
+    ) -> Result<Value, ToolError> {
+        let args = validate::args(tool, tool.prepare(args), cx, record).await?;
+        policy::check(&*self.policy, &*self.approver, tool, &args, cx, record).await?;
+        record.permits(tool, cx)?;
         record.checked();
-        let plan = self.flights.plan(&tool, &args, cx, record).await?;
-        plan.finish(dispatch::run(tool, args, cx, record, &self.slots)).await
+        Ok(args)
+    }
+
+    /// Queues one call instead of running it, by the same steps. Returns the id to ask after: an earlier call's if the
+    /// idempotency key was used for the same before.
+    ///
+    /// # Errors
+    /// What became of a call that was not queued.
+    pub async fn submit(
+        &self,
+        call: ToolCall,
+        cx: &CallContext,
+    ) -> Result<CallId, Box<ToolResult>> {
+        let (mut record, args) = self.open(call, cx).await;
+        let name = record.name().clone();
+        let outcome = dispatch::caught(&name, self.enqueue(&mut record, args, cx)).await;
+        let id = outcome.as_ref().ok().copied();
+        let result = self.end(record, outcome.map(durable::accepted)).await;
+        id.ok_or_else(|| Box::new(result))
+    }
+
+    async fn enqueue(
+        &self,
+        record: &mut CallRecord,
+        args: Map<String, Value>,
+        cx: &CallContext,
+    ) -> Result<CallId, ToolError> {
+        let tool = self.find(record, cx).await?;
+        durable::takes(tool.spec(), cx.idempotency_key.is_some())?;
+        let args = self.admit(&tool, args, record, cx).await?;
+        dispatch::enqueue(tool, args, cx, record, &self.slots).await
     }
 
     async fn end(
@@ -82,7 +129,7 @@ impl ToolExecutor {
 
     async fn open(&self, mut call: ToolCall, cx: &CallContext) -> (CallRecord, Map<String, Value>) {
         self.tools.fix(&call.name, &mut call.args);
-        CallRecord::open(&self.sinks, self.config.load_full(), call, cx).await
+        CallRecord::open(&self.sinks, &self.tools, self.config.load_full(), call, cx).await
     }
 
     /// Ends a call that cannot even be tried, shaped and recorded like any other.

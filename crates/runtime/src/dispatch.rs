@@ -6,6 +6,7 @@ mod patient;
 use std::{
     any::Any,
     future::Future,
+    panic::AssertUnwindSafe,
     pin::{Pin, pin},
     sync::{
         Arc,
@@ -14,9 +15,11 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use serde_json::Value;
 use switchboard_toolcall::{
-    CallContext, CancellationToken, ErrorKind, HumanDuration, Progress, ToolError, ToolOutput,
+    CallContext, CallId, CancellationToken, ErrorKind, HumanDuration, Progress, ToolError,
+    ToolOutput,
 };
 use tokio::{
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
@@ -45,6 +48,36 @@ pub(crate) async fn run(
     record: &CallRecord,
     slots: &Slots,
 ) -> Result<ToolOutput, ToolError> {
+    let call = |tool: Arc<RegisteredTool>, cx: CallContext| async move {
+        tool.tool().call(args, &cx).await
+    };
+    in_task(tool, call, cx, record, slots).await
+}
+
+/// As [`run`], but lets the tool queue the call.
+pub(crate) async fn enqueue(
+    tool: Arc<RegisteredTool>,
+    args: Value,
+    cx: &CallContext,
+    record: &CallRecord,
+    slots: &Slots,
+) -> Result<CallId, ToolError> {
+    let enqueue = |tool: Arc<RegisteredTool>, cx: CallContext| async move {
+        tool.tool().enqueue(args, &cx).await
+    };
+    in_task(tool, enqueue, cx, record, slots).await
+}
+
+async fn in_task<T: Send + 'static, W>(
+    tool: Arc<RegisteredTool>,
+    work: impl FnOnce(Arc<RegisteredTool>, CallContext) -> W,
+    cx: &CallContext,
+    record: &CallRecord,
+    slots: &Slots,
+) -> Result<T, ToolError>
+where
+    W: Future<Output = Result<T, ToolError>> + Send + 'static,
+{
     let limit = record.timeout(cx);
     let extends = tool.spec().settings.progress_extends_timeout;
     let alive = (extends || cx.way_back.is_some()).then(|| Arc::new(Alive::default()));
@@ -70,7 +103,8 @@ pub(crate) async fn run(
     let work = pin!(async {
         let permits = slots.take(&tool).await?;
         record.dispatched();
-        spawn(tool.clone(), args, own, permits).answer(&tool).await
+        let cancel = own.cancel.clone();
+        spawn(work(tool.clone(), own), cancel, permits).answer(&tool).await
     });
     let effects = match tool.spec().is_read_only() {
         true => "",
@@ -163,24 +197,28 @@ fn cut_short(record: &CallRecord, kind: ErrorKind, what: &str, effects: &str) ->
 
 /// Starts the tool in a task of its own: a panic, in a poll or in a drop, ends there, and a tool that blocks
 /// its thread cannot keep its caller past the deadline. The slots are held for as long as it really runs.
-fn spawn(tool: Arc<RegisteredTool>, args: Value, cx: CallContext, permits: Permits) -> Running {
-    let told = Some(cx.cancel.clone().drop_guard());
+fn spawn<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
+    cancel: CancellationToken,
+    permits: Permits,
+) -> Running<T> {
+    let told = Some(cancel.drop_guard());
     let work = async move {
         let _permits = permits;
-        tool.tool().call(args, &cx).await
+        work.await
     };
     Running { told, work: tokio::spawn(work.in_current_span()) }
 }
 
 /// A tool at work; told and aborted when dropped.
-struct Running {
+struct Running<T> {
     /// Tells the tool that nobody waits any more.
     told: Option<DropGuard>,
-    work: JoinHandle<Result<ToolOutput, ToolError>>,
+    work: JoinHandle<Result<T, ToolError>>,
 }
 
-impl Running {
-    async fn answer(mut self, tool: &RegisteredTool) -> Result<ToolOutput, ToolError> {
+impl<T> Running<T> {
+    async fn answer(mut self, tool: &RegisteredTool) -> Result<T, ToolError> {
         let ended = (&mut self.work).await;
         self.told.take().map(DropGuard::disarm);
         match ended {
@@ -197,12 +235,21 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl<T> Drop for Running<T> {
     fn drop(&mut self) {
         // First the word, then the end: whatever the tool lets go of knows why.
         drop(self.told.take());
         self.work.abort();
     }
+}
+
+/// Does `work`, in which no tool's own code runs, and turns a panic of a schema, a policy or our own into an error.
+pub(crate) async fn caught<T>(
+    name: &str,
+    work: impl Future<Output = Result<T, ToolError>>,
+) -> Result<T, ToolError> {
+    let outcome = AssertUnwindSafe(pin!(work)).catch_unwind().await;
+    outcome.unwrap_or_else(|panic| Err(crashed(name, panic)))
 }
 
 /// What the model reads of a panic; its message is for log and audit.

@@ -1,8 +1,8 @@
 //! Calls that outlive who asked for them: laid into a queue, run by whoever is free, asked after by their id.
 //!
-//! The queue is somebody else's business; this is the seam between it and the entrances. A call is submitted through the
-//! executor like any other (found, checked, allowed, recorded), with [`CallContext::durable`] set: its tool then answers
-//! with a place in the queue.
+//! The queue is somebody else's business; this is the seam between it and the entrances. A call is queued by
+//! [`ToolExecutor::submit`](crate::ToolExecutor::submit): found, checked, allowed and recorded like any other, then handed
+//! to [`Tool::enqueue`](switchboard_toolcall::Tool::enqueue).
 
 use std::{
     sync::Arc,
@@ -10,30 +10,14 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use switchboard_toolcall::{
-    BoxError, BoxFuture, CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolError,
-    ToolResult, ToolSpec,
+    BoxError, BoxFuture, CallId, ErrorKind, ProgressUpdate, ToolError, ToolOutput, ToolResult,
+    ToolSpec,
 };
 
-/// A queue of calls that survives those who ask and those who run.
+/// A queue of calls that survives those who ask and those who run, as entrances look at it.
 pub trait DurableCalls: Send + Sync {
-    /// Whether calls of this tool can be queued: with an idempotency key, or without.
-    ///
-    /// # Errors
-    /// The reason why not, for people and models.
-    fn takes(&self, tool: &ToolSpec, has_key: bool) -> Result<(), String>;
-
-    /// Checks a call as any other and lays it into the queue. The id is the queued call's, which is an earlier one where
-    /// the idempotency key was used before.
-    ///
-    /// # Errors
-    /// What became of a call that was not queued, shaped and recorded.
-    fn submit<'a>(
-        &'a self,
-        call: ToolCall,
-        cx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<CallId, Box<ToolResult>>>;
-
     /// How a queued call is; none where no such call is known.
     ///
     /// # Errors
@@ -78,24 +62,29 @@ pub trait DurableCalls: Send + Sync {
 /// How long is waited at first before a queue is looked at again, and how long at last.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// The rule that queues go by: what may run twice, or carries an idempotency key.
 ///
 /// # Errors
 /// The reason why not, and what to do.
-pub fn takes(tool: &ToolSpec, has_key: bool) -> Result<(), String> {
+pub fn takes(tool: &ToolSpec, has_key: bool) -> Result<(), ToolError> {
     let name = &tool.name;
     if !tool.settings.durable {
-        return Err(format!(
-            "Tool '{name}' cannot be queued: only tools of workers can; call it and wait for its answer"
-        ));
+        return Err(ToolError::not_durable(name));
     }
-    match may_repeat(tool) || has_key {
-        true => Ok(()),
-        false => Err(format!(
-            "Tool '{name}' cannot be queued as it is: it might run twice, and does not say that this does no harm; \
-             send an Idempotency-Key, or annotate the tool as idempotent"
-        )),
+    if may_repeat(tool) || has_key {
+        return Ok(());
     }
+    let text = format!(
+        "Tool '{name}' cannot be queued as it is: it might run twice, and does not say that this does no harm; \
+         send an Idempotency-Key, or annotate the tool as idempotent"
+    );
+    Err(ToolError::new(ErrorKind::InvalidParameters, text))
+}
+
+/// The result of a call that was queued, as its record has it.
+pub(crate) fn accepted(id: CallId) -> ToolOutput {
+    ToolOutput::Value(json!({"queued": id.to_string()}))
 }
 
 /// The end of a call that cannot be queued because there is no queue.

@@ -55,7 +55,7 @@ pub use record::{
     CallEnd, CallHistory, CallObserver, CallStart, Claim, ClaimOutcome, IdempotencyStore,
     MemoryRecorder, RecordClose, RecordOpen, RecordedCall, Recorder, Span, Stages, Tracer, Work,
 };
-pub use reuse::fingerprint;
+pub use reuse::{fingerprint, key_conflict};
 pub use tools::{
     AddError, CheckedTools, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap,
 };

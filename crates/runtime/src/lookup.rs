@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_toolcall::{CallContext, ErrorKind, ToolError, Visibility};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolError, Visibility};
 use tracing::warn;
 
 use crate::{
@@ -34,6 +34,20 @@ impl ToolManager {
         let registry = self.read();
         let named = registry.names.get(name).map(|named| &named.tool);
         named.or_else(|| registry.method(name, &self.separator)).cloned()
+    }
+
+    /// Returns whether a call may get as far as policy: its tool is there, or its server may still be connecting, and the
+    /// arguments fit.
+    pub(crate) fn may_run(&self, call: &ToolCall) -> bool {
+        if let Some(tool) = self.get(&call.name) {
+            return !self.is_denied(&tool) && tool.may_accept(&call.args);
+        }
+        let Some((prefix, _)) = call.name.split_once(&self.separator) else { return false };
+        let registry = self.read();
+        match registry.server_of(prefix).and_then(|server| registry.servers.get(server)) {
+            Some(server) => server.link().is_some() && server.tools.is_empty(),
+            None => self.late_discovery().is_some(),
+        }
     }
 
     /// Returns whether what `name` finds exists for a caller. A name that finds nothing may be a tool of a server
@@ -113,8 +127,8 @@ impl ToolManager {
         visibility: &Visibility,
     ) -> Result<Arc<RegisteredTool>, ToolError> {
         if let Some(tool) = self.known(name) {
-            if let Some(herald) = self.may_be_a_groups(name, &tool) {
-                herald.ready().await?;
+            if let Some(late_discovery) = self.may_be_a_groups(name, &tool) {
+                late_discovery.ready().await?;
                 return self.lookup_visible(name, visibility);
             }
             return match tool.is_visible(visibility) {
@@ -130,9 +144,9 @@ impl ToolManager {
         }
         // Which servers there are may be known only in a moment, too.
         if !self.read().knows_prefix(prefix, &self.separator)
-            && let Some(herald) = self.herald()
+            && let Some(late_discovery) = self.late_discovery()
         {
-            herald.ready().await?;
+            late_discovery.ready().await?;
         }
         let link = self.read().link(prefix).cloned();
         if let Some(link) = link {
@@ -216,7 +230,7 @@ impl ToolManager {
     fn may_be_a_groups(&self, name: &str, tool: &RegisteredTool) -> Option<&Arc<dyn Link>> {
         let [_, full, bare] = tool.names();
         let is_open = name == bare && name != full && name.contains(&self.separator);
-        self.herald().filter(|_| is_open)
+        self.late_discovery().filter(|_| is_open)
     }
 }
 

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use switchboard_toolcall::{
     BoxError, CallContext, CallId, ErrorKind, Reused, ToolCall, ToolError, ToolResult, TraceContext,
 };
@@ -28,7 +28,7 @@ use crate::{
     config::Config,
     dispatch::{self, AnswerTime},
     log, redact,
-    tools::RegisteredTool,
+    tools::{RegisteredTool, ToolManager},
 };
 
 pub(crate) use history::NoHistory;
@@ -46,6 +46,19 @@ pub(crate) use unwritten::store_unreachable;
 
 /// How many bytes of a name may be asked for; no tool has one that is nearly as long.
 const LONGEST_NAME: usize = 1024;
+
+/// How many bytes of arguments are recorded of a call that cannot run as it is.
+const LONGEST_REFUSED: usize = 16 << 10;
+
+/// Returns the arguments as they are recorded. Of a call that will be refused (no such tool, wrong arguments) only so much
+/// is kept that nobody fills the disk with calls that never run.
+fn bounded_arguments(tools: &ToolManager, call: &ToolCall) -> String {
+    let arguments = redact::object(&call.args);
+    if arguments.len() <= LONGEST_REFUSED || tools.may_run(call) {
+        return arguments;
+    }
+    json!({"[omitted]": format!("{} bytes", arguments.len())}).to_string()
+}
 
 /// Returns the name as it is recorded, and why the call fails if it is too long: a record must not hold megabytes
 /// that a caller chose.
@@ -89,6 +102,7 @@ pub(crate) struct CallRecord {
 impl CallRecord {
     pub(crate) async fn open(
         sinks: &Arc<CallSinks>,
+        tools: &ToolManager,
         config: Arc<Config>,
         call: ToolCall,
         cx: &CallContext,
@@ -96,11 +110,12 @@ impl CallRecord {
         let marks = Marks::since(cx.asked);
         let now = SystemTime::now();
         let asked = now.checked_sub(marks.started.elapsed()).unwrap_or(now);
+        let arguments = bounded_arguments(tools, &call);
         let (name, too_long) = bounded_name(call.name);
         let start = Arc::new(CallStart {
             id: CallId::generate_at(asked),
             tool: name.into(),
-            arguments: redact::object(&call.args),
+            arguments,
             caller: cx.caller.clone(),
             client: cx.client.clone(),
             conversation: cx.conversation.clone(),

@@ -58,10 +58,6 @@ impl Flights {
         cx: &CallContext,
         record: &'a CallRecord,
     ) -> Result<Plan<'a>, ToolError> {
-        if cx.durable {
-            // What would be reused is a place in the queue, and the queue knows its keys itself.
-            return Ok(Plan::Run);
-        }
         let key = cx.idempotency_key.as_ref();
         let settings = &tool.spec().settings;
         let shares = record.config().share_reads && tool.spec().is_read_only();
@@ -100,7 +96,7 @@ impl Flights {
                     record.reuses(key.map_or(Reused::Cached, |_| Reused::Replayed));
                     return Ok(Plan::Answer(outcome));
                 }
-                Joined::Other => return Err(other_arguments(key)),
+                Joined::Other => return Err(key_conflict(key.map_or("", |key| key))),
             }
         }
     }
@@ -152,7 +148,7 @@ impl<'a> Lead<'a> {
                      whether it happened is not known"
                 ),
             ),
-            Ok(ClaimOutcome::Other(_)) => other_arguments(Some(key)),
+            Ok(ClaimOutcome::Other(_)) => key_conflict(key),
             Err(error) => store_unreachable(tool.name(), error, cx),
         };
         // What was refused was not claimed.
@@ -218,8 +214,8 @@ impl Drop for Lead<'_> {
     }
 }
 
-fn other_arguments(key: Option<&Arc<str>>) -> ToolError {
-    let key = key.map_or("", |key| key);
+/// The error of a call under an idempotency key that stands for another call.
+pub fn key_conflict(key: &str) -> ToolError {
     let text = format!("Idempotency key '{key}' was used for a call with other arguments");
     ToolError::new(ErrorKind::InvalidParameters, text)
         .with_hint("Use a new key for a new act, and the same key only to repeat one.")

@@ -36,8 +36,8 @@ pub struct ToolManager {
     wrap: Option<Wrap>,
     /// Says which tools are not listed.
     policy: Option<Arc<dyn Policy>>,
-    /// Knows which servers there are besides those of the config, in a moment.
-    herald: OnceLock<Arc<dyn Link>>,
+    /// Consulted before a server is reported as unknown.
+    late_discovery: OnceLock<Arc<dyn Link>>,
     /// Counts the changes.
     version: watch::Sender<u64>,
     /// Whether any tool has arguments that its definition fixes.
@@ -57,7 +57,7 @@ impl ToolManager {
             check_slots: CheckSlots::default(),
             wrap: None,
             policy: None,
-            herald: OnceLock::new(),
+            late_discovery: OnceLock::new(),
             version: watch::Sender::new(0),
             fixes: AtomicBool::new(false),
         }
@@ -77,15 +77,14 @@ impl ToolManager {
         self
     }
 
-    /// Asks `herald` before it is said that a server is unknown: it is ready when it has made known those that it knows of.
-    /// There is one.
-    pub fn set_herald(&self, herald: Arc<dyn Link>) {
-        // Whoever was first knows of them.
-        let _ = self.herald.set(herald);
+    /// Consults `discovery` before reporting an unknown server: it is ready when it has added the servers that it knows of.
+    /// At most one; later ones are ignored.
+    pub fn set_late_discovery(&self, discovery: Arc<dyn Link>) {
+        let _ = self.late_discovery.set(discovery);
     }
 
-    pub(crate) fn herald(&self) -> Option<&Arc<dyn Link>> {
-        self.herald.get()
+    pub(crate) fn late_discovery(&self) -> Option<&Arc<dyn Link>> {
+        self.late_discovery.get()
     }
 
     /// A number that grows with each change of the collection.

@@ -12,7 +12,7 @@ mod plain;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use switchboard_toolcall::{
     CallContext, ErrorKind, HumanDuration, Strictness, ToolError, numbers::whole_numbers,
 };
@@ -177,19 +177,17 @@ fn is_draft_4(dialect: &str) -> bool {
     dialect.contains("json-schema.org/draft-04/")
 }
 
-/// Returns the arguments if they fit the tool's schema, with those that the config fixes.
+/// Returns the prepared arguments if they fit the tool's schema, with those that the config fixes.
 ///
 /// # Errors
 /// `invalid_parameters` with all problems at once, and the required parameters as the way out; `timeout` or `cancelled`
 /// if the call ends before a long check does.
 pub(crate) async fn args(
     tool: &Arc<RegisteredTool>,
-    mut args: Map<String, Value>,
+    args: Value,
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<Value, ToolError> {
-    fixed::take_out(tool.spec(), &mut args);
-    let args = Value::Object(args);
     let (args, invalid) = match tool.check.effort(&args) {
         Effort::Large => {
             let checked = offload::judge_beside(tool.clone(), args);

@@ -39,9 +39,6 @@ pub struct CallContext {
     pub conversation: Option<Arc<str>>,
     /// The caller's word for this very act: asked again with the same word, it is not done again.
     pub idempotency_key: Option<Arc<str>>,
-    /// Whether the call is to outlive who asks: a tool that runs elsewhere answers `{"queued": id}` as soon as it is
-    /// certain to be run.
-    pub durable: bool,
     /// Whether the result is wanted whole: who asks bounds it.
     pub whole: bool,
     /// The way back to who asks, where it can be asked something in the middle of the call.

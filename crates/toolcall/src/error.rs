@@ -50,6 +50,14 @@ impl ToolError {
         Self::new(ErrorKind::InvalidParameters, text)
     }
 
+    /// A call of a tool whose calls cannot be queued.
+    pub fn not_durable(tool: &str) -> Self {
+        let text = format!(
+            "Tool '{tool}' cannot be queued: only tools of workers can; call it and wait for its answer"
+        );
+        Self::new(ErrorKind::InvalidParameters, text)
+    }
+
     /// What the tool talks to could not be reached (SPEC §12, network).
     pub fn unreachable(tool: &str, service: impl fmt::Display) -> Self {
         let text = format!("Tool '{tool}' is unavailable: {service} could not be reached");

@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 
 use serde_json::Value;
 
-use crate::{CallContext, ToolError, ToolOutput, ToolSpec};
+use crate::{CallContext, CallId, ToolError, ToolOutput, ToolSpec};
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -23,6 +23,18 @@ pub trait Tool: Send + Sync {
         args: Value,
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
+    /// Queues the call, so that it is certain to be run whether or not the caller waits. Returns the id under which it
+    /// can be asked after: the call's own, or an earlier one's if the idempotency key was used for the same before.
+    ///
+    /// Only tools with `settings.durable` are asked. The queue owns the keys of its calls.
+    fn enqueue<'a>(
+        &'a self,
+        _args: Value,
+        _cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, ToolError>> {
+        Box::pin(std::future::ready(Err(ToolError::not_durable(&self.spec().name))))
+    }
 }
 
 impl<T: Tool + ?Sized> Tool for Arc<T> {
@@ -36,5 +48,13 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         (**self).call(args, cx)
+    }
+
+    fn enqueue<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, ToolError>> {
+        (**self).enqueue(args, cx)
     }
 }

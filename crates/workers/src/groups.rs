@@ -67,7 +67,7 @@ impl Groups {
             refused: Mutex::default(),
             looked: watch::Sender::new(false),
         });
-        tools.set_herald(Arc::new(Herald(Arc::downgrade(&shared))));
+        tools.set_late_discovery(Arc::new(LateDiscovery(Arc::downgrade(&shared))));
         let task = AbortOnDropHandle::new(tokio::spawn(look::run(shared.clone())));
         Ok(Self { shared, _task: task })
     }
@@ -114,9 +114,9 @@ impl Groups {
 }
 
 /// Lets nobody say that a group is unknown before somebody has looked.
-struct Herald(Weak<Shared>);
+struct LateDiscovery(Weak<Shared>);
 
-impl Link for Herald {
+impl Link for LateDiscovery {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async {
             let Some(shared) = self.0.upgrade() else { return Ok(()) };

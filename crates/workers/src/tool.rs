@@ -51,9 +51,6 @@ impl Tool for WorkerTool {
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            if cx.durable {
-                return self.group.jobs().enqueue(&self.spec, args, cx).await;
-            }
             let args = match args {
                 Value::Object(args) => args,
                 // The executor passes objects only.
@@ -61,6 +58,14 @@ impl Tool for WorkerTool {
             };
             self.run(args, cx).await
         })
+    }
+
+    fn enqueue<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, ToolError>> {
+        Box::pin(self.group.jobs().enqueue(&self.spec, args, cx))
     }
 }
 

@@ -128,8 +128,6 @@ async fn over_http(
         }
         let _watching = watch_fleet(connections, &feed);
         let executor = house.executor.clone();
-        let queue = connections.queue(&executor);
-        let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
         let parts =

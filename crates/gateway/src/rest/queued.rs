@@ -102,7 +102,7 @@ pub(super) async fn submit(parts: &Parts, call: ToolCall, cx: &CallContext) -> R
     };
     // Ids are greater than those that were made before them.
     let before = CallId::generate();
-    match queue.submit(call, cx).await {
+    match parts.executor.submit(call, cx).await {
         Ok(id) => {
             let state = match id < before {
                 // The idempotency key stands for an earlier call, which may have ended.

@@ -8,13 +8,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_runtime::{
-    DurableCalls, QueueState, QueuedCall, RanElsewhere, ToolExecutor, durable,
-};
+use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, RanElsewhere, ToolExecutor};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{
-    BoxError, BoxFuture, CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolError,
-    ToolOutput, ToolResult, ToolSpec,
+    BoxError, BoxFuture, CallContext, CallId, ErrorKind, ProgressUpdate, Tool, ToolError,
+    ToolOutput, ToolSpec,
 };
 
 use crate::{House, answer};
@@ -22,8 +20,40 @@ use crate::{House, answer};
 /// A queue from which nothing is taken unless the test does.
 pub(crate) struct Shelf {
     executor: ToolExecutor,
-    calls: Mutex<BTreeMap<CallId, Shelved>>,
+    calls: Arc<Mutex<BTreeMap<CallId, Shelved>>>,
     is_away: Mutex<bool>,
+}
+
+/// A tool whose calls can be put on the shelf.
+struct Durable {
+    tool: Fake,
+    calls: Arc<Mutex<BTreeMap<CallId, Shelved>>>,
+}
+
+impl Tool for Durable {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn call<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.tool.call(args, cx)
+    }
+
+    fn enqueue<'a>(
+        &'a self,
+        _: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, ToolError>> {
+        let id = cx.call_id.expect("the executor gives each call an id");
+        let (caller, state) = (cx.caller.clone(), QueueState::Queued);
+        let shelved = Shelved { tool: self.spec().name.as_str().into(), caller, state };
+        self.calls.lock().unwrap().insert(id, shelved);
+        Box::pin(std::future::ready(Ok(id)))
+    }
 }
 
 #[derive(Clone)]
@@ -35,15 +65,16 @@ struct Shelved {
 
 impl Shelf {
     pub(crate) fn new(executor: ToolExecutor) -> Self {
+        let calls = Arc::new(Mutex::default());
         let slow = Fake::answers("slow", json!("done")).with(|spec| {
             spec.annotations.idempotent = Some(true);
             spec.settings.durable = true;
         });
         let once = Fake::answers("once", json!("done")).with(|spec| spec.settings.durable = true);
         for tool in [slow, once] {
-            executor.tools().add(tool).unwrap();
+            executor.tools().add(Durable { tool, calls: Arc::clone(&calls) }).unwrap();
         }
-        Self { executor, calls: Mutex::default(), is_away: Mutex::default() }
+        Self { executor, calls, is_away: Mutex::default() }
     }
 
     fn set(&self, id: &Value, state: QueueState) {
@@ -89,35 +120,6 @@ impl Shelf {
 }
 
 impl DurableCalls for Shelf {
-    fn takes(&self, tool: &ToolSpec, has_key: bool) -> Result<(), String> {
-        durable::takes(tool, has_key)
-    }
-
-    fn submit<'a>(
-        &'a self,
-        call: ToolCall,
-        cx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<CallId, Box<ToolResult>>> {
-        Box::pin(async move {
-            let (tools, has_key) = (self.executor.tools(), cx.idempotency_key.is_some());
-            let tool = tools.lookup(&call.name).ok();
-            let reason = tool.as_ref().and_then(|tool| self.takes(tool.spec(), has_key).err());
-            if let Some(reason) = reason {
-                let error = ToolError::new(ErrorKind::InvalidParameters, reason);
-                return Err(Box::new(self.executor.refuse(call, error, cx).await));
-            }
-            let name: Arc<str> = call.name.as_str().into();
-            let result = self.executor.execute(call, cx).await;
-            if !result.is_success() {
-                return Err(Box::new(result));
-            }
-            let (caller, state) = (cx.caller.clone(), QueueState::Queued);
-            let shelved = Shelved { tool: name, caller, state };
-            self.calls.lock().unwrap().insert(result.call_id, shelved);
-            Ok(result.call_id)
-        })
-    }
-
     fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
         Box::pin(self.shown(id))
     }

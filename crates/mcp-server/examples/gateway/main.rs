@@ -113,8 +113,8 @@ fn fleet(
     }
     let mut fleet = Fleet::default();
     if args.iter().any(|arg| arg == "--tasks") {
-        let queue = MemoryQueue { calls: beside.calls.clone(), executor: executor.clone() };
-        suite::add(executor.tools(), &queue.calls)?;
+        let queue = MemoryQueue(beside.calls.clone());
+        suite::add(executor.tools(), &queue.0)?;
         fleet.calls = Some(Arc::new(queue));
     }
     if value(args, "--gateways").is_some() {

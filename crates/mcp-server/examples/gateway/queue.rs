@@ -8,10 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_runtime::{
-    DurableCalls, QueueState, QueuedCall, ToolExecutor,
+    DurableCalls, QueueState, QueuedCall,
     toolcall::{
         Answer, BoxError, BoxFuture, CallContext, CallId, CancellationToken, Progress,
-        ProgressUpdate, Tool, ToolCall, ToolError, ToolOutput, ToolResult, ToolSpec,
+        ProgressUpdate, Tool, ToolError, ToolOutput, ToolResult, ToolSpec,
     },
 };
 
@@ -35,19 +35,19 @@ struct Entry {
 }
 
 impl Calls {
-    /// Lays a call of the tool into the queue, and says so as a tool does.
+    /// Queues a call of the tool.
     ///
     /// # Errors
     /// The call has no id yet.
-    pub(crate) fn lay_in(
+    fn enqueue(
         &self,
         tool: &str,
         cx: &CallContext,
         work: impl FnOnce(CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<CallId, ToolError> {
         let id = cx.call_id.ok_or_else(|| ToolError::failed("the call has no id"))?;
         if let Some(earlier) = self.of_key(cx) {
-            return Ok(ToolOutput::Value(json!({"queued": earlier})));
+            return Ok(earlier);
         }
         let cancel = CancellationToken::new();
         let now = SystemTime::now();
@@ -82,7 +82,7 @@ impl Calls {
                 entry.outcome = outcome.map(|outcome| outcome.map_err(Arc::new));
             });
         });
-        Ok(ToolOutput::Value(json!({"queued": id})))
+        Ok(id)
     }
 
     /// The call that the caller's key stands for already.
@@ -108,45 +108,18 @@ impl Calls {
     }
 }
 
-/// A queue whose calls are submitted through an executor.
-pub(crate) struct MemoryQueue {
-    /// What is in it.
-    pub(crate) calls: Calls,
-    /// What every call goes through before it is queued.
-    pub(crate) executor: ToolExecutor,
-}
+/// The queue as clients ask after it.
+pub(crate) struct MemoryQueue(pub(crate) Calls);
 
 impl DurableCalls for MemoryQueue {
-    fn takes(&self, tool: &ToolSpec, has_key: bool) -> Result<(), String> {
-        let twice = tool.is_read_only() || tool.annotations.idempotent == Some(true);
-        match tool.extra.contains_key("execution") {
-            true if twice || has_key => Ok(()),
-            true => Err(format!("'{}' may not run twice", tool.name)),
-            false => Err(format!("'{}' runs only here", tool.name)),
-        }
-    }
-
-    fn submit<'a>(
-        &'a self,
-        call: ToolCall,
-        cx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<CallId, Box<ToolResult>>> {
-        Box::pin(async move {
-            let result = self.executor.execute(call, cx).await;
-            let queued =
-                result.value().and_then(|value| value["queued"].as_str().and_then(CallId::parse));
-            queued.ok_or_else(|| Box::new(result))
-        })
-    }
-
     fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
-        let found = self.calls.lock().get(&id).map(|entry| entry.seen(id));
+        let found = self.0.lock().get(&id).map(|entry| entry.seen(id));
         Box::pin(std::future::ready(Ok(found)))
     }
 
     fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>> {
         let cancel = {
-            let calls = self.calls.lock();
+            let calls = self.0.lock();
             let open = calls.get(&id).filter(|entry| !entry.state.is_over());
             open.map(|entry| entry.cancel.clone())
         };
@@ -214,6 +187,7 @@ impl<T: Tool + 'static> Queued<T> {
     /// The tool, its calls for this queue.
     pub(crate) fn new(tool: T, calls: &Calls) -> Self {
         let mut spec = tool.spec().clone();
+        spec.settings.durable = true;
         spec.extra.entry("execution").or_insert(json!({"taskSupport": "optional"}));
         Self { tool: Arc::new(tool), spec, calls: calls.clone() }
     }
@@ -229,13 +203,18 @@ impl<T: Tool + 'static> Tool for Queued<T> {
         args: Value,
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        if !cx.durable {
-            return self.tool.call(args, cx);
-        }
+        self.tool.call(args, cx)
+    }
+
+    fn enqueue<'a>(
+        &'a self,
+        args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, ToolError>> {
         let tool = self.tool.clone();
         let queued = self
             .calls
-            .lay_in(&self.spec.name, cx, |cx| Box::pin(async move { tool.call(args, &cx).await }));
+            .enqueue(&self.spec.name, cx, |cx| Box::pin(async move { tool.call(args, &cx).await }));
         Box::pin(std::future::ready(queued))
     }
 }

@@ -85,7 +85,7 @@ impl Inner {
         let tasks = self.tasks.as_ref();
         let tasks = tasks.filter(|tasks| tool.as_ref().is_some_and(|tool| tasks.takes(tool, &cx)));
         match tasks {
-            Some(tasks) if exchange.knows(EXTENSION) => tasks.submit(call, cx).await,
+            Some(tasks) if exchange.knows(EXTENSION) => tasks.submit(call, &cx).await,
             Some(_)
                 if exchange.is_modern() && tool.is_some_and(|tool| is_required(tool.spec())) =>
             {

@@ -39,7 +39,7 @@ impl Office {
 
     fn with(config: Config) -> Self {
         let executor = ToolExecutor::default();
-        let queue = MemoryQueue { calls: Calls::default(), executor: executor.clone() };
+        let queue = MemoryQueue(Calls::default());
         let jobs = Witness::default();
         let twice = |spec: &mut ToolSpec| spec.annotations.idempotent = Some(true);
         let broken = Fake::new("broken", |_, _| async {
@@ -58,7 +58,7 @@ impl Office {
         let job = Fake::waits("job", &jobs).parameters(secs).with(twice);
         let once = Fake::waits("once", &jobs);
         for tool in [job, once, broken.with(twice), steps.with(twice)] {
-            executor.tools().add(Queued::new(tool, &queue.calls)).unwrap();
+            executor.tools().add(Queued::new(tool, &queue.0)).unwrap();
         }
         let fleet = Fleet { calls: Some(Arc::new(queue)), ..Fleet::default() };
         Self { house: House::in_fleet(executor, None, config, fleet), jobs }

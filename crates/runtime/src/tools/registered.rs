@@ -59,24 +59,27 @@ impl RegisteredTool {
     /// Whether a call with these arguments may pass validation, argument names fixed as a call fixes them. What would
     /// take long to check is left to the call.
     pub fn may_accept(&self, args: &Map<String, Value>) -> bool {
-        let mut args = rename::for_server(self.spec(), args.clone());
-        fixed::take_out(self.spec(), &mut args);
-        self.check.may_accept(&Value::Object(args))
+        self.check.may_accept(&self.prepare(args.clone()))
     }
 
-    /// What a call with these arguments would be told before anything runs, argument names fixed as a call fixes them;
-    /// none where they fit.
+    /// The arguments as the schema judges them: under the names that the tool's server expects, without those that the
+    /// config fixes.
+    pub(crate) fn prepare(&self, args: Map<String, Value>) -> Value {
+        let mut args = rename::for_server(self.spec(), args);
+        fixed::take_out(self.spec(), &mut args);
+        Value::Object(args)
+    }
+
+    /// What a call with these arguments would be told before anything runs. Returns `None` if they fit.
     ///
     /// # Errors
     /// `timeout` if that takes longer than `limit`.
-    pub async fn judge(
+    pub async fn validate(
         self: &Arc<Self>,
         args: Map<String, Value>,
         limit: Duration,
     ) -> Result<Option<Invalid>, ToolError> {
-        let mut args = rename::for_server(self.spec(), args);
-        fixed::take_out(self.spec(), &mut args);
-        validate::judge_within(self, Value::Object(args), limit).await
+        validate::judge_within(self, self.prepare(args), limit).await
     }
 
     /// What a call must bring, as errors say it; none where nothing is required.

@@ -282,3 +282,27 @@ async fn a_server_cannot_list_more_than_its_budget() {
     assert_eq!(executor.call("s__t0", json!({"x": "ab0a"})).await.text(), "ran");
     assert!(!executor.call("s__t0", json!({"x": "c"})).await.is_success());
 }
+
+// RC-1: what never runs does not fill the disk.
+#[tokio::test]
+async fn refused_calls_leave_no_large_arguments_in_the_record() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "text": {}}});
+    let executor = executor([Fake::echoes("echo").parameters(schema)]);
+    let text = "x".repeat(100_000);
+    let recorded = async |name: &str, args: Value| {
+        executor.call(name, args).await;
+        executor.history().recent(1).await.unwrap().remove(0).start.arguments.clone()
+    };
+    let refused = [
+        ("nobody", json!({"text": text})),
+        ("server__nobody", json!({"text": text})),
+        ("echo", json!({"n": "one", "text": text})),
+    ];
+    for (name, args) in refused {
+        let expected = format!(r#"{{"[omitted]":"{} bytes"}}"#, args.to_string().len());
+        assert_eq!(recorded(name, args).await, expected);
+    }
+    for (name, args) in [("echo", json!({"n": 1, "text": text})), ("nobody", json!({"a": 1}))] {
+        assert_eq!(recorded(name, args.clone()).await, args.to_string());
+    }
+}

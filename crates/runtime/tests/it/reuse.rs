@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use switchboard_runtime::{
     Claim, ClaimOutcome, Config, IdempotencyStore, ToolExecutor,
     toolcall::{
-        BoxError, BoxFuture, CallContext, CallId, ErrorKind, ToolCall, ToolError, ToolOutput,
-        ToolResult,
+        BoxError, BoxFuture, CallContext, CallId, ErrorKind, Tool, ToolCall, ToolError, ToolOutput,
+        ToolResult, ToolSpec,
     },
 };
 use switchboard_testkit::Fake;
@@ -227,15 +227,60 @@ async fn what_an_earlier_process_did_is_told() {
     assert_eq!(check(Ok(ClaimOutcome::First), r#"ok: {"run":1}"#).await, 1);
 }
 
-// A place in the queue is nobody else's answer, and the queue knows its own keys.
+/// A tool whose calls are only queued.
+struct Queues(ToolSpec, AtomicU32);
+
+impl Tool for Queues {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn call<'a>(
+        &'a self,
+        _: Value,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(std::future::ready(Err(ToolError::failed("it is not called"))))
+    }
+
+    fn enqueue<'a>(
+        &'a self,
+        _: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, ToolError>> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(cx.call_id.ok_or_else(|| ToolError::failed("no id"))))
+    }
+}
+
+// A queued call is nobody else's answer, and the queue knows its own keys.
 #[tokio::test(start_paused = true)]
 async fn what_is_to_be_queued_is_neither_shared_nor_given_again() {
-    let (executor, runs) = house("share_reads = true", |tool| {
-        tool.read_only().with(|spec| spec.settings.cache = Some(Duration::from_secs(60)))
-    });
-    let cx = CallContext { durable: true, ..keyed("k") };
-    let unkeyed = CallContext { durable: true, ..CallContext::default() };
-    tokio::join!(act(&executor, json!({}), &cx), act(&executor, json!({}), &unkeyed));
-    act(&executor, json!({}), &cx).await;
-    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    let config: Config = toml::from_str("share_reads = true").unwrap();
+    let executor = ToolExecutor::builder().config(config).build();
+    let mut spec = Fake::echoes("act").read_only().spec().clone();
+    spec.settings.cache = Some(Duration::from_secs(60));
+    spec.settings.durable = true;
+    let tool = Arc::new(Queues(spec, AtomicU32::new(0)));
+    executor.tools().add(tool.clone()).unwrap();
+    let submit = async |cx: CallContext| {
+        executor.submit(ToolCall::new("act", object(json!({}))), &cx).await.unwrap()
+    };
+    let (one, two) = tokio::join!(submit(keyed("k")), submit(CallContext::default()));
+    let three = submit(keyed("k")).await;
+    assert!(one != two && two != three && one != three);
+    assert_eq!(tool.1.load(Ordering::SeqCst), 3);
+    let refused = executor.submit(ToolCall::new("nobody", object(json!({}))), &keyed("k")).await;
+    assert_eq!(refused.unwrap_err().error_kind(), Some(ErrorKind::NotFound));
+    assert_eq!(crate::recorded(&executor).await.len(), 4, "each left one record");
+}
+
+// Only what says so is queued, and nothing runs instead.
+#[tokio::test]
+async fn a_tool_that_is_not_durable_is_not_queued() {
+    let executor = crate::executor([Fake::answers("act", json!(1))]);
+    let refused = executor.submit(ToolCall::new("act", object(json!({}))), &keyed("k")).await;
+    let expected =
+        "Tool 'act' cannot be queued: only tools of workers can; call it and wait for its answer";
+    assert_eq!(refused.unwrap_err().text(), expected);
 }

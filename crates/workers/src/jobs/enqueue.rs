@@ -9,9 +9,9 @@ use async_nats::{
         message::PublishMessage,
     },
 };
-use serde_json::{Value, json};
-use switchboard_runtime::{durable, fingerprint};
-use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput, ToolSpec};
+use serde_json::Value;
+use switchboard_runtime::{fingerprint, key_conflict};
+use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolSpec};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::debug;
 
@@ -33,44 +33,39 @@ const INSISTING: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl Jobs {
-    /// Lays a call of a worker's tool into the queue and answers `{"queued": id}`: the id of the call, or that of an
-    /// earlier one where the caller's idempotency key was used for the same before.
+    /// Queues a call of a worker's tool. Returns its id, or that of an earlier one if the caller's idempotency key was
+    /// used for the same before.
     ///
     /// # Errors
-    /// The tool's calls cannot be queued, the key stands for something else, or the servers cannot be reached.
+    /// The key stands for something else, or the servers cannot be reached.
     pub async fn enqueue(
         &self,
         spec: &ToolSpec,
         args: Value,
         cx: &CallContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let key = cx.idempotency_key.as_deref();
-        let unfit = |reason| ToolError::new(ErrorKind::InvalidParameters, reason);
-        durable::takes(spec, key.is_some()).map_err(unfit)?;
+    ) -> Result<CallId, ToolError> {
         self.reachable(spec).await?;
         let mut id = cx.call_id.unwrap_or_else(CallId::generate);
-        if let Some(key) = key {
+        if let Some(key) = cx.idempotency_key.as_deref() {
             let fingerprint = fingerprint(&spec.name, &args);
             let caller = cx.caller.as_deref();
             let claim = || within(keys::claim(self.cluster(), caller, key, id, fingerprint));
             match insist(claim).await.map_err(|error| self.unreachable(spec, error))? {
                 Found::First => {}
-                Found::Earlier(earlier) if self.is_known(earlier).await => {
-                    return Ok(queued(earlier));
-                }
+                Found::Earlier(earlier) if self.is_known(earlier).await => return Ok(earlier),
                 // Whoever was first may have died before the call was in the queue.
                 Found::Earlier(earlier) => id = earlier,
-                Found::Other => return Err(other_arguments(key)),
+                Found::Other => return Err(key_conflict(key)),
             }
         }
         let Value::Object(args) = args else {
             return Err(ToolError::invalid("arguments must be object"));
         };
         let Some(job) = Job::new(id, spec, args, cx) else {
-            return Err(unfit(format!("Tool '{}' is no worker's tool", spec.name)));
+            return Err(ToolError::not_durable(&spec.name));
         };
         self.lay_in(job).await.map_err(|error| self.unconfirmed(spec, id, error))?;
-        Ok(queued(id))
+        Ok(id)
     }
 
     /// The message comes first and the state second: whatever ends in between, the call is run, and the worker notes
@@ -176,14 +171,4 @@ async fn insist<T, W: Future<Output = Result<T, Error>>>(work: impl Fn() -> W) -
             done => return done,
         }
     }
-}
-
-fn queued(id: CallId) -> ToolOutput {
-    ToolOutput::Value(json!({"queued": id.to_string()}))
-}
-
-fn other_arguments(key: &str) -> ToolError {
-    let text = format!("Idempotency key '{key}' was used for a call with other arguments");
-    ToolError::new(ErrorKind::InvalidParameters, text)
-        .with_hint("Use a new key for a new act, and the same key only to repeat one.")
 }

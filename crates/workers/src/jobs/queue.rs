@@ -2,12 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_runtime::{
-    DurableCalls, QueueState, QueuedCall, RanElsewhere, ToolExecutor, durable,
-};
-use switchboard_toolcall::{
-    BoxError, BoxFuture, CallContext, CallId, ErrorKind, ToolCall, ToolError, ToolResult, ToolSpec,
-};
+use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, RanElsewhere, ToolExecutor};
+use switchboard_toolcall::{BoxError, BoxFuture, CallId};
 use tracing::debug;
 
 use super::{
@@ -23,7 +19,7 @@ use crate::{
     wire::{Notice, Outcome},
 };
 
-/// Submits calls through the executor, and tells how those in the queue are. Cheap to clone.
+/// Tells how calls in the queue are, and cancels them. Cheap to clone.
 #[derive(Clone)]
 pub struct Queue {
     jobs: Jobs,
@@ -31,7 +27,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The queue of these jobs, for the tools of this executor.
+    /// The queue of these jobs; `executor` shapes their results.
     pub fn new(jobs: Jobs, executor: ToolExecutor) -> Self {
         Self { jobs, executor }
     }
@@ -47,19 +43,6 @@ impl Queue {
     /// The servers cannot be reached.
     pub async fn figures(&self) -> Result<Vec<Figures>, Error> {
         self.jobs.figures().await
-    }
-
-    async fn lay_in(&self, call: ToolCall, cx: &CallContext) -> Result<CallId, Box<ToolResult>> {
-        let cx = CallContext { durable: true, ..cx.clone() };
-        if let Ok(tool) = self.executor.tools().lookup(&call.name)
-            && let Err(reason) = self.takes(tool.spec(), cx.idempotency_key.is_some())
-        {
-            let error = ToolError::new(ErrorKind::InvalidParameters, reason);
-            return Err(Box::new(self.executor.refuse(call, error, &cx).await));
-        }
-        let result = self.executor.execute(call, &cx).await;
-        let queued = result.value().and_then(|value| CallId::parse(value.get("queued")?.as_str()?));
-        queued.ok_or_else(|| Box::new(result))
     }
 
     async fn found(&self, id: CallId) -> Result<Option<QueuedCall>, Error> {
@@ -141,18 +124,6 @@ impl Queue {
 }
 
 impl DurableCalls for Queue {
-    fn takes(&self, tool: &ToolSpec, has_key: bool) -> Result<(), String> {
-        durable::takes(tool, has_key)
-    }
-
-    fn submit<'a>(
-        &'a self,
-        call: ToolCall,
-        cx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<CallId, Box<ToolResult>>> {
-        Box::pin(self.lay_in(call, cx))
-    }
-
     fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
         Box::pin(async move { Ok(self.found(id).await?) })
     }

@@ -97,7 +97,7 @@ async fn signed_calls_are_answered_as_any_others_are() {
     }
     let queue = Queue::new(gateway.groups.jobs().clone(), gateway.executor.clone());
     let call = ToolCall::new("gpu__twice", Map::new());
-    let id = queue.submit(call, &CallContext::for_caller("ada")).await.unwrap();
+    let id = gateway.executor.submit(call, &CallContext::for_caller("ada")).await.unwrap();
     let ended = within("it ends", async {
         loop {
             let call = queue.look(id).await.unwrap().unwrap();
@@ -276,7 +276,7 @@ async fn what_came_of_a_queued_call_cannot_be_forged() {
     let queue = Queue::new(gateway.groups.jobs().clone(), gateway.executor.clone());
     let mut heard = tap(&stranger, "switchboard.job.>").await;
     let call = ToolCall::new("gpu__resize", Map::new());
-    let id = queue.submit(call, &CallContext::for_caller("ada")).await.unwrap();
+    let id = gateway.executor.submit(call, &CallContext::for_caller("ada")).await.unwrap();
     within("it ends", async {
         while !queue.look(id).await.unwrap().unwrap().state.is_over() {
             sleep(Duration::from_millis(20)).await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState, durable};
-use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolCall, ToolError};
+use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError};
 
 use super::{Calling, Told};
 
@@ -36,7 +36,7 @@ impl Calling<'_> {
         let name = call.name.clone();
         // Ids are greater than those that were made before them.
         let before = CallId::generate();
-        match queue.submit(call, cx).await {
+        match executor.submit(call, cx).await {
             Ok(id) => {
                 let state = match id < before {
                     // The idempotency key stands for an earlier call, which may have ended.
@@ -56,7 +56,7 @@ impl Calling<'_> {
             Err(error) => error,
             Ok(_) if !self.has_cluster => durable::no_queue(name),
             Ok(tool) => match durable::takes(tool.spec(), cx.idempotency_key.is_some()) {
-                Err(reason) => ToolError::new(ErrorKind::InvalidParameters, reason),
+                Err(error) => error,
                 Ok(()) => durable::no_queue(name),
             },
         }

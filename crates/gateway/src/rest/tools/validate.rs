@@ -64,7 +64,7 @@ pub(crate) async fn validate(
 ) -> Result<Json<Judged>, Refusal> {
     let tool = find(&parts, &caller, name)?;
     let limit = tool.spec().settings.timeout.unwrap_or(parts.executor.config().timeout.0);
-    let judged = tool.judge(arguments(&body?)?, limit).await;
+    let judged = tool.validate(arguments(&body?)?, limit).await;
     let judged = match judged.map_err(|error| Refusal::Unavailable(error.for_model))? {
         None => Judged { valid: true, problems: Vec::new(), text: None },
         Some(Invalid { problems, error }) => Judged {
