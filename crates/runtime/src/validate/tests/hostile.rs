@@ -1,5 +1,7 @@
 //! Schemas that mean harm are refused, or cost no more than was counted.
 
+use serde_json::Map;
+
 use super::*;
 
 /// So many levels that each refer to the next one twice, as `level(next)` says; the last one is `end`.
