@@ -5,11 +5,11 @@ mod replayed;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use switchboard_gateway::RuleSet;
 use switchboard_local::{Guard, Handler, HandlerKind, Handlers, builtins, handler_fn};
 use switchboard_mcp_client::{Answers, ServerConfig};
 use switchboard_mcp_server::Bridge;
 use switchboard_runtime::{Approver, Policy, RulePolicy, SwapPolicy, ToolExecutor, services};
+use switchboard_rules::RuleSet;
 use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{

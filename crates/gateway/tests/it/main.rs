@@ -17,6 +17,7 @@ mod jwt;
 mod life;
 mod limits;
 mod log;
+mod manual;
 mod pages;
 mod openapi;
 mod peers;
@@ -37,11 +38,12 @@ use switchboard_agent::Globs;
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_gateway::{
-    Access, Config, Feed, Gateway, Metrics, Models, Parts, RuleSet,
+    Access, Config, Feed, Gateway, Metrics, Models, Parts,
     access::{NewToken, Tokens, UserLookup},
 };
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server as mcp;
+use switchboard_rules::RuleSet;
 use switchboard_runtime::{
     ArtifactStore, DurableCalls, MemoryArtifacts, PolicyConfig, RulePolicy, ToolExecutor,
 };

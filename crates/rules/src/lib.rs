@@ -1,10 +1,10 @@
-//! Rules that look at who asks and what for: expressions in CEL over claims, names and arguments.
+//! Rules that look at who calls what: expressions in CEL over claims, names and arguments.
 //!
-//! They stand before another policy, and can only take away from what that one allows. An expression that cannot be evaluated
-//! means no; where it is to say whether a person is asked, one is.
+//! A [`RuleSet`] wraps another policy and can only narrow what that one allows. An expression that cannot be evaluated denies
+//! the call; one of `ask_if` that cannot be evaluated asks a person.
 
 mod names;
-mod question;
+mod variables;
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use switchboard_runtime::{
 };
 use switchboard_toolcall::CallContext;
 
-use question::Question;
+use variables::CallVariables;
 
 /// A policy of expressions around another policy.
 pub struct RuleSet<P> {
@@ -37,35 +37,35 @@ struct Rule {
 /// Why a rule cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
-    /// It is no expression.
+    /// It is not an expression.
     #[error("`{list}`: `{rule}` is not an expression: {reason}")]
     Syntax {
-        /// The list that it stands in.
+        /// The list that holds it.
         list: &'static str,
         /// The rule.
         rule: String,
         /// What is wrong.
         reason: String,
     },
-    /// It speaks of something that there is not.
+    /// It uses a name that does not exist.
     #[error(
         "`{list}`: `{rule}` speaks of `{name}`; there are claims, caller, tool, server, args and read_only"
     )]
     Unknown {
-        /// The list that it stands in.
+        /// The list that holds it.
         list: &'static str,
         /// The rule.
         rule: String,
-        /// What there is not.
+        /// The unknown name.
         name: String,
     },
 }
 
 impl<P: Policy> RuleSet<P> {
-    /// Compiles `allow_if` and `deny_if`, to be asked before `inner`.
+    /// Compiles `allow_if` and `deny_if`, which are evaluated before `inner` is asked.
     ///
     /// # Errors
-    /// An expression does not compile, or speaks of something that there is not.
+    /// An expression does not compile, or uses an unknown name.
     pub fn new(allow_if: &[String], deny_if: &[String], inner: P) -> Result<Self, RuleError> {
         let env = Arc::new(Env::stdlib());
         let allow = compiled(&env, "[serve] allow_if", allow_if)?;
@@ -73,7 +73,7 @@ impl<P: Policy> RuleSet<P> {
         Ok(Self { inner, env, allow, deny, ask: Vec::new(), within: Duration::ZERO })
     }
 
-    /// Compiles `ask_if` too: what these say yes to, and nothing forbids, is left to a person.
+    /// Compiles `ask_if` too: a call for which one of these is true, and which nothing denies, is left to a person.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -96,14 +96,14 @@ impl<P: Policy> RuleSet<P> {
                 }
             }
         }
-        // One that cannot be answered does not allow; another still may.
+        // One that cannot be evaluated does not allow; another still may.
         match self.allow.is_empty() || self.allow.iter().any(|rule| rule.holds(cx) == Ok(true)) {
             true => Verdict::Allow,
             false => Verdict::Deny("no expression in allow_if says yes".to_owned()),
         }
     }
 
-    /// Whether a person is to be asked, by an expression that says so or cannot be answered.
+    /// Returns the question to a person if an expression is true or cannot be evaluated.
     fn asks(&self, cx: &Context<'_, '_>) -> Option<AskFirst> {
         let rule = self.ask.iter().find_map(|rule| match rule.holds(cx) {
             Ok(false) => None,
@@ -128,14 +128,14 @@ impl<P: Policy> Policy for RuleSet<P> {
         if self.allow.is_empty() && self.deny.is_empty() && self.ask.is_empty() {
             return self.inner.check(tool, args, cx);
         }
-        let question = Question::new(tool, args, cx);
-        let mut asked = Context::with_env(self.env.clone());
-        asked.set_variable_resolver(&question);
-        // The rules are asked first: nobody should be bothered about a call that they forbid.
-        match self.judge(&asked) {
+        let variables = CallVariables::new(tool, args, cx);
+        let mut context = Context::with_env(self.env.clone());
+        context.set_variable_resolver(&variables);
+        // The rules come first: nobody should be asked about a call that they deny.
+        match self.judge(&context) {
             Verdict::Allow => match self.inner.check(tool, args, cx) {
                 Answer::Now(Verdict::Allow) => {
-                    Answer::Now(self.asks(&asked).map_or(Verdict::Allow, Verdict::AskFirst))
+                    Answer::Now(self.asks(&context).map_or(Verdict::Allow, Verdict::AskFirst))
                 }
                 other => other,
             },
@@ -143,7 +143,7 @@ impl<P: Policy> Policy for RuleSet<P> {
         }
     }
 
-    /// What the expressions deny may depend on who calls and with which arguments, so such tools are listed.
+    /// Returns what `inner` denies: what expressions deny may depend on caller and arguments, so such tools are listed.
     fn denial(&self, tool: &RegisteredTool) -> Option<String> {
         self.inner.denial(tool)
     }
@@ -166,9 +166,9 @@ impl Rule {
         if let Some(name) = names::unknown(program.expression()) {
             return unknown(&name);
         }
-        // A function that there is not shows itself only when it is called.
+        // An unknown function shows only when it is called.
         let mut cx = Context::with_env(env.clone());
-        cx.set_variable_resolver(&names::Sample);
+        cx.set_variable_resolver(&names::SampleVariables);
         match program.execute(&cx) {
             Err(ExecutionError::UndeclaredReference(name)) => unknown(&name),
             _ => Ok(Self { text: text.to_owned(), program }),

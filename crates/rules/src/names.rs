@@ -1,4 +1,4 @@
-//! The names that a rule uses: a misspelt one is told at the start, not at the first call.
+//! The names that a rule uses: a misspelt one is an error at the start, not at the first call.
 
 use cel::{
     common::{
@@ -10,23 +10,23 @@ use cel::{
     parser::Expression,
 };
 
-/// What a rule may speak of.
+/// The variables of a rule.
 const KNOWN: [&str; 6] = ["claims", "caller", "tool", "server", "args", "read_only"];
 /// The names of types, which are values too: `type(args.level) == int`.
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// Something under each name, to try a rule with.
-pub(super) struct Sample;
+/// A value for each variable, to try a rule with.
+pub(crate) struct SampleVariables;
 
-impl VariableResolver for Sample {
+impl VariableResolver for SampleVariables {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
         KNOWN.contains(&variable).then(|| CowVal::owned(CelString::from("")))
     }
 }
 
-/// A name in the expression that stands for nothing.
-pub(super) fn unknown(expression: &Expression) -> Option<String> {
+/// Returns a name in the expression that is not defined.
+pub(crate) fn unknown(expression: &Expression) -> Option<String> {
     let mut bound = Vec::new();
     collect(expression, &mut bound);
     let references = expression.references();
@@ -37,7 +37,7 @@ pub(super) fn unknown(expression: &Expression) -> Option<String> {
     unknown.map(str::to_owned)
 }
 
-/// The names that `all`, `exists`, `map` and their like give to what they go through.
+/// Collects the names that `all`, `exists`, `map` and their like give to the elements.
 fn collect<'a>(expression: &'a Expression, bound: &mut Vec<&'a str>) {
     match &expression.expr {
         Expr::Call(call) => {

@@ -94,24 +94,6 @@ fn what_does_not_compile_is_told_at_the_start() {
     }
 }
 
-#[test]
-fn the_examples_of_the_manual_are_read() {
-    #[derive(serde::Deserialize)]
-    struct File {
-        serve: crate::Config,
-    }
-    let manual = include_str!("../../../../docs/gateway.md");
-    let blocks = manual.split("```").skip(1).step_by(2);
-    let blocks: Vec<_> = blocks.filter_map(|block| block.strip_prefix("toml\n[serve")).collect();
-    assert_eq!(blocks.len(), 3);
-    for block in blocks {
-        let File { serve } =
-            toml::from_str(&format!("[serve{block}")).unwrap_or_else(|error| panic!("{error}"));
-        let compiled = RuleSet::new(&serve.allow_if, &serve.deny_if, RulePolicy::default());
-        assert!(compiled.is_ok(), "{:?}", compiled.err());
-    }
-}
-
 /// Whether somebody is asked about a call of `act`, and by which rule.
 async fn asked(ask_if: &str, args: Value) -> Option<String> {
     let rules = rules(&[], &["tool == 'look'"]).unwrap();
