@@ -4,9 +4,9 @@ use std::{borrow::Cow, sync::Arc};
 
 use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, Usage};
 use switchboard_runtime::{RegisteredTool, ToolExecutor, Work};
-use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolSpec};
+use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec};
 
-use crate::{Config, Conversation, Events, Globs, run::Run, trace::Traced};
+use crate::{Config, Conversation, Events, run::Run, trace::Traced};
 
 /// Asks a model, runs its calls and asks again. Cheap to clone.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl Agent {
 
     /// The same agent, with only those tools that `tools` matches; calls of others find nothing (ML-9).
     #[must_use]
-    pub fn offering(self, tools: Globs) -> Self {
+    pub fn offering(self, tools: ToolPatterns) -> Self {
         self.offering_where(move |name| tools.matches(name))
     }
 

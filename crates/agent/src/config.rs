@@ -3,9 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use serde::Deserialize;
-use switchboard_toolcall::HumanDuration;
-
-use crate::Globs;
+use switchboard_toolcall::{HumanDuration, ToolPatterns};
 
 /// The settings of the loop.
 #[derive(Clone, Debug, Deserialize)]
@@ -22,7 +20,7 @@ pub struct Config {
     /// How long it may all take.
     pub time_budget: Option<HumanDuration>,
     /// Tools that may be called again and again with the same arguments, as patterns.
-    pub polling_tools: Globs,
+    pub polling_tools: ToolPatterns,
     /// Whether turns come in pieces.
     pub stream: bool,
 }
@@ -35,7 +33,7 @@ impl Default for Config {
             sequential_writes: false,
             token_budget: None,
             time_budget: None,
-            polling_tools: Globs::default(),
+            polling_tools: ToolPatterns::default(),
             stream: true,
         }
     }

@@ -13,10 +13,8 @@ mod repeats;
 mod trace;
 pub mod event;
 pub mod config;
-pub mod globs;
 
 pub use agent::{Agent, Outcome, Stopped, Wishes};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use event::{Event, Events};
-pub use globs::Globs;

@@ -8,10 +8,10 @@ mod offer;
 use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, anyhow, bail};
-use switchboard_agent::Globs;
 use switchboard_gateway::Models;
 use switchboard_models::{Model, ModelConfig, Provider, Script, Secret, connect};
 use switchboard_runtime::lookup::close_names;
+use switchboard_toolcall::ToolPatterns;
 
 use crate::{environment, settings::Loaded};
 
@@ -27,7 +27,7 @@ pub(crate) struct Chosen {
     pub(crate) name: String,
     pub(crate) model: Arc<dyn Model>,
     /// The tools that its config offers it, where it says so (ML-9).
-    pub(crate) tools: Option<Globs>,
+    pub(crate) tools: Option<ToolPatterns>,
 }
 
 /// Finds the model that `-m` names, or else the first of the config that is not skipped, or else one of a local Ollama.
@@ -87,7 +87,7 @@ fn script(wanted: &str, file: &str) -> anyhow::Result<Chosen> {
 
 fn configured(name: &str, config: &ModelConfig, loaded: &Loaded) -> anyhow::Result<Chosen> {
     let place = || format!("{}: model `{name}`", loaded.place_of_model(name));
-    let tools = config.tools.as_deref().map(Globs::new).transpose();
+    let tools = config.tools.as_deref().map(ToolPatterns::new).transpose();
     let tools = tools.context("`tools`").with_context(place)?;
     let model = ready(config.clone()).with_context(place)?;
     Ok(Chosen { name: name.to_owned(), model, tools })
@@ -101,7 +101,7 @@ pub(crate) fn for_chat(loaded: &Loaded) -> anyhow::Result<Models> {
     let mut models = Models::new(loaded.settings.agent.clone());
     for (name, config) in &loaded.settings.models {
         let place = || format!("{}: model `{name}`", loaded.place_of_model(name));
-        let tools = config.tools.as_deref().map(Globs::new).transpose();
+        let tools = config.tools.as_deref().map(ToolPatterns::new).transpose();
         let tools = tools.context("`tools`").with_context(place)?;
         let config = config.clone();
         let connect = move || ready(config.clone()).map_err(Into::into);

@@ -74,7 +74,7 @@ pub enum Error {
         /// What was given.
         glob: String,
         /// What is wrong with it.
-        source: globset::Error,
+        source: switchboard_toolcall::PatternError,
     },
     /// Something is too large to be kept.
     #[error("{size} bytes are more than the {most} that one artifact may have")]

@@ -4,9 +4,8 @@ mod matches;
 
 use std::time::{Duration, SystemTime};
 
-use globset::Glob;
 use rusqlite::{Connection, types::Value};
-use switchboard_toolcall::CallId;
+use switchboard_toolcall::{CallId, ToolPattern};
 
 use crate::{error::Error, index::first_rank, line::microseconds};
 
@@ -124,13 +123,13 @@ fn matching(connection: &Connection, glob: &str) -> Result<Vec<String>, Error> {
         return Ok(vec![glob.to_owned()]);
     }
     let bad = |source| Error::Glob { glob: glob.to_owned(), source };
-    let matcher = Glob::new(glob).map_err(bad)?.compile_matcher();
+    let pattern: ToolPattern = glob.parse().map_err(bad)?;
     let names = tools(connection).map_err(|source| Error::Index {
         tried: "read",
         path: "index.db".into(),
         source,
     })?;
-    Ok(names.into_iter().filter(|name| matcher.is_match(name)).collect())
+    Ok(names.into_iter().filter(|name| pattern.matches(name)).collect())
 }
 
 /// Every tool that has a record, found by hopping from name to name.

@@ -26,6 +26,7 @@ mod questions;
 mod refusal;
 pub mod sampling;
 mod sse;
+mod trace;
 
 pub use access::{Access, Caller};
 pub use config::Config;

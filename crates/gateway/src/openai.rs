@@ -85,7 +85,7 @@ pub(crate) async fn complete(
     let back = Asker::way_back(&caller, answers, &questions, &parts, Some(&request.model));
     let mut chat = Chat::new(parts, &caller, &request)?;
     chat.cx.way_back = back;
-    chat.cx.trace = switchboard_mcp_server::http::trace(&headers);
+    chat.cx.trace = crate::trace::of(&headers);
     match request.stream.unwrap_or_default() {
         true => stream::answer(chat).await,
         false => Ok(Json(chat.answer().await?).into_response()),

@@ -11,10 +11,9 @@ use std::{
     time::Duration,
 };
 
-use globset::GlobMatcher;
 use serde_json::Value;
 use switchboard_toolcall::{
-    BoxFuture, CallContext, CallId, ErrorKind, Tool, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, CallContext, CallId, ErrorKind, Tool, ToolError, ToolOutput, ToolPattern, ToolSpec,
 };
 
 pub use parse::FaultError;
@@ -22,7 +21,7 @@ pub use parse::FaultError;
 /// What goes wrong with calls of certain tools, and how often.
 #[derive(Clone, Debug)]
 pub struct FaultRule {
-    tools: GlobMatcher,
+    tools: ToolPattern,
     /// How many of a hundred calls each fault meets.
     faults: Vec<(f64, Fault)>,
 }
@@ -58,7 +57,7 @@ impl Faults {
     /// The tool, known by its full name, with its faults; as it is where no rule knows it.
     pub fn wrap(&self, name: &str, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let knows =
-            |rule: &&FaultRule| rule.tools.is_match(name) || rule.tools.is_match(&tool.spec().name);
+            |rule: &&FaultRule| rule.tools.matches(name) || rule.tools.matches(&tool.spec().name);
         match self.rules.iter().find(knows) {
             Some(rule) => {
                 let seed = name.bytes().fold(self.seed, |seed, byte| mixed(seed ^ u64::from(byte)));

@@ -18,7 +18,6 @@ use super::{Caller, Server};
 use admission::Unlimited;
 pub use admission::{Admission, Permit};
 pub use body::Body;
-pub use headers::trace;
 
 /// The header that carries a session's id.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

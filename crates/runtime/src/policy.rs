@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use serde_json::Value;
 use switchboard_toolcall::{
-    BoxError, BoxFuture, CallContext, ErrorKind, HumanDuration, ToolError, ToolSpec,
+    BoxError, BoxFuture, CallContext, ErrorKind, HumanDuration, PatternError, ToolError,
+    ToolPatterns, ToolSpec,
 };
 
 use crate::{
@@ -45,7 +45,7 @@ pub trait Policy: Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Asking {
     /// The names of arguments whose values people are not shown.
-    pub secret_arguments: Arc<GlobSet>,
+    pub secret_arguments: Arc<ToolPatterns>,
     /// Whether who asks cannot allow.
     pub four_eyes: bool,
 }
@@ -129,13 +129,13 @@ async fn judge(
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyConfig {
-    /// Globs of the tools that may run.
+    /// ToolPatterns of the tools that may run.
     pub allow: Vec<String>,
-    /// Globs of the tools that may not; stronger than `allow`.
+    /// ToolPatterns of the tools that may not; stronger than `allow`.
     pub deny: Vec<String>,
     /// Whether only tools annotated as read-only may run.
     pub read_only: bool,
-    /// Globs of the tools that run only when a person allows it; weaker than `deny`.
+    /// ToolPatterns of the tools that run only when a person allows it; weaker than `deny`.
     pub ask: Vec<String>,
     /// Whether a person is asked about tools that may destroy something, as those may that say nothing of themselves.
     pub ask_destructive: bool,
@@ -143,7 +143,7 @@ pub struct PolicyConfig {
     pub ask_if: Vec<String>,
     /// How long a person has to answer.
     pub ask_timeout: HumanDuration,
-    /// Globs of the names of arguments, at any depth, whose values people who are asked do not see.
+    /// ToolPatterns of the names of arguments, at any depth, whose values people who are asked do not see.
     pub secret_arguments: Vec<String>,
     /// Whether who asks cannot allow: somebody else must.
     pub four_eyes: bool,
@@ -170,9 +170,9 @@ pub struct RulePolicy {
     config: PolicyConfig,
     /// Whether `allow` has a plain `*`: then no name needs matching.
     allows_all: bool,
-    allow: GlobSet,
-    deny: GlobSet,
-    ask: GlobSet,
+    allow: ToolPatterns,
+    deny: ToolPatterns,
+    ask: ToolPatterns,
     asking: Asking,
 }
 
@@ -181,15 +181,15 @@ impl RulePolicy {
     ///
     /// # Errors
     /// A glob is not one; nothing may run under rules that cannot be read.
-    pub fn new(config: PolicyConfig) -> Result<Self, globset::Error> {
+    pub fn new(config: PolicyConfig) -> Result<Self, PatternError> {
         let allows_all = config.allow.iter().any(|glob| glob == "*");
         let allow = match config.allow.as_slice() {
             // The default, which is never asked.
-            [_] if allows_all => GlobSet::empty(),
-            allow => globs(allow)?,
+            [_] if allows_all => ToolPatterns::default(),
+            allow => ToolPatterns::new(allow)?,
         };
-        let (deny, ask) = (globs(&config.deny)?, globs(&config.ask)?);
-        let secret_arguments = Arc::new(globs(&config.secret_arguments)?);
+        let (deny, ask) = (ToolPatterns::new(&config.deny)?, ToolPatterns::new(&config.ask)?);
+        let secret_arguments = Arc::new(ToolPatterns::new(&config.secret_arguments)?);
         let asking = Asking { secret_arguments, four_eyes: config.four_eyes };
         Ok(Self { allows_all, allow, deny, ask, asking, config })
     }
@@ -218,7 +218,7 @@ impl RulePolicy {
         if let Some(rule) = rule(&self.deny, names) {
             return Verdict::Deny(format!("deny \"{}\"", self.config.deny[rule]));
         }
-        if !self.allows_all && !allowed.iter().any(|name| self.allow.is_match(name)) {
+        if !self.allows_all && !allowed.iter().any(|name| self.allow.matches(name)) {
             return Verdict::Deny(format!("no match in allow {:?}", self.config.allow));
         }
         if self.config.read_only && !is_read_only {
@@ -241,16 +241,16 @@ impl RulePolicy {
 }
 
 /// The first rule that meets one of the names.
-fn rule(rules: &GlobSet, names: &[&str]) -> Option<usize> {
+fn rule(rules: &ToolPatterns, names: &[&str]) -> Option<usize> {
     if rules.is_empty() {
         return None;
     }
     // Whether there is one is quicker to say than which, and most names meet none.
     let mut met = names.iter().enumerate().filter_map(|(at, name)| {
         let is_new = !names[..at].contains(name);
-        (is_new && rules.is_match(name)).then_some(name)
+        (is_new && rules.matches(name)).then_some(name)
     });
-    met.find_map(|name| rules.matches(name).first().copied())
+    met.find_map(|name| rules.first_match(name))
 }
 
 /// Whether a tool may destroy something: MCP takes that of each that neither only reads nor says otherwise.
@@ -264,9 +264,9 @@ impl Default for RulePolicy {
         Self {
             config: PolicyConfig::default(),
             allows_all: true,
-            allow: GlobSet::empty(),
-            deny: GlobSet::empty(),
-            ask: GlobSet::empty(),
+            allow: ToolPatterns::default(),
+            deny: ToolPatterns::default(),
+            ask: ToolPatterns::default(),
             asking: Asking::default(),
         }
     }
@@ -374,12 +374,4 @@ impl<P: Policy + ?Sized> Policy for Arc<P> {
     fn asking(&self) -> Asking {
         (**self).asking()
     }
-}
-
-fn globs(patterns: &[String]) -> Result<GlobSet, globset::Error> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(Glob::new(pattern)?);
-    }
-    set.build()
 }

@@ -50,6 +50,16 @@ impl TraceContext {
         })
     }
 
+    /// Reads the trace of an HTTP request; `values` returns the values of all headers of a name.
+    pub fn from_headers<'a, I: Iterator<Item = &'a str>>(
+        values: impl Fn(&'static str) -> I,
+    ) -> Option<Self> {
+        let parent = values("traceparent").next()?;
+        // It may come in several headers, which are then one list.
+        let state = values("tracestate").collect::<Vec<_>>().join(",");
+        Self::parse(parent, Some(&state))
+    }
+
     /// The beginning of a new trace.
     pub fn root(trace_id: u128, span_id: u64, sampled: bool) -> Self {
         Self { trace_id, span_id, flags: u8::from(sampled), state: None }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use switchboard_agent::{Conversation, Event, Globs, Stopped};
+use switchboard_agent::{Conversation, Event, Stopped};
 use switchboard_models::{AiMessage, Message, StopReason, ToolChoice, Usage};
-use switchboard_toolcall::CallContext;
+use switchboard_toolcall::{CallContext, ToolPatterns};
 
 use crate::scripted::{Says, Stage, calls, says, turn};
 
@@ -153,7 +153,7 @@ async fn a_refusal_ends_it() {
 #[tokio::test(start_paused = true)]
 async fn only_what_is_offered_can_be_called() {
     let mut stage = Stage::new([calls(&[("write", "{}"), ("echo", "{}")]), says("Done.")]);
-    let agent = stage.agent().offering(Globs::new(&["ec*"]).unwrap());
+    let agent = stage.agent().offering(ToolPatterns::new(&["ec*"]).unwrap());
     let watcher = stage.watcher();
     agent.run(&mut stage.conversation, &watcher, &stage.cx).await;
     assert_eq!(stage.asked()[0].1, 1);

@@ -97,7 +97,7 @@ async fn wishes_hold_as_long_as_they_can() {
 async fn restrictions_add_up() {
     let mut stage =
         Stage::new([calls(&[("echo", "{}"), ("write", "{}"), ("wait", "{}")]), says("")]);
-    let globs = switchboard_agent::Globs::new(&["e*", "w*"]).unwrap();
+    let globs = switchboard_toolcall::ToolPatterns::new(&["e*", "w*"]).unwrap();
     let agent = stage.agent().offering(globs).offering_where(|name| name != "write");
     let watcher = stage.watcher();
     agent.run(&mut stage.conversation, &watcher, &stage.cx).await;

@@ -9,9 +9,9 @@ use std::{
 };
 
 use anyhow::Context;
-use globset::Glob;
 use serde_json::{Map, Value, json};
 use switchboard_runtime::{RegisteredTool, RulePolicy, Verdict, lookup::close_names};
+use switchboard_toolcall::ToolPattern;
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
@@ -92,9 +92,9 @@ fn filtered(
         all.iter().filter(|tool| wanted(tool)).cloned().collect()
     };
     if filter.contains(['*', '?', '[', '{']) {
-        let glob = Glob::new(filter).with_context(|| format!("`{filter}` is not a glob"))?;
-        let glob = glob.compile_matcher();
-        return Ok(keep(&|tool| glob.is_match(&**tool.name())));
+        let pattern: ToolPattern =
+            filter.parse().with_context(|| format!("`{filter}` is not a glob"))?;
+        return Ok(keep(&|tool| pattern.matches(tool.name())));
     }
     let text = filter.to_lowercase();
     let has_text = |words: &str| words.to_lowercase().contains(&text);

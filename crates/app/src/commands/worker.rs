@@ -3,10 +3,10 @@
 use std::{collections::HashSet, num::NonZeroUsize, process::ExitCode, sync::Arc, thread};
 
 use anyhow::{Context, anyhow, bail};
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::json;
 use switchboard_mcp_client::NoAnswers;
 use switchboard_runtime::{RegisteredTool, services};
+use switchboard_toolcall::ToolPatterns;
 use switchboard_workers::{Worker as Offering, worker::Choice};
 
 use crate::{
@@ -78,28 +78,18 @@ fn choice(loaded: &Loaded, house: &House) -> anyhow::Result<Choice> {
         services::all(&house.executor).iter().map(|tool| tool.spec().name.clone()).collect();
     let defined: HashSet<String> =
         loaded.settings.tools.iter().map(|tool| tool.name.clone()).collect();
-    let chosen = globs(&loaded.settings.worker.tools)?;
+    let tools = &loaded.settings.worker.tools;
+    let chosen = match tools.is_empty() {
+        true => None,
+        false => Some(ToolPatterns::new(tools).context("`worker.tools`")?),
+    };
     Ok(Arc::new(move |tool: &RegisteredTool| {
         let name = &**tool.name();
         match &chosen {
-            Some(chosen) => {
-                chosen.is_match(name) && (defined.contains(name) || !own.contains(name))
-            }
+            Some(chosen) => chosen.matches(name) && (defined.contains(name) || !own.contains(name)),
             None => tool.spec().server().is_some() || defined.contains(name),
         }
     }))
-}
-
-fn globs(tools: &[String]) -> anyhow::Result<Option<GlobSet>> {
-    if tools.is_empty() {
-        return Ok(None);
-    }
-    let mut globs = GlobSetBuilder::new();
-    for tool in tools {
-        let unusable = || format!("`worker.tools`: {tool:?} is no glob");
-        globs.add(Glob::new(tool).with_context(unusable)?);
-    }
-    Ok(Some(globs.build().context("`worker.tools`")?))
 }
 
 /// Says what is offered, and where.

@@ -1,7 +1,8 @@
 //! What a model is given: its tools (SPEC ML-9), and what it should know.
 
 use anyhow::Context;
-use switchboard_agent::{Agent, Config, Conversation, Globs};
+use switchboard_agent::{Agent, Config, Conversation};
+use switchboard_toolcall::ToolPatterns;
 
 use super::Chosen;
 use crate::{cli::Asked, house::House, terminal};
@@ -26,12 +27,12 @@ impl Chosen {
     }
 
     /// Which tools it is offered; all where there are no patterns.
-    pub(crate) fn offered(&self, patterns: &[String]) -> anyhow::Result<Option<Globs>> {
+    pub(crate) fn offered(&self, patterns: &[String]) -> anyhow::Result<Option<ToolPatterns>> {
         if patterns.is_empty() {
             return Ok(self.tools.clone());
         }
         let patterns: Vec<_> = patterns.iter().flat_map(|pattern| split(pattern)).collect();
-        Globs::new(&patterns).map(Some).context("--tools")
+        ToolPatterns::new(&patterns).map(Some).context("--tools")
     }
 }
 
@@ -47,7 +48,7 @@ impl Asked {
 pub(crate) fn tell_unmatched(patterns: &[String], house: &House) {
     let all = house.executor.tools().listed();
     for pattern in patterns.iter().flat_map(|pattern| split(pattern)) {
-        let is_matched = Globs::new(&[pattern])
+        let is_matched = ToolPatterns::new(&[pattern])
             .is_ok_and(|globs| all.iter().any(|tool| globs.matches(tool.name())));
         if !is_matched && !pattern.is_empty() {
             terminal::tell(&format!("warning: no tool matches --tools {pattern}"));

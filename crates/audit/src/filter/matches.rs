@@ -1,6 +1,6 @@
 //! A filter without an index: for records as they come, and for those that are only in memory.
 
-use globset::Glob;
+use switchboard_toolcall::ToolPattern;
 
 use super::Filter;
 use crate::{
@@ -13,17 +13,17 @@ impl Filter {
     /// caller's.
     ///
     /// # Errors
-    /// The glob is none.
+    /// The glob cannot be read.
     pub fn matcher(&self) -> Result<impl Fn(&Record) -> bool + use<>, Error> {
         let bad = |glob: &String| {
             let glob = glob.clone();
             |source| Error::Glob { glob, source }
         };
-        let tool = self.tool.as_ref().map(|glob| Glob::new(glob).map_err(bad(glob))).transpose()?;
-        let tool = tool.map(|glob| glob.compile_matcher());
+        let pattern = |glob: &String| glob.parse::<ToolPattern>().map_err(bad(glob));
+        let tool = self.tool.as_ref().map(pattern).transpose()?;
         let filter = self.clone();
         Ok(move |record: &Record| {
-            tool.as_ref().is_none_or(|tool| tool.is_match(&record.tool)) && filter.passes(record)
+            tool.as_ref().is_none_or(|tool| tool.matches(&record.tool)) && filter.passes(record)
         })
     }
 

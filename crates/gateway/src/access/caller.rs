@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_agent::Globs;
 use switchboard_mcp_server as mcp;
 use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::{CallContext, Visibility};
+use switchboard_toolcall::{CallContext, ToolPatterns, Visibility};
 
 /// Who asks. Cheap to clone.
 #[derive(Clone, Default)]
@@ -25,14 +24,14 @@ pub struct Caller {
 
 impl Caller {
     /// Somebody who may see these tools; all where unset.
-    pub fn new(name: Option<Arc<str>>, tools: Option<Arc<Globs>>) -> Self {
+    pub fn new(name: Option<Arc<str>>, tools: Option<Arc<ToolPatterns>>) -> Self {
         Self::with_claims(name, tools, None)
     }
 
     /// As [`new`](Self::new), with what the issuer of its JWT says of it.
     pub fn with_claims(
         name: Option<Arc<str>>,
-        tools: Option<Arc<Globs>>,
+        tools: Option<Arc<ToolPatterns>>,
         claims: Option<Arc<Value>>,
     ) -> Self {
         let visibility = match tools {

@@ -8,10 +8,10 @@ use std::{
 use arc_swap::ArcSwap;
 use http::StatusCode;
 use indexmap::IndexMap;
-use switchboard_agent::{Agent, Config, Globs};
+use switchboard_agent::{Agent, Config};
 use switchboard_models::Model;
 use switchboard_runtime::ToolExecutor;
-use switchboard_toolcall::BoxError;
+use switchboard_toolcall::{BoxError, ToolPatterns};
 
 use super::{failure::Failure, transcripts::Transcripts};
 
@@ -35,7 +35,7 @@ struct Known {
 }
 
 struct Entry {
-    tools: Option<Globs>,
+    tools: Option<ToolPatterns>,
     connect: Connect,
     model: OnceLock<Arc<dyn Model>>,
 }
@@ -49,7 +49,7 @@ impl Models {
 
     /// Adds a model that is connected when somebody first asks it, and is offered the tools that `tools` matches,
     /// or all.
-    pub fn add(&mut self, name: impl Into<String>, tools: Option<Globs>, connect: Connect) {
+    pub fn add(&mut self, name: impl Into<String>, tools: Option<ToolPatterns>, connect: Connect) {
         let mut known = Known::clone(&self.known.load());
         let entry = Entry { tools, connect, model: OnceLock::new() };
         known.entries.insert(name.into(), Arc::new(entry));

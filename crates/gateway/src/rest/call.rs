@@ -143,7 +143,7 @@ fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal>
     if is_console(headers) {
         cx = cx.with_client("console");
     }
-    cx.trace = switchboard_mcp_server::http::trace(headers);
+    cx.trace = crate::trace::of(headers);
     if let Some(key) = text(headers, "idempotency-key")? {
         cx.idempotency_key = Some(key.into());
     }

@@ -34,7 +34,6 @@ use std::{net::SocketAddr, sync::Arc};
 use queued::Shelf;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
-use switchboard_agent::Globs;
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_gateway::{
@@ -48,6 +47,7 @@ use switchboard_runtime::{
     ArtifactStore, DurableCalls, MemoryArtifacts, PolicyConfig, RulePolicy, ToolExecutor,
 };
 use switchboard_testkit::{Fake, Parrot, Witness};
+use switchboard_toolcall::ToolPatterns;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -226,7 +226,7 @@ fn models(parrot: &Parrot, agent: switchboard_agent::Config) -> Models {
     let mut models = Models::new(agent);
     let (one, other) = (parrot.clone(), parrot.clone());
     models.add("parrot", None, Box::new(move || Ok(Arc::new(one.clone()))));
-    let few = Globs::new(&["e*", "wait"]).unwrap();
+    let few = ToolPatterns::new(&["e*", "wait"]).unwrap();
     models.add("shy", Some(few), Box::new(move || Ok(Arc::new(other.clone()))));
     models.add("keyless", None, Box::new(|| Err("there is no key".into())));
     models

@@ -2,8 +2,7 @@
 
 use std::str::FromStr;
 
-use globset::Glob;
-use switchboard_toolcall::HumanDuration;
+use switchboard_toolcall::{HumanDuration, PatternError};
 
 use super::{Fault, FaultRule};
 
@@ -43,13 +42,13 @@ impl FromStr for FaultRule {
         let (tools, faults) = parts
             .filter(|(tools, _)| !tools.is_empty())
             .ok_or_else(|| FaultError::NoTools(text.to_owned()))?;
-        let glob = Glob::new(tools)
-            .map_err(|error| FaultError::Glob(tools.to_owned(), error.kind().to_string()))?;
+        let wrong = |error: PatternError| FaultError::Glob(tools.to_owned(), error.reason());
+        let pattern = tools.parse().map_err(wrong)?;
         let faults = faults.split(',').map(fault).collect::<Result<Vec<_>, _>>()?;
         if faults.iter().map(|(percent, _)| percent).sum::<f64>() > 100.0 {
             return Err(FaultError::TooMany(tools.to_owned()));
         }
-        Ok(Self { tools: glob.compile_matcher(), faults })
+        Ok(Self { tools: pattern, faults })
     }
 }
 

@@ -17,11 +17,9 @@ use switchboard_mcp_wire::headers::{self, ParameterHeader};
 /// The header that carries the revision.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-// What a modern request repeats, and W3C's place in a trace.
+// What a modern request repeats.
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
-const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// What MCP has every client accept.
 const BOTH: &[u8] = b"application/json, text/event-stream";
@@ -63,13 +61,10 @@ pub(super) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str>
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// The trace that a request is part of, as W3C's headers say it.
-pub fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
-    let parent = text(headers, TRACE_PARENT)?;
-    // It may come in several headers, which are then one list.
-    let states = headers.get_all(TRACE_STATE).iter().filter_map(|state| state.to_str().ok());
-    let state = states.collect::<Vec<_>>().join(",");
-    TraceContext::parse(parent, Some(&state)).map(Arc::new)
+/// Reads the trace that a request is part of.
+pub(super) fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
+    let values = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    TraceContext::from_headers(values).map(Arc::new)
 }
 
 /// Checks that the headers of a modern request repeat what its body says.

@@ -6,14 +6,13 @@ mod search;
 
 use std::collections::HashSet;
 
-use globset::GlobSet;
 use serde_json::Value;
-use switchboard_toolcall::json;
+use switchboard_toolcall::{ToolPatterns, json};
 
 use search::Search;
 
 /// Returns the arguments as compact JSON for people.
-pub(super) fn shown(args: &Value, schema: &Value, secret_names: &GlobSet) -> String {
+pub(super) fn shown(args: &Value, schema: &Value, secret_names: &ToolPatterns) -> String {
     let paths = Search::new(schema).secrets(args);
     let mut out = String::with_capacity(256);
     match paths.is_empty() && secret_names.is_empty() {
@@ -26,7 +25,7 @@ pub(super) fn shown(args: &Value, schema: &Value, secret_names: &GlobSet) -> Str
 struct Writer<'a> {
     /// JSON pointers to the secrets that the schema knows.
     paths: HashSet<String>,
-    secret_names: &'a GlobSet,
+    secret_names: &'a ToolPatterns,
 }
 
 impl Writer<'_> {
@@ -39,7 +38,7 @@ impl Writer<'_> {
                 let mut object = json::Object::begin(out);
                 for (key, value) in fields {
                     let out = object.field(key);
-                    match self.secret_names.is_match(key) {
+                    match self.secret_names.matches(key) {
                         true => write_secret(out, value),
                         false => self.write(out, value, &search::below(path, key)),
                     }

@@ -4,9 +4,8 @@ use std::{net::IpAddr, time::Duration};
 
 use futures_util::future::join_all;
 use serde::Serialize;
-use switchboard_agent::Globs;
 use switchboard_models::{Lowering, ModelConfig, Provider, connect, lower, ollama};
-use switchboard_toolcall::ToolSpec;
+use switchboard_toolcall::{ToolPatterns, ToolSpec};
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{Check, Status};
@@ -205,7 +204,7 @@ impl ModelReport {
 
 /// The tools that the model is offered, under the names by which they are shown; and what is wrong with its patterns.
 fn offered(config: &ModelConfig, house: &House) -> (Vec<ToolSpec>, Option<String>) {
-    let globs = config.tools.as_deref().map(Globs::new).transpose();
+    let globs = config.tools.as_deref().map(ToolPatterns::new).transpose();
     let problem = globs.as_ref().err().map(|error| format!("`tools`: {error}"));
     let globs = globs.ok().flatten();
     let all = house.executor.tools().listed();

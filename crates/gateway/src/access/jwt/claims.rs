@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use switchboard_agent::Globs;
+use switchboard_toolcall::ToolPatterns;
 
 use super::{JwtConfig, shares::Shares};
 use crate::access::{Caller, rate::Quota};
@@ -84,7 +84,7 @@ fn name(claims: &Map<String, Value>, claim: &str) -> Result<Arc<str>, String> {
 }
 
 /// The tools that the claim lists: an array, or one text with spaces between. Without the claim there are none.
-fn tools(claims: &Map<String, Value>, claim: &str) -> Result<Globs, String> {
+fn tools(claims: &Map<String, Value>, claim: &str) -> Result<ToolPatterns, String> {
     let wrong = || format!("its claim `{claim}` is not a list of patterns");
     let patterns: Vec<&str> = match claims.get(claim) {
         None | Some(Value::Null) => Vec::new(),
@@ -95,7 +95,7 @@ fn tools(claims: &Map<String, Value>, claim: &str) -> Result<Globs, String> {
             .collect::<Result<_, _>>()?,
         Some(_) => return Err(wrong()),
     };
-    Globs::new(&patterns).map_err(|_| wrong())
+    ToolPatterns::new(&patterns).map_err(|_| wrong())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
-use switchboard_agent::Globs;
+use switchboard_toolcall::ToolPatterns;
 
 use super::{PREFIX, TokensError};
 use crate::access::{jwt, rate::Rate};
@@ -63,8 +63,8 @@ impl Entry {
     }
 
     /// Which tools it may see; all where unset.
-    pub(super) fn globs(&self) -> Result<Option<Globs>, TokensError> {
-        let globs = self.tools.as_ref().map(|tools| Globs::new(tools)).transpose();
+    pub(super) fn globs(&self) -> Result<Option<ToolPatterns>, TokensError> {
+        let globs = self.tools.as_ref().map(|tools| ToolPatterns::new(tools)).transpose();
         globs.map_err(|error| self.wrong(&error.to_string()))
     }
 

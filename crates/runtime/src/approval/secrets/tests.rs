@@ -1,12 +1,9 @@
-use globset::{Glob, GlobSetBuilder};
 use serde_json::json;
 
 use super::*;
 
 fn check(schema: &Value, args: &Value, names: &[&str], expected: &str) {
-    let mut globs = GlobSetBuilder::new();
-    names.iter().for_each(|name| _ = globs.add(Glob::new(name).unwrap()));
-    assert_eq!(shown(args, schema, &globs.build().unwrap()), expected);
+    assert_eq!(shown(args, schema, &ToolPatterns::new(names).unwrap()), expected);
 }
 
 // PO-2
