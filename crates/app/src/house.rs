@@ -8,8 +8,8 @@ use anyhow::anyhow;
 use switchboard_local::{Guard, Handler, HandlerKind, Handlers, builtins, handler_fn};
 use switchboard_mcp_client::{Answers, ServerConfig};
 use switchboard_mcp_server::Bridge;
-use switchboard_runtime::{Approver, Policy, RulePolicy, SwapPolicy, ToolExecutor, services};
 use switchboard_rules::RuleSet;
+use switchboard_runtime::{Approver, Policy, RulePolicy, SwapPolicy, ToolExecutor, services};
 use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{

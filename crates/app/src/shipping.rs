@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_fleet::records::{Progress, Shipping};
+use switchboard_cluster::records::{Progress, Shipping};
 use switchboard_workers::Cluster;
 
 use crate::{cluster, records, settings::Loaded};

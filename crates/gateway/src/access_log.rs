@@ -10,9 +10,8 @@ use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use http::request;
 use hyper::body::{Frame, SizeHint};
+use switchboard_access::Caller;
 use tokio::time::Instant;
-
-use crate::access::Caller;
 
 /// A request whose line is still to be written. Written when dropped, so that none is missing.
 pub(crate) struct Line {

@@ -17,19 +17,19 @@ use http::request;
 use http_body_util::Limited;
 use hyper::body::{Body as _, Frame, SizeHint};
 use serde_json::json;
+use switchboard_access::{Access, Admitted, Caller, Peer, Rejection, Share};
 use switchboard_mcp_server::http::{Admission, Permit};
 use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
     Config,
-    access::{Access, Admitted, Peer, Share},
     content::Content,
     ending,
+    error::ApiError,
     gateway::Parts,
     late::{Late, Timely},
     metadata,
-    refusal::Refusal,
 };
 
 /// Asks who it is, bounds the body, and holds the caller's share until the answer has been sent.
@@ -42,7 +42,7 @@ pub(crate) async fn admit(
     let admitted = parts.access.admit(&head, peer(&head)).await;
     let Admitted { caller, share, credential } = match admitted {
         Ok(admitted) => admitted,
-        Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
+        Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
     let logged = parts.config.access_log.then(|| caller.clone());
     head.extensions.insert(caller);
@@ -64,7 +64,7 @@ pub(crate) async fn look(
     let (head, body) = request.into_parts();
     match parts.access.check_source(&head) {
         Ok(()) => open(&parts, head, body, next).await,
-        Err(refusal) => refusal.into_response(),
+        Err(rejection) => ApiError::from(rejection).into_response(),
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn visit(
     let (head, body) = request.into_parts();
     match parts.access.check_visit(&head) {
         Ok(()) => open(&parts, head, body, next).await,
-        Err(refusal) => refusal.into_response(),
+        Err(rejection) => ApiError::from(rejection).into_response(),
     }
 }
 
@@ -94,7 +94,7 @@ fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response 
     }
     let limit = config.body_timeout.0.as_secs_f64();
     let text = format!("the body of the request did not come within {limit}s");
-    Refusal::TooSlow(text).into_response()
+    ApiError::TooSlow(text).into_response()
 }
 
 /// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
@@ -106,19 +106,27 @@ pub(crate) async fn mcp(
     let (head, body) = request.into_parts();
     let Admitted { caller, share, credential } = match parts.access.admit(&head, peer).await {
         Ok(admitted) => admitted,
-        Err(refusal) => return metadata::turn_away(&parts.access, &head, &refusal),
+        Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
     // Not boxed: most requests come this way.
     let (body, _) = Timely::new(body, parts.config.body_timeout.0);
     let body = Limited::new(body, most(&parts.config));
     let request = http::Request::from_parts(head, body);
     let admission = BatchAdmission { access: &parts.access, peer };
-    let answer = parts.mcp.handle_admitted(request, caller.mcp(), &admission).await;
+    let answer = parts.mcp.handle_admitted(request, &mcp_caller(&caller), &admission).await;
     let mut response = answer.map(Body::new);
     if parts.config.access_log {
         response.extensions_mut().insert(caller);
     }
     held(ending::bound(response, parts, credential), share)
+}
+
+fn mcp_caller(caller: &Caller) -> switchboard_mcp_server::Caller {
+    switchboard_mcp_server::Caller {
+        name: caller.name.clone(),
+        claims: caller.claims.clone(),
+        visibility: caller.visibility().clone(),
+    }
 }
 
 /// Admits each further request of a batch as if it had come by itself, with a share of its own.
@@ -132,10 +140,10 @@ impl Admission for BatchAdmission<'_> {
         Box::pin(async move {
             match self.access.admit(head, self.peer).await {
                 Ok(Admitted { share, .. }) => Ok(Box::new(share) as Permit),
-                Err(refusal) => {
-                    let error = RpcError::new(RpcError::REFUSED, refusal.to_string());
-                    Err(match refusal {
-                        Refusal::TooMany { retry_after, .. } => {
+                Err(rejection) => {
+                    let error = RpcError::new(RpcError::REFUSED, rejection.to_string());
+                    Err(match rejection {
+                        Rejection::TooManyRequests { retry_after, .. } => {
                             error.with_data(json!({"retry_after": retry_after}))
                         }
                         _ => error,

@@ -2,17 +2,17 @@
 
 use http::{HeaderName, HeaderValue, Request, header};
 
-use crate::refusal::Refusal;
+use crate::error::ApiError;
 
 /// Refuses a request with two `Host` or `Authorization` headers, or with user information in its host.
-pub(crate) fn check<B>(request: &Request<B>) -> Result<(), Refusal> {
+pub(crate) fn check<B>(request: &Request<B>) -> Result<(), ApiError> {
     let host = only(request, &header::HOST)?;
     only(request, &header::AUTHORIZATION)?;
     let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
     if [host.map(HeaderValue::as_bytes), authority].into_iter().flatten().any(has_user) {
         let text =
             "the host of the request has user information before an `@`, which is not allowed";
-        return Err(Refusal::BadRequest(text.to_owned()));
+        return Err(ApiError::BadRequest(text.to_owned()));
     }
     Ok(())
 }
@@ -21,14 +21,14 @@ pub(crate) fn check<B>(request: &Request<B>) -> Result<(), Refusal> {
 fn only<'a, B>(
     request: &'a Request<B>,
     name: &HeaderName,
-) -> Result<Option<&'a HeaderValue>, Refusal> {
+) -> Result<Option<&'a HeaderValue>, ApiError> {
     let mut values = request.headers().get_all(name).iter();
     let first = values.next();
     match values.next() {
         None => Ok(first),
         Some(_) => {
             let text = format!("the request has more than one `{name}` header");
-            Err(Refusal::BadRequest(text))
+            Err(ApiError::BadRequest(text))
         }
     }
 }

@@ -5,7 +5,9 @@ use std::{num::NonZeroUsize, time::Duration};
 use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, Size};
 
-pub use crate::{access::JwtConfig, tls::TlsConfig};
+use switchboard_access::JwtConfig;
+
+use crate::tls::TlsConfig;
 
 /// The settings of `[serve]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -50,6 +52,20 @@ pub struct Config {
     pub threads: Option<NonZeroUsize>,
     /// Whether each request leaves a line in the log.
     pub access_log: bool,
+}
+
+impl Config {
+    /// Returns the settings that decide who may call.
+    pub fn access(&self) -> switchboard_access::Config {
+        switchboard_access::Config {
+            hosts: self.hosts.clone(),
+            public_url: self.public_url.clone(),
+            origins: self.origins.clone(),
+            require_token: self.require_token,
+            jwt: self.jwt.clone(),
+            is_tls: self.tls.is_some(),
+        }
+    }
 }
 
 impl Default for Config {

@@ -4,8 +4,7 @@
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request};
-
-use crate::access::Access;
+use switchboard_access::Access;
 
 /// What pages may call.
 const PLACES: [&str; 4] = ["/mcp", "/api/", "/v1/", "/.well-known/"];

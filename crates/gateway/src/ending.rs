@@ -10,9 +10,10 @@ use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use http::header;
 use hyper::body::{Frame, SizeHint};
+use switchboard_access::Credential;
 use switchboard_toolcall::BoxFuture;
 
-use crate::{access::Credential, gateway::Parts};
+use crate::gateway::Parts;
 
 /// Returns the response; if it is a stream of events, it ends within 5 s of what the request was let in with.
 pub(crate) fn bound(response: Response, parts: &Arc<Parts>, credential: Credential) -> Response {

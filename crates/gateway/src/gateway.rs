@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use hyper::Request;
+use switchboard_access::{Access, Peer};
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
@@ -18,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Access, Config, Feed, Models, access::Peer, access_log::Line, admission, ambiguous, console,
-    content::Content, cors::Page, draining::Draining, listen, metadata, openai, privacy::Privacy,
-    questions::Questions, rest,
+    Config, Feed, Models, access_log::Line, admission, ambiguous, console, content::Content,
+    cors::Page, draining::Draining, listen, metadata, openai, privacy::Privacy,
+    questions::Questions, rest, tls::Tls,
 };
 
 /// What a gateway is made of.
@@ -35,6 +36,8 @@ pub struct Parts {
     pub store: Option<Store>,
     /// Decides about requests.
     pub access: Access,
+    /// The certificate, if TLS is spoken here.
+    pub tls: Option<Tls>,
     /// Where held calls wait for a person; without it there is no place for them.
     pub approvals: Option<Arc<Desk>>,
     /// Where calls wait that outlive who asks; without it none can.

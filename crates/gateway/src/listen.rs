@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use switchboard_access::Peer;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -17,7 +18,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Gateway, access::Peer, content::Content};
+use crate::{Gateway, content::Content};
 use line::Line;
 use plain::Left;
 use signals::{Signal, Signals};
@@ -86,7 +87,7 @@ impl Connection {
         // An answer is one write; waiting for more to send with it would only make it late.
         let _ = stream.set_nodelay(true);
         let peer = parts.access.peer(&stream);
-        match parts.access.tls() {
+        match &parts.tls {
             None => talk(gateway, stream, peer, ending).await,
             Some(tls) => {
                 // Boxed, both of them: a connection without TLS need not have room for one with it.

@@ -8,10 +8,11 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use http::{StatusCode, header, request};
+use http::{HeaderValue, StatusCode, header, request};
 use serde_json::{Map, Value, json};
+use switchboard_access::{Access, Rejection};
 
-use crate::{access::Access, gateway::Parts, refusal::Refusal, rest};
+use crate::{error::ApiError, gateway::Parts, rest};
 
 /// Where the metadata is; the path of what it is about may follow.
 const PATH: &str = "/.well-known/oauth-protected-resource";
@@ -23,22 +24,33 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
     Router::new().route(PATH, get(show)).route(&format!("{PATH}{MCP}"), get(show))
 }
 
-/// Turns a request away, and tells a client that needs a token where it gets one.
-pub(crate) fn turn_away(access: &Access, request: &request::Parts, refusal: &Refusal) -> Response {
-    let mut response = refusal.clone().into_response();
-    if response.status() == StatusCode::UNAUTHORIZED
-        && access.jwt().is_some()
-        && let Ok(base) = access.base_url(request)
-    {
-        let is_mcp = request.uri.path() == MCP;
-        let place = format!("{base}{PATH}{}", if is_mcp { MCP } else { "" });
-        let challenge = refusal.challenge(Some(&place));
+/// Returns the response to a request that is not let in. A client that needs a token is told where it gets one.
+pub(crate) fn rejected(
+    access: &Access,
+    request: &request::Parts,
+    rejection: Rejection,
+) -> Response {
+    let challenge = (rejection.status() == StatusCode::UNAUTHORIZED)
+        .then(|| challenge(access, request, &rejection));
+    let mut response = ApiError::from(rejection).into_response();
+    if let Some(challenge) = challenge.flatten() {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     }
     response
 }
 
-async fn show(State(parts): State<Arc<Parts>>, request: Request) -> Result<Response, Refusal> {
+fn challenge(
+    access: &Access,
+    request: &request::Parts,
+    rejection: &Rejection,
+) -> Option<HeaderValue> {
+    access.jwt()?;
+    let base = access.base_url(request).ok()?;
+    let resource = if request.uri.path() == MCP { MCP } else { "" };
+    Some(rejection.challenge(Some(&format!("{base}{PATH}{resource}"))))
+}
+
+async fn show(State(parts): State<Arc<Parts>>, request: Request) -> Result<Response, ApiError> {
     let (request, _) = request.into_parts();
     parts.access.check_source(&request)?;
     let Some(jwt) = parts.access.jwt() else {

@@ -24,12 +24,12 @@ use axum::{
 };
 
 use crate::{
-    Caller,
     gateway::Parts,
     questions::{Answers, Asker, Questions},
 };
 use chat::Chat;
 use failure::Failure;
+use switchboard_access::Caller;
 
 pub use models::{Connect, Models};
 pub(crate) use wire::{

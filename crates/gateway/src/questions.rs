@@ -12,11 +12,12 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
+use switchboard_access::Caller;
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
 use tokio::sync::oneshot;
 use utoipa::ToSchema;
 
-use crate::{Caller, Feed, feed::timestamp, refusal::Refusal};
+use crate::{Feed, error::ApiError, feed::timestamp};
 pub(crate) use asker::{Answers, Asker};
 
 /// The questions that wait for an answer. Cheap to clone.
@@ -69,11 +70,12 @@ impl Questions {
         id: &str,
         caller: &Caller,
         answer: ElicitResult,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ApiError> {
         let mut all = self.lock();
         let open = all.get(id).filter(|open| open.caller == caller.name);
-        let open = open.ok_or_else(|| Refusal::NotFound(format!("there is no question '{id}'")))?;
-        let answer = checked(&open.question, answer).map_err(Refusal::BadRequest)?;
+        let open =
+            open.ok_or_else(|| ApiError::NotFound(format!("there is no question '{id}'")))?;
+        let answer = checked(&open.question, answer).map_err(ApiError::BadRequest)?;
         // If the call ended meanwhile, nobody waits for the answer, which is no error.
         if let Some(open) = all.shift_remove(id) {
             _ = open.answer.send(answer);

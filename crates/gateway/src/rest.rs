@@ -24,15 +24,10 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
+use switchboard_access::{Admitted, Caller, Peers};
 use utoipa::ToSchema;
 
-use crate::{
-    Caller,
-    access::{Admitted, Fleet},
-    admission,
-    gateway::Parts,
-    refusal::Refusal,
-};
+use crate::{admission, error::ApiError, gateway::Parts};
 use openapi::words::Refused;
 
 /// What is only for callers who are let in.
@@ -119,7 +114,7 @@ async fn ready(State(parts): State<Arc<Parts>>, request: Request) -> Json<Readin
         .filter(|server| !matches!(status(server)["state"].as_str(), Some("ready" | "idle")))
         .map(|server| Away { server: server.name.to_string(), status: status(server) })
         .collect();
-    if let Some(status) = parts.access.fleet().and_then(Fleet::trouble) {
+    if let Some(status) = parts.access.peers().and_then(Peers::outage) {
         degraded.push(Away { server: "nats".to_owned(), status });
     }
     let status = if degraded.is_empty() { "ready" } else { "degraded" };
@@ -151,11 +146,11 @@ async fn watches(parts: &Parts, request: Request) -> bool {
 async fn metrics(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if !caller.visibility().watches() || caller.visibility().hides_tools() {
         let text = "metrics count everybody's calls of all tools; \
                     `switchboard token new --watch` makes a token that may read them";
-        return Err(Refusal::Forbidden(text.to_owned()));
+        return Err(ApiError::Forbidden(text.to_owned()));
     }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let text = parts.feed.metrics().text(&parts.executor, parts.mcp.sessions());
@@ -166,5 +161,5 @@ async fn metrics(
 pub(crate) async fn nothing_here(uri: Uri) -> Response {
     let path = uri.path();
     let text = format!("there is nothing at `{path}`; see /openapi.json");
-    (StatusCode::NOT_FOUND, Refusal::NotFound(text)).into_response()
+    (StatusCode::NOT_FOUND, ApiError::NotFound(text)).into_response()
 }

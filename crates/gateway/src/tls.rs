@@ -55,7 +55,7 @@ pub enum TlsError {
 }
 
 /// The way into TLS, for one connection after another.
-pub(crate) struct Tls {
+pub struct Tls {
     config: TlsConfig,
     current: RwLock<Current>,
 }
@@ -69,7 +69,7 @@ struct Current {
 
 impl Tls {
     /// Reads the files.
-    pub(crate) fn open(config: TlsConfig) -> Result<Self, TlsError> {
+    pub fn open(config: TlsConfig) -> Result<Self, TlsError> {
         let current = RwLock::new(Current::read(&config)?);
         Ok(Self { config, current })
     }

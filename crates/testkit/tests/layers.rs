@@ -1,10 +1,15 @@
-//! The arrows between crates point one way (HOUSE_STYLE §1, ARCHITECTURE.md).
+//! The arrows between crates point one way (ARCHITECTURE.md), and each of them is used.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
 
 use serde_json::Value;
 
-/// Each crate with the crates of the house that it may build on.
+/// Each crate with the crates of the workspace that it builds on.
 const ARROWS: &[(&str, &[&str])] = &[
     ("toolcall", &[]),
     ("math", &[]),
@@ -12,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("process", &[]),
     ("runtime", &["toolcall"]),
     ("rules", &["runtime", "toolcall"]),
+    ("access", &["runtime", "toolcall"]),
     ("audit", &["runtime", "toolcall"]),
     ("approvals", &["runtime", "toolcall"]),
     ("telemetry", &["runtime", "toolcall"]),
@@ -23,10 +29,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("models", &["toolcall"]),
     ("zwave", &["mqtt", "toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),
-    ("voice", &["agent", "models", "mqtt", "runtime", "toolcall"]),
+    ("voice", &["agent", "models", "mqtt", "toolcall"]),
     (
         "gateway",
         &[
+            "access",
             "agent",
             "approvals",
             "audit",
@@ -38,15 +45,16 @@ const ARROWS: &[(&str, &[&str])] = &[
             "toolcall",
         ],
     ),
-    ("fleet", &["approvals", "audit", "gateway", "mcp-server", "runtime", "toolcall", "workers"]),
+    ("cluster", &["access", "approvals", "audit", "mcp-server", "toolcall", "workers"]),
     ("testkit", &["models", "toolcall"]),
     (
         "app",
         &[
+            "access",
             "agent",
             "approvals",
             "audit",
-            "fleet",
+            "cluster",
             "gateway",
             "local",
             "mcp-client",
@@ -83,11 +91,20 @@ fn crates_build_only_on_what_lies_below_them() {
         let Some(name) = folder(package) else { continue };
         let allowed =
             allowed.get(name).unwrap_or_else(|| panic!("crates/{name} has no arrows here"));
-        for dependency in package["dependencies"].as_array().into_iter().flatten() {
-            let ours = dependency["name"].as_str().and_then(|name| folders.get(name));
-            if let (Some(ours), Value::Null) = (ours, &dependency["kind"]) {
-                assert!(allowed.contains(ours), "crates/{name} builds on crates/{ours}");
-            }
+        let source = source(package);
+        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+        let built_on: BTreeSet<&str> = dependencies
+            .filter(|dependency| dependency["kind"].is_null())
+            .filter_map(|dependency| folders.get(dependency["name"].as_str()?).copied())
+            .collect();
+        for ours in &built_on {
+            assert!(allowed.contains(ours), "crates/{name} builds on crates/{ours}");
+            let import = format!("switchboard_{}", ours.replace('-', "_"));
+            assert!(source.contains(&import), "crates/{name} depends on crates/{ours} without use");
+        }
+        for listed in *allowed {
+            let is_used = built_on.contains(listed);
+            assert!(is_used, "crates/{name} does not build on crates/{listed}; remove the arrow");
         }
     }
 }
@@ -97,4 +114,21 @@ fn folder(package: &Value) -> Option<&str> {
     let manifest = package["manifest_path"].as_str()?;
     let (_, below) = manifest.rsplit_once("/crates/")?;
     below.strip_suffix("/Cargo.toml")
+}
+
+/// The text of all files in the package's `src`.
+fn source(package: &Value) -> String {
+    let manifest = package["manifest_path"].as_str().expect("a path");
+    let mut folders = vec![Path::new(manifest).with_file_name("src")];
+    let mut text = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => text.push_str(&fs::read_to_string(&path).unwrap_or_default()),
+            }
+        }
+    }
+    text
 }

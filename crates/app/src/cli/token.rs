@@ -1,7 +1,7 @@
 //! What can be written after `switchboard token`.
 
 use clap::{Args, Subcommand};
-use switchboard_gateway::access::Rate;
+use switchboard_access::Rate;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

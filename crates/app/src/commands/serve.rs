@@ -1,7 +1,7 @@
 //! `switchboard serve`: the same safe tools for every client (SPEC GW-1).
 
 mod banner;
-mod joined;
+mod membership;
 mod reload;
 
 use std::{net::SocketAddr, process::ExitCode, sync::Arc};
@@ -10,8 +10,8 @@ use anyhow::Context;
 use serde_json::json;
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
-use switchboard_fleet::figures::Watching;
-use switchboard_gateway::{Config, Feed, Gateway, Metrics, Parts};
+use switchboard_cluster::figures::Watching;
+use switchboard_gateway::{Config, Feed, Gateway, Metrics, Parts, Tls};
 use switchboard_mcp_server::{self as server, Bridge, Caller};
 use switchboard_runtime::DurableCalls;
 use tokio::{
@@ -32,7 +32,7 @@ use crate::{
     settings::Loaded,
     terminal,
 };
-use joined::Joined;
+use membership::Membership;
 
 pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = rehearsal::load(cli)?;
@@ -46,12 +46,12 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         let feed = Arc::new(Feed::new(metrics));
         records.observer = Some(feed.clone());
         let store = records.store.clone();
-        let joined = match serve.stdio {
+        let membership = match serve.stdio {
             true => None,
-            false => Some(Joined::new(&loaded).await?),
+            false => Some(Membership::new(&loaded).await?),
         };
-        let approvals = match &joined {
-            Some(joined) => joined.desk(&loaded),
+        let approvals = match &membership {
+            Some(membership) => membership.desk(&loaded),
             None => approvals::desk(&loaded),
         };
         let approver = approvals::elsewhere(approvals.clone());
@@ -59,10 +59,10 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
             Around { records, answers: Arc::new(Bridge::to_clients()), approver, is_open: true };
         let house = House::build_in(&loaded, around)?;
         let stop = told_to_stop()?;
-        match joined {
+        match membership {
             None => over_stdio(cli, &house, &loaded, stop).await,
-            Some(joined) => {
-                let watched = Watched { feed, store, approvals, joined };
+            Some(membership) => {
+                let watched = Watched { feed, store, approvals, membership };
                 over_http(serve, cli, &house, &loaded, watched, stop).await
             }
         }
@@ -96,7 +96,7 @@ struct Watched {
     feed: Arc<Feed>,
     store: Option<Store>,
     approvals: Option<Arc<Desk>>,
-    joined: Joined,
+    membership: Membership,
 }
 
 async fn over_http(
@@ -104,7 +104,7 @@ async fn over_http(
     cli: &Cli,
     house: &House,
     loaded: &Loaded,
-    Watched { feed, store, approvals, joined }: Watched,
+    Watched { feed, store, approvals, membership }: Watched,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let mut config = loaded.settings.serve.clone();
@@ -112,12 +112,13 @@ async fn over_http(
         config.listen.clone_from(listen);
     }
     let (listener, address) = listen(&config).await?;
-    let access = joined.access(&config, address)?;
+    let access = membership.access(&config, address)?;
+    let tls = config.tls.clone().map(Tls::open).transpose()?;
     while_connected(house, loaded, Needs::AsSet, async |connections| {
         let queue = connections.queue(&house.executor);
         let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
         let servers = connections.servers().clone();
-        let mcp = joined.server(house.executor.clone(), servers, queue.clone()).await?;
+        let mcp = membership.server(house.executor.clone(), servers, queue.clone()).await?;
         if serve.json {
             let url = format!("http://{address}");
             let line =
@@ -130,14 +131,24 @@ async fn over_http(
         let executor = house.executor.clone();
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
-        let parts =
-            Parts { executor, mcp: mcp_too, feed, store, access, approvals, queue, models, config };
+        let parts = Parts {
+            executor,
+            mcp: mcp_too,
+            feed,
+            store,
+            access,
+            tls,
+            approvals,
+            queue,
+            models,
+            config,
+        };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
             failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,
         }
         mcp.close();
-        joined.leave().await;
+        membership.leave().await;
         Ok(ExitCode::SUCCESS)
     })
     .await

@@ -6,8 +6,8 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use switchboard_fleet::Visit;
-use switchboard_gateway::access::{self, Tokens, tokens::Entry};
+use switchboard_access::{self as access, Tokens, tokens::Entry};
+use switchboard_cluster::ClusterView;
 
 use crate::{
     cli::{Cli, NewToken, Token, TokenAction},
@@ -22,7 +22,7 @@ pub(super) fn run(token: &Token, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load_sections(cli.config.as_deref(), &["cluster"])?;
     on_runtime(async {
         let cluster = cluster::connect(&loaded).await?;
-        let mut visit = cluster.as_ref().map(Visit::new);
+        let mut visit = cluster.as_ref().map(ClusterView::new);
         let fleet = match &mut visit {
             Some(visit) => Some(visit.tokens().await?),
             None => None,

@@ -11,6 +11,7 @@ use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use axum::response::Response;
 use http::Request;
+use switchboard_access::Peer;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::Instant,
@@ -20,7 +21,7 @@ use super::{
     line::Line,
     signals::{Signal, Signals},
 };
-use crate::{Gateway, access::Peer, content::Content};
+use crate::{Gateway, content::Content};
 use head::{Heads, Limits};
 use reply::Writer;
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use http::StatusCode;
+use switchboard_access::Caller;
 use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, Stopped};
 use switchboard_models::{Arguments, Message, ModelCall, StopReason, Usage};
 use switchboard_toolcall::{CallContext, CallId};
@@ -18,7 +19,7 @@ use super::{
         CompletionChunk, Delta, Finish,
     },
 };
-use crate::{Caller, gateway::Parts};
+use crate::gateway::Parts;
 
 /// A chat that is ready to be run.
 pub(super) struct Chat {

@@ -6,10 +6,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
+use switchboard_access::Rejection;
 use switchboard_models::{FailureKind, ModelError};
 
 use super::wire::{ErrorBody, ErrorDetails};
-use crate::refusal::Refusal;
+use crate::error::ApiError;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -126,21 +127,23 @@ impl From<BytesRejection> for Failure {
     }
 }
 
-impl From<&Refusal> for Failure {
-    fn from(refusal: &Refusal) -> Self {
-        let code = match refusal {
-            Refusal::Unauthorized(_) | Refusal::InvalidToken(_) => Some("invalid_api_key"),
-            Refusal::TooMany { .. } => Some("rate_limit_exceeded"),
+impl From<&ApiError> for Failure {
+    fn from(error: &ApiError) -> Self {
+        let code = match error {
+            ApiError::Rejected(Rejection::Unauthorized(_) | Rejection::InvalidToken(_)) => {
+                Some("invalid_api_key")
+            }
+            ApiError::Rejected(Rejection::TooManyRequests { .. }) => Some("rate_limit_exceeded"),
             _ => None,
         };
-        Self { code, ..Self::new(refusal.status(), refusal.to_string()) }
+        Self { code, ..Self::new(error.status(), error.to_string()) }
     }
 }
 
 /// The response, with a body of this wire where others refused.
 pub(super) async fn reworded(response: Response) -> Response {
-    let failure = match response.extensions().get::<Refusal>() {
-        Some(refusal) => Failure::from(refusal),
+    let failure = match response.extensions().get::<ApiError>() {
+        Some(error) => Failure::from(error),
         None if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
             Failure::new(response.status(), "this method is not served here; see /openapi.json")
         }

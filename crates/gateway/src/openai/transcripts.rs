@@ -10,11 +10,10 @@ use std::{
 };
 
 use indexmap::IndexMap;
+use switchboard_access::Caller;
 use switchboard_models::{AiMessage, Message, ModelCall};
 use switchboard_toolcall::CallId;
 use tokio::time::Instant;
-
-use crate::Caller;
 
 /// How long a client may take.
 const LONGEST: Duration = Duration::from_secs(60 * 60);

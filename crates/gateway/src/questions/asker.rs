@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
+use switchboard_access::Caller;
 use switchboard_mcp_client::{cannot_be_asked, cannot_be_shown, may_be_asked};
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
 use switchboard_mcp_wire::sampling::SamplingRequest;
@@ -13,7 +14,7 @@ use switchboard_toolcall::{
 use tokio::time::timeout;
 
 use super::{Question, Questions, new_id, times};
-use crate::{Caller, Feed, Models, gateway::Parts, sampling};
+use crate::{Feed, Models, gateway::Parts, sampling};
 
 /// The header with which a caller says what it answers.
 const HEADER: &str = "x-switchboard-answers";

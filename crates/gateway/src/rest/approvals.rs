@@ -13,14 +13,14 @@ use axum::{
     },
 };
 use serde::{Deserialize, Serialize};
+use switchboard_access::Caller;
 use switchboard_approvals::{Decider, Desk, Error, Remember, Verdict};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use crate::{
-    Caller,
+    error::ApiError,
     gateway::Parts,
-    refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
 };
 use shown::{Approval, DecidedApproval, Rule};
@@ -77,7 +77,7 @@ pub(crate) enum For {
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<Waiting>, Refusal> {
+) -> Result<Json<Waiting>, ApiError> {
     let pending = at_desk(&parts, Desk::pending).await?;
     let tools = parts.executor.tools();
     let visible = pending.into_iter().filter(|pending| match caller.may_approve {
@@ -112,8 +112,8 @@ pub(crate) async fn decide(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Json<DecidedApproval>, Refusal> {
-    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+) -> Result<Json<DecidedApproval>, ApiError> {
+    let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     may_approve(&caller)?;
     let word = word(&body?)?;
     let verdict = Verdict {
@@ -154,7 +154,7 @@ pub(crate) async fn decide(
 pub(crate) async fn rules(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<Rules>, Refusal> {
+) -> Result<Json<Rules>, ApiError> {
     let rules = at_desk(&parts, Desk::rules).await?;
     let tools = parts.executor.tools();
     let may_know = caller.may_approve || caller.visibility().watches();
@@ -178,8 +178,8 @@ pub(crate) async fn forget(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Rule>, Refusal> {
-    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+) -> Result<Json<Rule>, ApiError> {
+    let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     may_approve(&caller)?;
     let tools = parts.executor.tools().clone();
     let forgotten = at_desk(&parts, move |desk| {
@@ -196,21 +196,21 @@ pub(crate) async fn forget(
 async fn at_desk<T: Send + 'static>(
     parts: &Parts,
     work: impl FnOnce(&Desk) -> Result<T, Error> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, ApiError> {
     let Some(desk) = parts.approvals.clone() else {
         let text = "there is no place for approvals: neither XDG_STATE_HOME nor HOME is set";
-        return Err(Refusal::Unavailable(text.to_owned()));
+        return Err(ApiError::Unavailable(text.to_owned()));
     };
     let done = spawn_blocking(move || work(&desk)).await;
-    done.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)
+    done.map_err(|error| ApiError::Unavailable(error.to_string()))?.map_err(refused)
 }
 
-fn may_approve(caller: &Caller) -> Result<(), Refusal> {
+fn may_approve(caller: &Caller) -> Result<(), ApiError> {
     if caller.may_approve {
         return Ok(());
     }
     let name = caller.name.as_deref().unwrap_or_default();
-    Err(Refusal::Forbidden(format!(
+    Err(ApiError::Forbidden(format!(
         "'{name}' may not decide about held calls; `switchboard token new --approve` makes a token that may"
     )))
 }
@@ -223,10 +223,10 @@ fn named(caller: &Caller) -> String {
     }
 }
 
-fn word(body: &[u8]) -> Result<Word, Refusal> {
+fn word(body: &[u8]) -> Result<Word, ApiError> {
     let wrong = |problem: String| {
         let example = r#"{"decision":"allow"} or {"decision":"deny","reason":"…"}"#;
-        Refusal::BadRequest(format!("the body must be like {example}: {problem}"))
+        ApiError::BadRequest(format!("the body must be like {example}: {problem}"))
     };
     let word: Word = serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
     match word.reason.as_ref().is_some_and(|reason| reason.chars().count() > 1000) {
@@ -235,15 +235,15 @@ fn word(body: &[u8]) -> Result<Word, Refusal> {
     }
 }
 
-fn refused(error: Error) -> Refusal {
+fn refused(error: Error) -> ApiError {
     match error {
-        Error::Unknown(_) | Error::NoRule(_) => Refusal::NotFound(error.to_string()),
-        Error::Over { .. } => Refusal::Conflict(error.to_string()),
-        Error::FourEyes(_) => Refusal::Forbidden(error.to_string()),
-        Error::DenialForGood | Error::Several { .. } => Refusal::BadRequest(error.to_string()),
+        Error::Unknown(_) | Error::NoRule(_) => ApiError::NotFound(error.to_string()),
+        Error::Over { .. } => ApiError::Conflict(error.to_string()),
+        Error::FourEyes(_) => ApiError::Forbidden(error.to_string()),
+        Error::DenialForGood | Error::Several { .. } => ApiError::BadRequest(error.to_string()),
         error => {
             tracing::error!(error = &error as &dyn std::error::Error, "approvals failed");
-            Refusal::Unavailable(error.to_string())
+            ApiError::Unavailable(error.to_string())
         }
     }
 }

@@ -14,13 +14,13 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
+use switchboard_access::Caller;
 use switchboard_runtime::artifacts::{self, Stored};
 use utoipa::IntoParams;
 
 use crate::{
-    Caller,
+    error::ApiError,
     gateway::Parts,
-    refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
 };
 
@@ -80,13 +80,13 @@ pub(crate) async fn show(
     id: Result<Path<String>, PathRejection>,
     wanted: Result<Query<Wanted>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let Path(id) = id.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
-    let Query(wanted) = wanted.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
-    let unknown = || Refusal::NotFound(format!("Nothing is kept under '{id}'"));
+) -> Result<Response, ApiError> {
+    let Path(id) = id.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
+    let Query(wanted) = wanted.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
+    let unknown = || ApiError::NotFound(format!("Nothing is kept under '{id}'"));
     let (store, tools) = (parts.executor.artifacts(), parts.executor.tools());
     let stored = artifacts::read_for(&**store, &id, tools, &caller.context()).await;
-    let stored = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
+    let stored = stored.map_err(|error| ApiError::Unavailable(error.to_string()))?;
     let stored = stored.ok_or_else(unknown)?;
     let content = match (wanted.offset, wanted.limit) {
         (None, None) => part::bytes(&stored, headers.get(header::RANGE)),

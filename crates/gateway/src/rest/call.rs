@@ -17,14 +17,14 @@ use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use switchboard_access::Caller;
 use switchboard_toolcall::{CallContext, HumanDuration, Reused, ToolCall, ToolResult};
 use utoipa::IntoParams;
 
 use crate::{
-    Caller,
+    error::{ApiError, status},
     gateway::Parts,
     questions::{Answers, Asker, Questions},
-    refusal::{Refusal, status},
     rest::{openapi::words::Endings, queued},
     sse::{answer, named},
 };
@@ -76,13 +76,13 @@ pub(crate) async fn call(
     waiting: Result<Query<Waiting>, QueryRejection>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Refusal> {
-    let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
-    let Query(asked) = waiting.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
+) -> Result<Response, ApiError> {
+    let Path(name) = name.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
+    let Query(asked) = waiting.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
     let waits = is_one("wait", asked.wait.unwrap_or(1))?;
     let with_text = is_one("text", asked.text.unwrap_or(0))?;
     let mut cx = context(&caller, &headers)?;
-    let answers = Answers::read(&headers).map_err(Refusal::BadRequest)?;
+    let answers = Answers::read(&headers).map_err(ApiError::BadRequest)?;
     cx.way_back = Asker::way_back(&caller, answers, &questions, &parts, None);
     let args = arguments(&body?)?;
     let call = ToolCall::new(name, args);
@@ -109,10 +109,10 @@ pub(crate) async fn call(
     Ok(response)
 }
 
-fn is_one(name: &str, value: u8) -> Result<bool, Refusal> {
+fn is_one(name: &str, value: u8) -> Result<bool, ApiError> {
     match value {
         0 | 1 => Ok(value == 1),
-        other => Err(Refusal::BadRequest(format!("{name} is {other}; it may be 0 or 1"))),
+        other => Err(ApiError::BadRequest(format!("{name} is {other}; it may be 0 or 1"))),
     }
 }
 
@@ -138,7 +138,7 @@ impl<'a> Answered<'a> {
     }
 }
 
-fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal> {
+fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, ApiError> {
     let mut cx = caller.context();
     if is_console(headers) {
         cx = cx.with_client("console");
@@ -150,7 +150,7 @@ fn context(caller: &Caller, headers: &HeaderMap) -> Result<CallContext, Refusal>
     if let Some(timeout) = text(headers, "x-timeout")? {
         let HumanDuration(timeout) = timeout
             .parse()
-            .map_err(|error| Refusal::BadRequest(format!("the header X-Timeout: {error}")))?;
+            .map_err(|error| ApiError::BadRequest(format!("the header X-Timeout: {error}")))?;
         cx.timeout = Some(timeout);
     }
     if let Some(conversation) = text(headers, "x-conversation")? {
@@ -171,25 +171,25 @@ fn wants_events(headers: &HeaderMap) -> bool {
     accept.is_some_and(|accept| accept.split(',').all(is_events))
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ApiError> {
     let Some(value) = headers.get(name) else { return Ok(None) };
     match value.to_str().map(str::trim) {
         Ok(text) if !text.is_empty() && text.len() <= 255 => Ok(Some(text)),
-        _ => Err(Refusal::BadRequest(format!(
+        _ => Err(ApiError::BadRequest(format!(
             "the header {name} must be plain text of 1 to 255 characters"
         ))),
     }
 }
 
-pub(super) fn arguments(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn arguments(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Map::new());
     }
     match serde_json::from_slice(body) {
         Ok(Value::Object(args)) => Ok(args),
-        Ok(_) => Err(Refusal::BadRequest(
+        Ok(_) => Err(ApiError::BadRequest(
             "the body must be a JSON object: the tool's arguments".to_owned(),
         )),
-        Err(error) => Err(Refusal::BadRequest(format!("the body is not JSON: {error}"))),
+        Err(error) => Err(ApiError::BadRequest(format!("the body is not JSON: {error}"))),
     }
 }

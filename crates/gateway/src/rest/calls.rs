@@ -13,6 +13,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
+use switchboard_access::Caller;
 use switchboard_audit::{Detail, Error, Filter, Outcome, Reader, Record, Store};
 use switchboard_runtime::{CallHistory, RecordedCall, Source};
 use switchboard_toolcall::{CallId, ErrorKind};
@@ -20,10 +21,9 @@ use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use crate::{
-    Caller,
+    error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    refusal::Refusal,
     rest::{
         openapi::words::{Failed, Refused, kind_or_none, outcomes},
         queued::{self, Found, Queued},
@@ -97,11 +97,11 @@ pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     asked: Result<Query<Asked>, QueryRejection>,
-) -> Result<Json<Vec<Call>>, Refusal> {
-    let Query(asked) = asked.map_err(|problem| Refusal::BadRequest(problem.body_text()))?;
+) -> Result<Json<Vec<Call>>, ApiError> {
+    let Query(asked) = asked.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
     let most = asked.limit.unwrap_or(DEFAULT);
     if most > MOST {
-        return Err(Refusal::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
+        return Err(ApiError::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
     }
     let filter = asked.filter(parts.executor.config().slow_call);
     let Some(filter) = known_to(&caller, filter) else { return Ok(Json(Vec::new())) };
@@ -112,7 +112,7 @@ pub(crate) async fn list(
         Some(store) => {
             let store = store.clone();
             let found = spawn_blocking(move || stored(&store, filter, visible, most));
-            found.await.map_err(|error| Refusal::Unavailable(error.to_string()))?
+            found.await.map_err(|error| ApiError::Unavailable(error.to_string()))?
         }
         None => remembered(&**parts.executor.history(), &filter, visible, most).await,
     };
@@ -136,9 +136,9 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Value>, Refusal> {
-    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
-    let unknown = || Refusal::NotFound(format!("Call '{id}' not found"));
+) -> Result<Json<Value>, ApiError> {
+    let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
+    let unknown = || ApiError::NotFound(format!("Call '{id}' not found"));
     let call = CallId::parse(&id).ok_or_else(unknown)?;
     let away = match queued::find(&parts, &caller, call).await {
         Ok(Found::Own(call)) => {
@@ -179,12 +179,12 @@ pub(super) fn known_to(caller: &Caller, mut filter: Filter) -> Option<Filter> {
 }
 
 /// What the records have of a call, and what decides who may know of it.
-async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(Source, Value)>, Refusal> {
+async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(Source, Value)>, ApiError> {
     let (source, shown) = match &parts.store {
         Some(store) => {
             let store = store.clone();
             let found = spawn_blocking(move || store.ask(|reader| found(reader, call))).await;
-            let found = found.map_err(|error| Refusal::Unavailable(error.to_string()))?;
+            let found = found.map_err(|error| ApiError::Unavailable(error.to_string()))?;
             let Some(detail) = found.map_err(refused)? else { return Ok(None) };
             let mut shown = serde_json::to_value(&detail);
             if let (Ok(Value::Object(shown)), Some(text)) = (&mut shown, detail.text()) {
@@ -219,16 +219,16 @@ fn found(reader: &mut Reader, call: CallId) -> Result<Option<Detail>, Error> {
 pub(super) async fn ask<T: Send + 'static>(
     store: Store,
     question: impl FnOnce(&mut Reader) -> Result<T, Error> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, ApiError> {
     let asked = spawn_blocking(move || question(&mut Reader::open(store.folder())?)).await;
-    asked.map_err(|error| Refusal::Unavailable(error.to_string()))?.map_err(refused)
+    asked.map_err(|error| ApiError::Unavailable(error.to_string()))?.map_err(refused)
 }
 
 /// Why there is no answer: a glob that is none, or a store that cannot be read.
-pub(super) fn refused(error: Error) -> Refusal {
+pub(super) fn refused(error: Error) -> ApiError {
     match error {
-        Error::Glob { .. } => Refusal::BadRequest(error.to_string()),
-        other => Refusal::Unavailable(other.to_string()),
+        Error::Glob { .. } => ApiError::BadRequest(error.to_string()),
+        other => ApiError::Unavailable(other.to_string()),
     }
 }
 

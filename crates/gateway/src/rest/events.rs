@@ -11,17 +11,17 @@ use axum::{
 use futures_util::{Stream, StreamExt, future, stream};
 use serde::Deserialize;
 use serde_json::json;
+use switchboard_access::Caller;
 use switchboard_runtime::ToolManager;
 use switchboard_toolcall::HumanDuration;
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
 use utoipa::IntoParams;
 
 use crate::{
-    Caller,
     draining::Draining,
+    error::ApiError,
     feed::{Event, Feed, Watching},
     gateway::Parts,
-    refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
     sse::{answer, named},
 };
@@ -67,8 +67,8 @@ pub(crate) async fn stream(
     Extension(draining): Extension<Draining>,
     headers: HeaderMap,
     wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Result<Response, Refusal> {
-    let Query(wanted) = wanted.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
+) -> Result<Response, ApiError> {
+    let Query(wanted) = wanted.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
     let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or_default());
     let told = draining.ends(told(&parts, caller, last.filter(|last| !last.is_empty())));
     let feed = parts.feed.clone();
@@ -80,7 +80,7 @@ pub(crate) async fn stream(
         }
         Some(pause) => {
             let text = format!("batch: {pause} is not within 10ms and 5s");
-            return Err(Refusal::BadRequest(text));
+            return Err(ApiError::BadRequest(text));
         }
     })
 }

@@ -13,6 +13,7 @@ use std::{
 
 use axum::{Extension, Json, extract::State};
 use serde_json::{Value, json};
+use switchboard_access::Caller;
 use utoipa::{
     Modify, OpenApi,
     openapi::{
@@ -21,7 +22,7 @@ use utoipa::{
     },
 };
 
-use crate::{Caller, gateway::Parts, openai, rest};
+use crate::{gateway::Parts, openai, rest};
 use words::Refused;
 
 /// What the code says of the routes.

@@ -10,13 +10,13 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use switchboard_access::Caller;
 use switchboard_mcp_wire::elicitation::ElicitResult;
 use utoipa::ToSchema;
 
 use crate::{
-    Caller,
+    error::ApiError,
     questions::{Question, Questions},
-    refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
 };
 
@@ -89,8 +89,8 @@ pub(crate) async fn answer(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Json<AnsweredQuestion>, Refusal> {
-    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+) -> Result<Json<AnsweredQuestion>, ApiError> {
+    let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let QuestionAnswer { action, content } = read(&body?)?;
     let answer = match action {
         Action::Accept => ElicitResult::Accept(content),
@@ -101,9 +101,9 @@ pub(crate) async fn answer(
     Ok(Json(AnsweredQuestion { id, action }))
 }
 
-fn read(body: &[u8]) -> Result<QuestionAnswer, Refusal> {
+fn read(body: &[u8]) -> Result<QuestionAnswer, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
         let example = r#"{"action":"accept","content":{…}} or {"action":"decline"}"#;
-        Refusal::BadRequest(format!("the body must be like {example}: {error}"))
+        ApiError::BadRequest(format!("the body must be like {example}: {error}"))
     })
 }

@@ -9,15 +9,15 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+use switchboard_access::Caller;
 use switchboard_runtime::{QueueState, QueuedCall, durable};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolResult};
 use utoipa::ToSchema;
 
 use crate::{
-    Caller,
+    error::{ApiError, status},
     feed::timestamp,
     gateway::Parts,
-    refusal::{Refusal, status},
     rest::openapi::words::{Failed, Refused, kind_or_none, outcomes, states},
 };
 
@@ -140,10 +140,10 @@ async fn refuse(parts: &Parts, call: ToolCall, cx: &CallContext) -> ToolResult {
 ///
 /// # Errors
 /// The queue cannot be asked.
-pub(super) async fn find(parts: &Parts, caller: &Caller, id: CallId) -> Result<Found, Refusal> {
+pub(super) async fn find(parts: &Parts, caller: &Caller, id: CallId) -> Result<Found, ApiError> {
     let Some(queue) = &parts.queue else { return Ok(Found::Unknown) };
     let away = |error: switchboard_toolcall::BoxError| {
-        Refusal::Unavailable(format!("the queue cannot be asked: {error}"))
+        ApiError::Unavailable(format!("the queue cannot be asked: {error}"))
     };
     let Some(call) = queue.look(id).await.map_err(away)? else { return Ok(Found::Unknown) };
     let is_known = caller.knows_call(&call.tool, call.caller.as_deref(), parts.executor.tools());
@@ -180,9 +180,9 @@ pub(crate) async fn cancel(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Queued>, Refusal> {
-    let Path(id) = id.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
-    let unknown = || Refusal::NotFound(format!("Call '{id}' not found in the queue"));
+) -> Result<Json<Queued>, ApiError> {
+    let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
+    let unknown = || ApiError::NotFound(format!("Call '{id}' not found in the queue"));
     let call = CallId::parse(&id).ok_or_else(unknown)?;
     let (Found::Own(found), Some(queue)) = (find(&parts, &caller, call).await?, &parts.queue)
     else {
@@ -190,12 +190,12 @@ pub(crate) async fn cancel(
     };
     if found.caller != caller.name && !caller.may_administer() {
         let text = "this call is another caller's: only who also administers may give it up";
-        return Err(Refusal::Forbidden(text.to_owned()));
+        return Err(ApiError::Forbidden(text.to_owned()));
     }
-    let away = |error| Refusal::Unavailable(format!("the queue cannot be asked: {error}"));
+    let away = |error| ApiError::Unavailable(format!("the queue cannot be asked: {error}"));
     if !queue.cancel(call).await.map_err(away)? {
         let text = format!("Call '{id}' of '{}' has ended already", found.tool);
-        return Err(Refusal::Conflict(text));
+        return Err(ApiError::Conflict(text));
     }
     let now = queue.look(call).await.map_err(away)?.ok_or_else(unknown)?;
     Ok(Json(now.into()))

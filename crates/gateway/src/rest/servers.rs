@@ -12,16 +12,16 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
+use switchboard_access::Caller;
 use switchboard_mcp_client::{self as client, Server, config::Kind};
 use switchboard_mcp_wire::Era;
 use switchboard_runtime::redact;
 use utoipa::ToSchema;
 
 use crate::{
-    Caller,
+    error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
 };
 
@@ -158,7 +158,7 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Json<ShownServer>, Refusal> {
+) -> Result<Json<ShownServer>, ApiError> {
     if let Ok(Path(name)) = &name
         && let Some(group) = group::all(&parts, &caller).find(|group| group.name == *name)
     {
@@ -173,11 +173,11 @@ fn find(
     parts: &Parts,
     caller: &Caller,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Arc<Server>, Refusal> {
-    let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+) -> Result<Arc<Server>, ApiError> {
+    let Path(name) = name.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let server = parts.mcp.upstreams().and_then(|servers| servers.get(&name));
     let server = server.filter(|server| is_visible(server.name(), parts, caller));
-    server.ok_or_else(|| Refusal::NotFound(format!("Server '{name}' not found")))
+    server.ok_or_else(|| ApiError::NotFound(format!("Server '{name}' not found")))
 }
 
 /// As [`find`], for who may do more than look.
@@ -185,14 +185,14 @@ fn find_for_admin(
     parts: &Parts,
     caller: &Caller,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Arc<Server>, Refusal> {
+) -> Result<Arc<Server>, ApiError> {
     let server = find(parts, caller, name)?;
     match caller.may_administer() {
         true => Ok(server),
         false => {
             let text =
                 "this token may not do that; `switchboard token new --admin` makes one that may";
-            Err(Refusal::Forbidden(text.to_owned()))
+            Err(ApiError::Forbidden(text.to_owned()))
         }
     }
 }

@@ -10,11 +10,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
+use switchboard_access::{Caller, Peer, Rejection};
 use utoipa::ToSchema;
 
 use crate::{
-    Caller, access::Peer, admission, feed::timestamp, gateway::Parts, refusal::Refusal,
-    rest::openapi::words::Failed,
+    admission, error::ApiError, feed::timestamp, gateway::Parts, rest::openapi::words::Failed,
 };
 
 /// Who the caller is to us.
@@ -74,13 +74,13 @@ impl Session {
 pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     request: Request,
-) -> Result<Json<Session>, Refusal> {
+) -> Result<Json<Session>, ApiError> {
     let (head, _) = request.into_parts();
     let peer = admission::peer(&head);
     let admitted = match parts.access.admit(&head, peer).await {
         Ok(admitted) => Some(admitted),
-        Err(Refusal::Unauthorized(_) | Refusal::InvalidToken(_)) => None,
-        Err(refusal) => return Err(refusal),
+        Err(Rejection::Unauthorized(_) | Rejection::InvalidToken(_)) => None,
+        Err(rejection) => return Err(rejection.into()),
     };
     Ok(Json(Session::of(admitted.as_ref().map(|admitted| &admitted.caller), &parts, peer)))
 }
@@ -103,8 +103,8 @@ pub(crate) async fn sign_in(
     State(parts): State<Arc<Parts>>,
     head: request::Parts,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Refusal> {
-    let wrong = |error| Refusal::BadRequest(format!("the body must be {{\"token\": …}}: {error}"));
+) -> Result<Response, ApiError> {
+    let wrong = |error| ApiError::BadRequest(format!("the body must be {{\"token\": …}}: {error}"));
     let SignIn { token } = serde_json::from_slice(&body?).map_err(wrong)?;
     let peer = admission::peer(&head);
     let opened = parts.access.sign_in(&head, token.trim(), peer).await?;
@@ -133,7 +133,7 @@ pub(crate) async fn sign_in(
 pub(crate) async fn sign_out(
     State(parts): State<Arc<Parts>>,
     head: request::Parts,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let cookie = parts.access.sign_out(&head).await?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }

@@ -9,14 +9,14 @@ use axum::{
     extract::{Query, State, rejection::QueryRejection},
 };
 use serde::Serialize;
+use switchboard_access::Caller;
 use switchboard_audit::{Figure, Figures, Filter, Window};
 use utoipa::ToSchema;
 
 use crate::{
-    Caller,
+    error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    refusal::Refusal,
     rest::{
         calls::{ask, known_to, recent, refused},
         openapi::words::{Failed, Refused},
@@ -94,9 +94,9 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     asked: Result<Query<Asked>, QueryRejection>,
-) -> Result<Json<Stats>, Refusal> {
-    let Query(asked) = asked.map_err(|wrong| Refusal::BadRequest(wrong.body_text()))?;
-    let window = asked.window(SystemTime::now()).map_err(Refusal::BadRequest)?;
+) -> Result<Json<Stats>, ApiError> {
+    let Query(asked) = asked.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
+    let window = asked.window(SystemTime::now()).map_err(ApiError::BadRequest)?;
     let filter = asked.filter();
     let figures = figures(parts, caller, filter, window).await?;
     Ok(Json(stats(figures, window, &asked)))
@@ -107,7 +107,7 @@ async fn figures(
     caller: Caller,
     filter: Filter,
     window: Window,
-) -> Result<Figures, Refusal> {
+) -> Result<Figures, ApiError> {
     let Some(mut filter) = known_to(&caller, filter) else {
         return Figures::of([], &Filter::default(), window).map_err(refused);
     };

@@ -11,14 +11,14 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
+use switchboard_access::Caller;
 use switchboard_runtime::RegisteredTool;
 use switchboard_toolcall::Annotations;
 use utoipa::ToSchema;
 
 use crate::{
-    Caller,
+    error::ApiError,
     gateway::Parts,
-    refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
 };
 use usage::Usage;
@@ -101,7 +101,7 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Json<ToolDetail>, Refusal> {
+) -> Result<Json<ToolDetail>, ApiError> {
     let tool = find(&parts, &caller, name)?;
     let server = tool.spec().server();
     let servers = parts.mcp.upstreams().filter(|_| server.is_some());
@@ -116,9 +116,9 @@ fn find(
     parts: &Parts,
     caller: &Caller,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Arc<RegisteredTool>, Refusal> {
-    let Path(name) = name.map_err(|rejection| Refusal::BadRequest(rejection.body_text()))?;
+) -> Result<Arc<RegisteredTool>, ApiError> {
+    let Path(name) = name.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let tools = parts.executor.tools();
     let tool = tools.get(&name).filter(|tool| caller.sees(tool) && !tools.is_denied(tool));
-    tool.ok_or_else(|| Refusal::NotFound(format!("Tool '{name}' not found")))
+    tool.ok_or_else(|| ApiError::NotFound(format!("Tool '{name}' not found")))
 }

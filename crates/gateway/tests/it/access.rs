@@ -3,10 +3,8 @@
 use std::{fs, sync::Arc};
 
 use serde_json::json;
-use switchboard_gateway::{
-    Access, Config,
-    access::{NewToken, Tokens},
-};
+use switchboard_access::{Access, NewToken, Tokens};
+use switchboard_gateway::Config;
 use switchboard_testkit::Logs;
 use tracing::Level;
 
@@ -51,17 +49,18 @@ async fn beyond_loopback_nothing_starts_without_a_token() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
     let open = "0.0.0.0:7300".parse().unwrap();
-    let error = Access::new(&Config::default(), open, tokens.clone()).err().unwrap().to_string();
+    let error =
+        Access::new(&Config::default().access(), open, tokens.clone()).err().unwrap().to_string();
     assert!(error.contains("switchboard token new"), "{error}");
     tokens.create(NewToken { name: "one".to_owned(), ..Default::default() }).unwrap();
     let logs = Logs::collect(Level::WARN);
-    assert!(Access::new(&Config::default(), open, tokens.clone()).is_ok());
+    assert!(Access::new(&Config::default().access(), open, tokens.clone()).is_ok());
     let lines = logs.lines();
     assert!(lines.iter().any(|line| line.contains("without TLS")), "{lines:?}");
 
     let cookie = |config: &Config| {
         let logs = Logs::collect(Level::WARN);
-        Access::new(config, open, tokens.clone()).unwrap();
+        Access::new(&config.access(), open, tokens.clone()).unwrap();
         logs.lines().iter().any(|line| line.contains("cookie is not `Secure`"))
     };
     assert!(cookie(&Config::default()));
@@ -70,7 +69,7 @@ async fn beyond_loopback_nothing_starts_without_a_token() {
 
     for wrong in ["tools.example", "ftp://tools.example", "https://tools.example/path", ""] {
         let config = Config { public_url: Some(wrong.to_owned()), ..Config::default() };
-        let error = Access::new(&config, open, tokens.clone()).err().unwrap().to_string();
+        let error = Access::new(&config.access(), open, tokens.clone()).err().unwrap().to_string();
         assert!(error.contains("public_url"), "{error}");
     }
 }
@@ -117,7 +116,7 @@ fn the_start_says_that_tokens_limit_nobody_on_loopback() {
     let warned = |require_token| {
         let logs = Logs::collect(Level::WARN);
         let config = Config { require_token, ..Config::default() };
-        Access::new(&config, "127.0.0.1:7300".parse().unwrap(), tokens.clone()).unwrap();
+        Access::new(&config.access(), "127.0.0.1:7300".parse().unwrap(), tokens.clone()).unwrap();
         let lines = logs.lines();
         assert!(lines.iter().all(|line| line.contains("require_token = true")), "{lines:?}");
         lines.len()

@@ -9,7 +9,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use proptest::{prelude::*, sample::subsequence};
 use reqwest::RequestBuilder;
 use serde_json::{Map, Value, json};
-use switchboard_gateway::access::NewToken;
+use switchboard_access::NewToken;
 use switchboard_runtime::{AddError, services};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{Content, Part, ServerQuestions, ToolOutput};

@@ -2,7 +2,8 @@
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use switchboard_gateway::{Config, access::NewToken};
+use switchboard_access::NewToken;
+use switchboard_gateway::Config;
 use switchboard_testkit::Fake;
 use tokio::task::JoinHandle;
 

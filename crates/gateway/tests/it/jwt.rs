@@ -3,7 +3,8 @@
 use std::{fs, path::Path, time::SystemTime};
 
 use serde_json::{Value, json};
-use switchboard_gateway::{Access, Config, access::Tokens, config::JwtConfig};
+use switchboard_access::{Access, JwtConfig, Tokens};
+use switchboard_gateway::Config;
 
 use crate::{
     House, answer,
@@ -145,7 +146,8 @@ async fn each_caller_has_a_share() {
     assert_eq!((usual.rate, usual.concurrent), (None, 128));
     let tokens = std::sync::Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
     let none = config(&file, json!({"concurrent": 0}));
-    let error = Access::new(&none, "127.0.0.1:7300".parse().unwrap(), tokens).err().unwrap();
+    let error =
+        Access::new(&none.access(), "127.0.0.1:7300".parse().unwrap(), tokens).err().unwrap();
     assert!(error.to_string().contains("[serve.jwt] concurrent"), "{error}");
 }
 
@@ -378,14 +380,13 @@ async fn settings_that_cannot_be_used_are_told_at_the_start() {
     ];
     let tokens = std::sync::Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
     let open = |config: &Config, listen: &str| {
-        Access::new(config, listen.parse().unwrap(), tokens.clone())
+        Access::new(&config.access(), listen.parse().unwrap(), tokens.clone())
     };
     for (jwks, more, word) in cases {
         let error = open(&config(jwks, more), "127.0.0.1:7300").err().unwrap().to_string();
         assert!(error.contains(word), "{word} in {error}");
     }
     assert!(open(&config(&file, json!({})), "0.0.0.0:7300").is_ok(), "a JWT is a token");
-    let taken =
-        switchboard_gateway::access::NewToken { name: "jwt:ada".to_owned(), ..Default::default() };
+    let taken = switchboard_access::NewToken { name: "jwt:ada".to_owned(), ..Default::default() };
     assert!(tokens.create(taken).unwrap_err().to_string().contains("jwt:"));
 }

@@ -4,7 +4,8 @@ use std::{fs, process::Command, time::Duration};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use switchboard_gateway::{Config, access::NewToken};
+use switchboard_access::NewToken;
+use switchboard_gateway::Config;
 use switchboard_toolcall::{ErrorKind, HumanDuration, Size};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

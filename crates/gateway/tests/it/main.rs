@@ -34,12 +34,10 @@ use std::{net::SocketAddr, sync::Arc};
 use queued::Shelf;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
+use switchboard_access::{Access, NewToken, Tokens, UserLookup};
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
-use switchboard_gateway::{
-    Access, Config, Feed, Gateway, Metrics, Models, Parts,
-    access::{NewToken, Tokens, UserLookup},
-};
+use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts, Tls};
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server as mcp;
 use switchboard_rules::RuleSet;
@@ -149,11 +147,12 @@ impl House {
         for tool in tools(&witness) {
             executor.tools().add(tool).unwrap();
         }
-        let access = Access::new(&config, address, tokens.clone()).unwrap();
+        let access = Access::new(&config.access(), address, tokens.clone()).unwrap();
         let access = match lookup {
             Some(lookup) => access.with_lookup(lookup),
             None => access,
         };
+        let tls = config.tls.clone().map(Tls::open).transpose().unwrap();
         let stop = CancellationToken::new();
         let servers = server.map(|script| servers::started(&executor, script));
         let mcp = mcp::Server::new(executor.clone(), servers.clone(), mcp::Config::default());
@@ -168,6 +167,7 @@ impl House {
             feed,
             store,
             access,
+            tls,
             approvals,
             queue,
             models,

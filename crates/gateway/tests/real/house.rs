@@ -3,10 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde_json::json;
-use switchboard_gateway::{
-    Access, Config, Feed, Gateway, Metrics, Models, Parts,
-    access::{NewToken, Tokens},
-};
+use switchboard_access::{Access, NewToken, Tokens};
+use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts};
 use switchboard_mcp_server as mcp;
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::{Fake, Parrot};
@@ -36,7 +34,7 @@ impl House {
             executor.tools().add(tool).unwrap();
         }
         let config = Config::default();
-        let access = Access::new(&config, address, tokens).unwrap();
+        let access = Access::new(&config.access(), address, tokens).unwrap();
         let mut models = Models::default();
         models.add("parrot", None, Box::new(|| Ok(Arc::new(Parrot::default()))));
         let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
@@ -46,6 +44,7 @@ impl House {
             feed,
             store: None,
             access,
+            tls: None,
             approvals: None,
             queue: None,
             models,

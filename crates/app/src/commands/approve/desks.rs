@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use switchboard_approvals::{Desk, Error, Pending, Rule};
-use switchboard_fleet::Visit;
+use switchboard_cluster::ClusterView;
 
 use crate::{approvals, cluster, connections::on_runtime, settings::Loaded};
 
@@ -25,7 +25,7 @@ pub(super) fn visit(
     }
     on_runtime(async {
         let cluster = cluster::connect(loaded).await?.context("there is no cluster")?;
-        let mut visit = Visit::new(&cluster);
+        let mut visit = ClusterView::new(&cluster);
         let desks = Desks(own.into_iter().chain([visit.desk().await?]).collect());
         tokio::task::block_in_place(|| work(&desks))
     })

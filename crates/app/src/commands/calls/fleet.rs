@@ -4,7 +4,7 @@ use std::{cell::Cell, time::Duration};
 
 use anyhow::{anyhow, bail};
 use switchboard_audit::{Detail, Filter, Node, Record};
-use switchboard_fleet::records::{Follow, Reading, Records};
+use switchboard_cluster::records::{Follow, Reading, Records};
 use switchboard_workers::Error;
 
 use super::failed;

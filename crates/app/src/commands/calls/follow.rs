@@ -7,7 +7,7 @@ use std::{
 };
 
 use switchboard_audit::{self as audit, Record};
-use switchboard_fleet::records;
+use switchboard_cluster::records;
 use switchboard_workers::jobs::Change;
 
 use super::{failed, fleet, list, open, queued, words};

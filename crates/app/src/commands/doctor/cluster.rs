@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::anyhow;
 use futures_util::StreamExt;
-use switchboard_fleet::{figures, streams};
+use switchboard_cluster::{figures, streams};
 use switchboard_workers::{Bucket, Cluster, Error, offer::Presence};
 use tokio::time::{Instant, timeout};
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use switchboard_fleet::{Error, tokens::FleetTokens};
-use switchboard_gateway::access::{NewToken, Tokens, TokensError, tokens::Entry};
+use switchboard_access::{NewToken, Tokens, TokensError, tokens::Entry};
+use switchboard_cluster::{Error, tokens::ClusterTokens};
 
 /// Where a command looks for tokens. With a cluster, new ones are made there.
 pub(super) struct Everywhere {
     pub(super) own: Arc<Tokens>,
-    pub(super) fleet: Option<FleetTokens>,
+    pub(super) fleet: Option<ClusterTokens>,
 }
 
 impl Everywhere {
@@ -42,7 +42,7 @@ impl Everywhere {
     pub(super) fn all(&self) -> Vec<Entry> {
         let own = self.own.all();
         let mut all: Vec<_> = own.iter().map(|token| token.entry().clone()).collect();
-        all.extend(self.fleet.iter().flat_map(FleetTokens::all));
+        all.extend(self.fleet.iter().flat_map(ClusterTokens::all));
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use switchboard_runtime::artifacts::Stored;
 
-use crate::refusal::Refusal;
+use crate::error::ApiError;
 
 const TOTAL: HeaderName = HeaderName::from_static("x-total-characters");
 
@@ -15,10 +15,10 @@ pub(super) fn characters(
     stored: &Stored,
     offset: Option<u64>,
     limit: Option<u64>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let no_text = |_| {
         let kind = &stored.media_type;
-        Refusal::BadRequest(format!(
+        ApiError::BadRequest(format!(
             "it is {kind}, not text: `offset` and `limit` count characters"
         ))
     };

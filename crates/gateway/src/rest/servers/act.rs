@@ -7,13 +7,13 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
 };
 
+use switchboard_access::Caller;
 use switchboard_mcp_client::{self as client, Server};
 
 use super::{ShownServer, find_for_admin};
 use crate::{
-    Caller,
+    error::ApiError,
     gateway::Parts,
-    refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
 };
 
@@ -36,7 +36,7 @@ pub(crate) async fn reconnect(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Name,
-) -> Result<Json<ShownServer>, Refusal> {
+) -> Result<Json<ShownServer>, ApiError> {
     let server = find_to_act(&parts, &caller, name)?;
     server.reconnect();
     tracing::info!(
@@ -63,7 +63,7 @@ pub(crate) async fn stop(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Name,
-) -> Result<Json<ShownServer>, Refusal> {
+) -> Result<Json<ShownServer>, ApiError> {
     let server = find_to_act(&parts, &caller, name)?;
     server.halt();
     tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "asked to stop");
@@ -86,7 +86,7 @@ pub(crate) async fn start(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Name,
-) -> Result<Json<ShownServer>, Refusal> {
+) -> Result<Json<ShownServer>, ApiError> {
     let server = find_to_act(&parts, &caller, name)?;
     server.resume();
     tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "asked to start");
@@ -94,11 +94,11 @@ pub(crate) async fn start(
 }
 
 /// The server of this name, unless it is skipped: what its settings lack does not come by connecting again.
-fn find_to_act(parts: &Parts, caller: &Caller, name: Name) -> Result<Arc<Server>, Refusal> {
+fn find_to_act(parts: &Parts, caller: &Caller, name: Name) -> Result<Arc<Server>, ApiError> {
     let server = find_for_admin(parts, caller, name)?;
     match server.state() {
         client::State::Skipped(reason) => {
-            Err(Refusal::Conflict(format!("Server '{}' is skipped: {reason}", server.name())))
+            Err(ApiError::Conflict(format!("Server '{}' is skipped: {reason}", server.name())))
         }
         _ => Ok(server),
     }

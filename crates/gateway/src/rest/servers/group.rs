@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use switchboard_access::Caller;
 use switchboard_runtime::{KnownServer, redact};
 use utoipa::ToSchema;
 
 use super::{ShownServer, is_visible, sees_errors};
-use crate::{Caller, gateway::Parts};
+use crate::gateway::Parts;
 
 /// A worker of a group.
 #[derive(Serialize, Deserialize, ToSchema)]

@@ -9,17 +9,17 @@ use axum::{
 };
 use futures_util::{StreamExt, stream};
 use serde_json::json;
+use switchboard_access::Caller;
 use switchboard_mcp_client::StderrLine;
 use switchboard_runtime::redact;
 use tokio_stream::wrappers::BroadcastStream;
 
 use super::find_for_admin;
 use crate::{
-    Caller,
     draining::Draining,
+    error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    refusal::Refusal,
     rest::openapi::words::{Failed, Refused},
     sse::answer,
 };
@@ -41,7 +41,7 @@ pub(crate) async fn follow(
     Extension(caller): Extension<Caller>,
     Extension(draining): Extension<Draining>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let server = find_for_admin(&parts, &caller, name)?;
     let (kept, live) = server.stderr().follow();
     // Whoever reads too slowly misses lines, as the log itself does.

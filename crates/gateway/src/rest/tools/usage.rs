@@ -6,14 +6,14 @@ use std::{
 };
 
 use serde::Serialize;
+use switchboard_access::Caller;
 use switchboard_audit::{By, Figure, Figures, Filter, Record, Window};
 use utoipa::ToSchema;
 
 use crate::{
-    Caller,
+    error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    refusal::Refusal,
     rest::calls::{ask, known_to, recent, refused},
 };
 
@@ -44,7 +44,7 @@ struct Last {
 }
 
 /// Returns how the tool of this name was used, as far as the caller may know.
-pub(super) async fn of(parts: &Parts, caller: &Caller, tool: &Arc<str>) -> Result<Usage, Refusal> {
+pub(super) async fn of(parts: &Parts, caller: &Caller, tool: &Arc<str>) -> Result<Usage, ApiError> {
     let from = SystemTime::now().checked_sub(LATELY).unwrap_or(SystemTime::UNIX_EPOCH);
     // One step more than the time has: calls that begin now count too.
     let window = Window { from, step: LATELY, steps: 2, by: By::Tool };

@@ -11,14 +11,14 @@ use axum::{
     },
 };
 use serde::Serialize;
+use switchboard_access::Caller;
 use switchboard_runtime::validate::{Invalid, Problem};
 use utoipa::ToSchema;
 
 use super::find;
 use crate::{
-    Caller,
+    error::ApiError,
     gateway::Parts,
-    refusal::Refusal,
     rest::{
         call::arguments,
         openapi::words::{Failed, Refused},
@@ -61,11 +61,11 @@ pub(crate) async fn validate(
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Json<Judged>, Refusal> {
+) -> Result<Json<Judged>, ApiError> {
     let tool = find(&parts, &caller, name)?;
     let limit = tool.spec().settings.timeout.unwrap_or(parts.executor.config().timeout.0);
     let judged = tool.validate(arguments(&body?)?, limit).await;
-    let judged = match judged.map_err(|error| Refusal::Unavailable(error.for_model))? {
+    let judged = match judged.map_err(|error| ApiError::Unavailable(error.for_model))? {
         None => Judged { valid: true, problems: Vec::new(), text: None },
         Some(Invalid { problems, error }) => Judged {
             valid: false,

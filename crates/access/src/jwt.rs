@@ -1,0 +1,188 @@
+//! Bearer tokens of an issuer: JWTs whose signature, issuer, audience and times are checked (SPEC GW-2).
+
+mod config;
+mod keys;
+mod verify;
+mod claims;
+mod shares;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::{Admitted, Caller, Credential, Peers, Rejection, Share};
+use claims::Bearer;
+use keys::Keys;
+use shares::Shares;
+
+pub(crate) use claims::PREFIX;
+pub use config::{JwtConfig, OneOrMany};
+pub use keys::KeysError;
+
+/// How many verified tokens are remembered; a signature costs more than a hash.
+const REMEMBERED: usize = 1024;
+
+/// Why `[serve.jwt]` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JwtError {
+    /// A setting makes no sense.
+    #[error("`[serve.jwt] {key}`: {reason}")]
+    Setting {
+        /// The setting.
+        key: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The keys cannot be read.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+}
+
+/// Verifies tokens.
+pub(crate) struct Jwt {
+    config: JwtConfig,
+    algorithms: Vec<Algorithm>,
+    keys: Arc<Keys>,
+    shares: Shares,
+    verified: Mutex<HashMap<[u8; 32], Arc<Bearer>>>,
+}
+
+impl Jwt {
+    /// What `[serve.jwt]` says, with keys from a file read at once.
+    pub(crate) fn new(config: JwtConfig) -> Result<Self, JwtError> {
+        verify::install();
+        let wrong = |key, reason: &str| JwtError::Setting { key, reason: reason.to_owned() };
+        if config.issuer.is_empty() {
+            return Err(wrong("issuer", "it is empty"));
+        }
+        let audience = config.audience.all();
+        if audience.is_empty() || audience.iter().any(String::is_empty) {
+            let reason = "tokens that the issuer makes for others would be taken; name yourself";
+            return Err(wrong("audience", reason));
+        }
+        let algorithms = config::algorithms(&config.algorithms)
+            .map_err(|reason| JwtError::Setting { key: "algorithms", reason })?;
+        if config.concurrent == 0 {
+            return Err(wrong("concurrent", "nothing could run with 0 at once"));
+        }
+        let keys = Arc::new(Keys::open(&config)?);
+        let shares = Shares::new(&config);
+        Ok(Self { config, algorithms, keys, shares, verified: Mutex::default() })
+    }
+
+    pub(crate) fn config(&self) -> &JwtConfig {
+        &self.config
+    }
+
+    /// Who bears the token, with a place in the caller's share.
+    ///
+    /// # Errors
+    /// It is not one of the issuer's for us, the issuer's keys cannot be had, or the share is used up.
+    pub(crate) async fn admit(
+        &self,
+        token: &str,
+        peers: Option<&dyn Peers>,
+    ) -> Result<Admitted, Rejection> {
+        let bearer = self.bearer(token).await?;
+        let name = bearer.caller.name.as_deref().unwrap_or_default();
+        let share = bearer.quota.take_in(peers, name).await?;
+        let credential = bearer.expires_after(self.config.leeway.0).and_then(Credential::jwt);
+        let credential = credential.unwrap_or_default();
+        Ok(Admitted { caller: bearer.caller.clone(), share, credential })
+    }
+
+    /// A place in the share of a caller who has shown a token before.
+    ///
+    /// # Errors
+    /// The share is used up.
+    pub(crate) async fn share(
+        &self,
+        caller: &Caller,
+        peers: Option<&dyn Peers>,
+    ) -> Result<Share, Rejection> {
+        match &caller.name {
+            Some(name) => self.shares.of(name).take_in(peers, name).await,
+            None => Ok(Share::default()),
+        }
+    }
+
+    /// Who has shown a token with these claims to another gateway.
+    ///
+    /// # Errors
+    /// They say nothing that can be used, or are not good any more.
+    pub(crate) fn caller(&self, claims: Map<String, Value>) -> Result<Caller, Rejection> {
+        let bearer = Bearer::new(claims, &self.config, 0, &self.shares).map_err(refused)?;
+        bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
+        Ok(bearer.caller)
+    }
+
+    async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Rejection> {
+        let generation = self.keys.refresh();
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let remembered = self.remembered().get(&hash).cloned();
+        if let Some(bearer) = remembered.filter(|bearer| bearer.generation == generation) {
+            bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
+            return Ok(bearer);
+        }
+        let bearer = Arc::new(self.verify(token).await?);
+        let mut verified = self.remembered();
+        if verified.len() >= REMEMBERED {
+            verified.clear();
+        }
+        verified.insert(hash, bearer.clone());
+        Ok(bearer)
+    }
+
+    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Bearer>>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn verify(&self, token: &str) -> Result<Bearer, Rejection> {
+        let header = self.header(token).map_err(refused)?;
+        let mut validation = Validation::new(header.alg);
+        validation.set_issuer(&[&self.config.issuer]);
+        validation.set_audience(self.config.audience.all());
+        validation.set_required_spec_claims(&["iss", "aud"]);
+        // Times are ours to check: its reading of numbers does not go with numbers that keep their digits.
+        validation.validate_exp = false;
+        let (keys, generation) = self.keys.matching(&header).await?;
+        let mut reason = "no key of the issuer fits it".to_owned();
+        for key in keys {
+            match jsonwebtoken::decode::<Map<String, Value>>(token, &key.key, &validation) {
+                Ok(decoded) => {
+                    let bearer =
+                        Bearer::new(decoded.claims, &self.config, generation, &self.shares);
+                    let bearer = bearer.map_err(refused)?;
+                    bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
+                    return Ok(bearer);
+                }
+                Err(error) => reason = verify::reason(&error, &self.config),
+            }
+        }
+        Err(refused(reason))
+    }
+
+    fn header(&self, token: &str) -> Result<Header, String> {
+        let header = decode_header(token).map_err(|_| {
+            "it is neither one of `switchboard token new` nor a JWT with a known signature"
+                .to_owned()
+        })?;
+        if !self.algorithms.contains(&header.alg) {
+            return Err(format!("signatures of kind {:?} are not taken", header.alg));
+        }
+        match header.crit {
+            None => Ok(header),
+            Some(_) => Err("it demands extensions that are not known here".to_owned()),
+        }
+    }
+}
+
+fn refused(reason: String) -> Rejection {
+    Rejection::InvalidToken(format!("the token is not good: {reason}"))
+}

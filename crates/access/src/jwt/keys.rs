@@ -1,0 +1,184 @@
+//! The issuer's public keys: from a file that is read again when it changes, or from an address that is asked again when
+//! a key is not known. Where neither can be read, the keys that were there stay.
+
+mod fetch;
+mod set;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
+    time::{Duration, SystemTime},
+};
+
+use jsonwebtoken::Header;
+use tokio::{sync::Mutex, time::Instant};
+
+use super::JwtConfig;
+use crate::Rejection;
+use fetch::Address;
+use set::Key;
+
+/// How long a look at a file is good for.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// The keys that are known now.
+pub(super) struct Keys {
+    source: Source,
+    known: RwLock<Known>,
+    /// Held while the address is asked, so that a crowd asks once.
+    asking: Mutex<()>,
+    keep: Duration,
+    pause: Duration,
+}
+
+enum Source {
+    File(PathBuf),
+    Address(Address),
+}
+
+#[derive(Default)]
+struct Known {
+    keys: Arc<[Key]>,
+    /// Counts the changes.
+    generation: u64,
+    /// The file as it was read.
+    stamp: Option<(SystemTime, u64)>,
+    looked: Option<Instant>,
+}
+
+/// Why there are no keys.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysError {
+    /// The file cannot be read.
+    #[error("failed to read the keys in `{}`", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The address cannot be used.
+    #[error("`[serve.jwt] jwks`: `{address}` {reason}")]
+    Address {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// What was read is no key set.
+    #[error("the keys in `{from}` cannot be used: {reason}")]
+    Format {
+        /// Where they are.
+        from: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl Keys {
+    /// Keys from where the settings say; those in a file are read at once.
+    pub(super) fn open(config: &JwtConfig) -> Result<Self, KeysError> {
+        let source = match config.jwks.as_deref() {
+            None => Source::Address(Address::of_issuer(&config.issuer)?),
+            Some(place) if place.contains("://") => Source::Address(Address::of_keys(place)?),
+            Some(file) => Source::File(PathBuf::from(file)),
+        };
+        let (keep, pause) = (config.keep_keys.0, config.look_pause.0);
+        let keys = Self { source, known: RwLock::default(), asking: Mutex::default(), keep, pause };
+        if let Source::File(path) = &keys.source {
+            keys.read(path)?;
+        }
+        Ok(keys)
+    }
+
+    /// Looks whether there are newer keys, without waiting for an address, and returns the count of changes.
+    pub(super) fn refresh(self: &Arc<Self>) -> u64 {
+        let (looked, generation) = {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            (known.looked, known.generation)
+        };
+        let is_older = |age| looked.is_none_or(|looked| looked.elapsed() >= age);
+        match &self.source {
+            Source::File(path) if is_older(FRESH) => {
+                if let Err(error) = self.read(path) {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "the issuer's keys stay as they were");
+                }
+                self.known.read().unwrap_or_else(PoisonError::into_inner).generation
+            }
+            Source::Address(address) if looked.is_some() && is_older(self.keep.max(self.pause)) => {
+                let (keys, address) = (self.clone(), address.clone());
+                tokio::spawn(async move { keys.ask(&address).await });
+                generation
+            }
+            _ => generation,
+        }
+    }
+
+    /// The keys that may have signed a token with this header, and the count of changes.
+    ///
+    /// # Errors
+    /// There are no keys at all, because the address does not answer.
+    pub(super) async fn matching(&self, header: &Header) -> Result<(Vec<Key>, u64), Rejection> {
+        let found = self.known_for(header);
+        let Source::Address(address) = &self.source else { return Ok(found) };
+        if !found.0.is_empty() {
+            return Ok(found);
+        }
+        self.ask(address).await;
+        match self.known.read().unwrap_or_else(PoisonError::into_inner).keys.is_empty() {
+            true => Err(Rejection::Unavailable(
+                "the issuer's keys cannot be had now; the token cannot be checked".to_owned(),
+            )),
+            false => Ok(self.known_for(header)),
+        }
+    }
+
+    fn known_for(&self, header: &Header) -> (Vec<Key>, u64) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let fitting = known.keys.iter().filter(|key| key.fits(header)).cloned().collect();
+        (fitting, known.generation)
+    }
+
+    /// Asks the address, unless that was done just now.
+    async fn ask(&self, address: &Address) {
+        let _asking = self.asking.lock().await;
+        let looked = self.known.read().unwrap_or_else(PoisonError::into_inner).looked;
+        if looked.is_some_and(|looked| looked.elapsed() < self.pause) {
+            return;
+        }
+        let outcome = address.fetch().await.and_then(|text| set::keys(address.shown(), &text));
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.looked = Some(Instant::now());
+        match outcome {
+            Ok(keys) => known.take(keys),
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "the issuer's keys stay as they were");
+            }
+        }
+    }
+
+    fn read(&self, path: &Path) -> Result<(), KeysError> {
+        let stamp = fs::metadata(path).and_then(|data| Ok((data.modified()?, data.len()))).ok();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.looked = Some(Instant::now());
+        if stamp.is_some() && known.stamp == stamp {
+            return Ok(());
+        }
+        let failed = |source| KeysError::File { path: path.to_owned(), source };
+        let text = fs::read(path).map_err(failed)?;
+        let keys = set::keys(&path.display().to_string(), &text)?;
+        known.stamp = stamp;
+        known.take(keys);
+        Ok(())
+    }
+}
+
+impl Known {
+    fn take(&mut self, keys: Vec<Key>) {
+        self.keys = keys.into();
+        self.generation += 1;
+    }
+}

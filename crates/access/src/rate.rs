@@ -1,0 +1,259 @@
+//! A token's share: so many requests in a time, so many at once.
+
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+
+use crate::{Peers, RateVerdict, Rejection};
+
+/// So many requests in a time, written as `100/m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Rate {
+    count: u32,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Second,
+    Minute,
+    Hour,
+    Day,
+}
+
+impl Unit {
+    const ALL: [(Self, &str, u64); 4] = [
+        (Self::Second, "s", 1),
+        (Self::Minute, "m", 60),
+        (Self::Hour, "h", 3600),
+        (Self::Day, "d", 86400),
+    ];
+
+    fn row(self) -> (Self, &'static str, u64) {
+        Self::ALL.into_iter().find(|row| row.0 == self).unwrap_or(Self::ALL[0])
+    }
+}
+
+impl Rate {
+    /// How many requests there may be at most in one go.
+    pub fn count(self) -> u32 {
+        self.count
+    }
+
+    /// How many come back in a second.
+    pub fn per_second(self) -> f64 {
+        f64::from(self.count) / self.unit.row().2 as f64
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong =
+            || format!("`{text}` is not a rate; write it like 10/s, 100/m, 5000/h or 20000/d");
+        let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
+        let count = count.trim().parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
+        let unit = Unit::ALL.into_iter().find(|row| row.1 == unit.trim()).ok_or_else(wrong)?.0;
+        Ok(Self { count, unit })
+    }
+}
+
+impl TryFrom<String> for Rate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.count, self.unit.row().1)
+    }
+}
+
+impl From<Rate> for String {
+    fn from(rate: Rate) -> Self {
+        rate.to_string()
+    }
+}
+
+/// What is left of a token's share.
+pub(crate) struct Quota {
+    rate: Option<(Rate, Mutex<Bucket>)>,
+    running: Option<(usize, Arc<Semaphore>)>,
+}
+
+/// Fills evenly up to the rate's count; each request takes one.
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+/// A place in a token's share, given back when dropped.
+#[derive(Default)]
+pub struct Share(Option<OwnedSemaphorePermit>);
+
+impl Share {
+    /// Whether there is anything to give back.
+    pub fn is_counted(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Quota {
+    pub(crate) fn new(rate: Option<Rate>, concurrent: Option<usize>) -> Self {
+        let bucket = |rate: Rate| Bucket { left: f64::from(rate.count), at: Instant::now() };
+        let slots = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Self {
+            rate: rate.map(|rate| (rate, Mutex::new(bucket(rate)))),
+            running: concurrent.map(|most| (most, slots(most))),
+        }
+    }
+
+    /// Whether nothing of it is taken.
+    pub(crate) fn is_whole(&self) -> bool {
+        let is_full = |(rate, bucket): &(Rate, Mutex<Bucket>)| {
+            let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
+            bucket.fill(*rate) >= f64::from(rate.count)
+        };
+        let is_idle = |(most, running): &(usize, Arc<Semaphore>)| {
+            running.available_permits() >= (*most).min(Semaphore::MAX_PERMITS)
+        };
+        self.rate.as_ref().is_none_or(is_full) && self.running.as_ref().is_none_or(is_idle)
+    }
+
+    /// Takes a place, or says when there may be one.
+    pub(crate) fn take(&self, token: &str) -> Result<Share, Rejection> {
+        if let Some((rate, _)) = &self.rate {
+            self.count().map_err(|after| beyond(token, *rate, after))?;
+        }
+        self.take_slot(token)
+    }
+
+    /// As [`take`](Self::take), where other gateways count the same requests. While they cannot be asked, our own count
+    /// goes on alone; it knows what we let in before.
+    pub(crate) async fn take_in(
+        &self,
+        peers: Option<&dyn Peers>,
+        token: &str,
+    ) -> Result<Share, Rejection> {
+        let (Some(peers), Some((rate, _))) = (peers, &self.rate) else { return self.take(token) };
+        match (peers.count(token, *rate).await, self.count()) {
+            (RateVerdict::Within, _) | (RateVerdict::Unknown, Ok(())) => self.take_slot(token),
+            (RateVerdict::Beyond(after), _) | (RateVerdict::Unknown, Err(after)) => {
+                Err(beyond(token, *rate, after))
+            }
+        }
+    }
+
+    /// Counts a request, or says how long it is until there may be one.
+    fn count(&self) -> Result<(), Duration> {
+        let Some((rate, bucket)) = &self.rate else { return Ok(()) };
+        bucket.lock().unwrap_or_else(PoisonError::into_inner).take(*rate)
+    }
+
+    fn take_slot(&self, token: &str) -> Result<Share, Rejection> {
+        let Some((most, running)) = &self.running else { return Ok(Share(None)) };
+        match running.clone().try_acquire_owned() {
+            Ok(permit) => Ok(Share(Some(permit))),
+            Err(_) => {
+                let reason = format!("token '{token}' may have {most} requests at once");
+                Err(Rejection::TooManyRequests { reason, retry_after: 1 })
+            }
+        }
+    }
+}
+
+fn beyond(token: &str, rate: Rate, after: Duration) -> Rejection {
+    let reason = format!("token '{token}' may make {rate} requests");
+    let retry_after = after.as_secs_f64().ceil().max(1.0) as u64;
+    Rejection::TooManyRequests { reason, retry_after }
+}
+
+impl Bucket {
+    /// How much there is now.
+    fn fill(&mut self, rate: Rate) -> f64 {
+        let now = Instant::now();
+        let filled = self.left + now.duration_since(self.at).as_secs_f64() * rate.per_second();
+        self.at = now;
+        self.left = filled.min(f64::from(rate.count));
+        self.left
+    }
+
+    /// Takes one, or says how long it is until there is one.
+    fn take(&mut self, rate: Rate) -> Result<(), Duration> {
+        if self.fill(rate) < 1.0 {
+            return Err(Duration::from_secs_f64((1.0 - self.left) / rate.per_second()));
+        }
+        self.left -= 1.0;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::fake::FakePeers;
+
+    #[test]
+    fn rates_read_and_write() {
+        for text in ["10/s", "100/m", "5000/h", "1/d"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "10", "0/s", "-1/s", "10/x", "x/m"] {
+            assert!(wrong.parse::<Rate>().unwrap_err().contains("100/m"), "{wrong}");
+        }
+    }
+
+    // GW-2
+    #[tokio::test(start_paused = true)]
+    async fn a_share_is_used_up_and_comes_back() {
+        let quota = Quota::new(Some("2/m".parse().unwrap()), None);
+        assert!(quota.take("t").is_ok() && quota.take("t").is_ok());
+        let Err(Rejection::TooManyRequests { retry_after, .. }) = quota.take("t") else {
+            panic!("too many")
+        };
+        assert_eq!(retry_after, 30);
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(quota.take("t").is_ok());
+
+        let quota = Quota::new(None, Some(1));
+        let held = quota.take("t").unwrap();
+        assert!(quota.take("t").is_err());
+        drop(held);
+        assert!(quota.take("t").is_ok());
+    }
+
+    // GW-2
+    #[tokio::test(start_paused = true)]
+    async fn the_fleet_counts_and_while_it_cannot_we_do() {
+        let (quota, peers) =
+            (Quota::new(Some("2/m".parse().unwrap()), None), FakePeers::new(false));
+        let counts = async |counted| {
+            *peers.counted.lock().unwrap() = counted;
+            quota.take_in(Some(&peers), "t").await
+        };
+        for _ in 0..2 {
+            assert!(counts(RateVerdict::Within).await.is_ok());
+        }
+        // What the peers let in here is known when the peers is not.
+        assert!(counts(RateVerdict::Unknown).await.is_err());
+        assert!(counts(RateVerdict::Within).await.is_ok(), "ours is not the count that counts");
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(counts(RateVerdict::Unknown).await.is_ok());
+        let beyond = counts(RateVerdict::Beyond(Duration::from_millis(4500))).await;
+        assert!(matches!(beyond, Err(Rejection::TooManyRequests { retry_after: 5, .. })));
+    }
+}

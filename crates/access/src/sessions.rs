@@ -1,0 +1,345 @@
+//! Sessions of our own page: a cookie that scripts cannot read stands for a token (SPEC GW-2).
+//!
+//! The cookie is a random id, kept here as a hash and only in memory; with other gateways, it is kept among them. A token
+//! that is revoked takes its sessions along.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::{HeaderMap, HeaderValue, header};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::{Caller, Peers, Rejection, tokens};
+
+/// How long a session lasts.
+const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
+/// How many there may be; of who has most, the one that ends first gives way.
+const MOST: usize = 1000;
+/// How many cookies of our name are looked at in one request.
+const COOKIES: usize = 4;
+
+/// The sessions that are open.
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<[u8; 32], Session>>,
+    /// The name of the cookie.
+    name: String,
+    peers: Option<Arc<dyn Peers>>,
+}
+
+struct Session {
+    whose: Whose,
+    until: Instant,
+}
+
+/// Whom a session stands for.
+#[derive(Clone)]
+pub(crate) enum Whose {
+    /// Whoever bears the token with this hash, as long as it is known.
+    Token([u8; 32]),
+    /// Who bore a JWT.
+    Jwt(Caller),
+    /// Who bore a JWT with these claims at another gateway.
+    Claims(Map<String, Value>),
+}
+
+/// Whose sessions count together.
+#[derive(PartialEq, Eq, Hash)]
+enum Bearer<'a> {
+    Token(&'a [u8; 32]),
+    Named(Option<&'a str>),
+}
+
+impl Whose {
+    fn bearer(&self) -> Bearer<'_> {
+        match self {
+            Self::Token(hash) => Bearer::Token(hash),
+            Self::Jwt(caller) => Bearer::Named(caller.name.as_deref()),
+            Self::Claims(claims) => Bearer::Named(claims.get("sub").and_then(Value::as_str)),
+        }
+    }
+
+    /// How long a session may last.
+    fn life(&self) -> Duration {
+        match self {
+            Self::Token(_) => LIFE,
+            Self::Jwt(caller) => left(caller.claims.as_ref().map(|claims| &claims["exp"])),
+            Self::Claims(claims) => left(claims.get("exp")),
+        }
+    }
+
+    /// As other gateways understand it.
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Token(hash) => json!({"token": URL_SAFE_NO_PAD.encode(hash)}),
+            Self::Jwt(caller) => json!({"claims": caller.claims.as_deref()}),
+            Self::Claims(claims) => json!({"claims": claims}),
+        }
+    }
+
+    fn from_json(mut kept: Value) -> Option<Self> {
+        match kept["claims"].take() {
+            Value::Object(claims) => Some(Self::Claims(claims)),
+            _ => {
+                let hash = URL_SAFE_NO_PAD.decode(kept["token"].as_str()?).ok()?;
+                hash.try_into().ok().map(Self::Token)
+            }
+        }
+    }
+}
+
+/// A session that was opened, by default none because none is needed.
+#[derive(Default)]
+pub struct NewSession {
+    /// What the browser is to keep.
+    pub cookie: Option<HeaderValue>,
+    /// When it is over.
+    pub expires: Option<SystemTime>,
+}
+
+impl Sessions {
+    /// The sessions of the gateway on this port, which it may share with others.
+    pub(crate) fn new(port: u16, peers: Option<Arc<dyn Peers>>) -> Self {
+        let name = match &peers {
+            Some(peers) => format!("switchboard_{}", peers.name()),
+            // Cookies know no ports, and there may be another gateway on this machine.
+            None => format!("switchboard_{port}"),
+        };
+        Self { open: Mutex::default(), name, peers }
+    }
+
+    /// Opens a session.
+    pub(crate) async fn open(
+        &self,
+        whose: Whose,
+        is_secure: bool,
+    ) -> Result<NewSession, Rejection> {
+        let life = whose.life();
+        let mut bytes = [0_u8; 32];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Rejection::Unavailable(format!("no random numbers: {error}")))?;
+        let id = URL_SAFE_NO_PAD.encode(bytes);
+        if !self.share(&id, &whose, life).await {
+            self.keep(&id, whose, life);
+        }
+        Ok(NewSession {
+            cookie: Some(self.cookie(&id, life, is_secure)),
+            expires: SystemTime::now().checked_add(life),
+        })
+    }
+
+    /// Tells the other gateways of a session, where there are any; whether it worked.
+    async fn share(&self, id: &str, whose: &Whose, life: Duration) -> bool {
+        let Some(peers) = &self.peers else { return false };
+        let kept = peers.keep_session(&key(id), whose.to_json(), life).await;
+        if let Err(error) = &kept {
+            tracing::warn!(error = error.as_ref(), "a sign-in holds at this gateway only");
+        }
+        kept.is_ok()
+    }
+
+    fn keep(&self, id: &str, whose: Whose, life: Duration) {
+        let now = Instant::now();
+        let mut open = self.lock();
+        open.retain(|_, session| session.until > now);
+        if open.len() >= MOST
+            && let Some(first) = gives_way(&open)
+        {
+            open.remove(&first);
+        }
+        open.insert(tokens::hash(id), Session { whose, until: now + life });
+    }
+
+    /// Returns whom the cookie of a request stands for, with the key of its session, if it has one that is good.
+    pub(crate) async fn find(&self, headers: &HeaderMap) -> Option<([u8; 32], Whose)> {
+        let own = self.ids(headers).map(tokens::hash);
+        if let Some(found) = own.filter_map(|key| Some((key, self.find_own(&key)?))).next() {
+            return Some(found);
+        }
+        for id in self.ids(headers).take(COOKIES).filter(|_| self.peers.is_some()) {
+            let key = tokens::hash(id);
+            if let Some(whose) = self.find_shared(&key).await {
+                return Some((key, whose));
+            }
+        }
+        None
+    }
+
+    /// Returns whom the session of this key stands for, if it is still good.
+    pub(crate) async fn find_key(&self, key: &[u8; 32]) -> Option<Whose> {
+        match self.find_own(key) {
+            Some(own) => Some(own),
+            None => self.find_shared(key).await,
+        }
+    }
+
+    fn find_own(&self, key: &[u8; 32]) -> Option<Whose> {
+        let open = self.lock();
+        let found = open.get(key).filter(|session| session.until > Instant::now());
+        found.map(|session| session.whose.clone())
+    }
+
+    async fn find_shared(&self, key: &[u8; 32]) -> Option<Whose> {
+        let kept = self.peers.as_ref()?.find_session(&URL_SAFE_NO_PAD.encode(key)).await?;
+        Whose::from_json(kept)
+    }
+
+    /// Ends the session of a request; returns the cookie that takes it from the browser.
+    ///
+    /// # Errors
+    /// The other gateways could not be told.
+    pub(crate) async fn close(
+        &self,
+        headers: &HeaderMap,
+        is_secure: bool,
+    ) -> Result<HeaderValue, Rejection> {
+        for id in self.ids(headers).take(COOKIES) {
+            let was_own = self.lock().remove(&tokens::hash(id)).is_some();
+            if let Some(peers) = self.peers.as_ref().filter(|_| !was_own) {
+                let ended = peers.end_session(&key(id)).await;
+                ended
+                    .map_err(|error| Rejection::Unavailable(format!("not signed out: {error}")))?;
+            }
+        }
+        Ok(self.cookie("", Duration::ZERO, is_secure))
+    }
+
+    fn cookie(&self, id: &str, life: Duration, is_secure: bool) -> HeaderValue {
+        let secure = if is_secure { "; Secure" } else { "" };
+        let text = format!(
+            "{}={id}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
+            self.name,
+            life.as_secs()
+        );
+        // An id is of letters and digits.
+        HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+    }
+
+    /// What the request's cookies of our name hold.
+    fn ids<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> + use<'a> {
+        let texts =
+            headers.get_all(header::COOKIE).into_iter().filter_map(|text| text.to_str().ok());
+        let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(own, _)| own.trim() == self.name).map(|(_, id)| id.trim())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the session that gives way to a new one: nobody's sign-ins push out those of others who have fewer.
+fn gives_way(open: &HashMap<[u8; 32], Session>) -> Option<[u8; 32]> {
+    let mut counts: HashMap<Bearer<'_>, usize> = HashMap::new();
+    for session in open.values() {
+        *counts.entry(session.whose.bearer()).or_default() += 1;
+    }
+    let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let theirs = open.iter().filter(|(_, session)| session.whose.bearer() == most);
+    theirs.min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
+}
+
+/// What a session is kept under: not what the browser has.
+fn key(id: &str) -> String {
+    URL_SAFE_NO_PAD.encode(tokens::hash(id))
+}
+
+/// How long a JWT that ends then is still good for a session.
+fn left(end: Option<&Value>) -> Duration {
+    let end = end.and_then(Value::as_f64).unwrap_or(0.0);
+    let end = Duration::try_from_secs_f64(end).unwrap_or_default();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    end.saturating_sub(now).min(LIFE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::fake::FakePeers;
+
+    fn sent_back(opened: &NewSession) -> HeaderMap {
+        let cookie = opened.cookie.as_ref().unwrap().to_str().unwrap();
+        let pair = cookie.split(';').next().unwrap();
+        let value = HeaderValue::from_str(&format!("other=1; {pair}")).unwrap();
+        HeaderMap::from_iter([(header::COOKIE, value)])
+    }
+
+    // GW-2
+    #[tokio::test(start_paused = true)]
+    async fn a_session_lasts_its_time_and_no_longer() {
+        let sessions = Sessions::new(7300, None);
+        let opened = sessions.open(Whose::Token([1; 32]), true).await.unwrap();
+        let cookie = opened.cookie.as_ref().unwrap().to_str().unwrap();
+        for part in ["switchboard_7300=", "HttpOnly", "SameSite=Strict", "Path=/", "; Secure"] {
+            assert!(cookie.contains(part), "{cookie}");
+        }
+        let headers = sent_back(&opened);
+        assert!(matches!(sessions.find(&headers).await, Some((_, Whose::Token([1, ..])))));
+        assert!(Sessions::new(7301, None).find(&headers).await.is_none());
+        tokio::time::advance(LIFE - Duration::from_secs(1)).await;
+        assert!(sessions.find(&headers).await.is_some());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(sessions.find(&headers).await.is_none());
+
+        let headers = sent_back(&sessions.open(Whose::Token([2; 32]), false).await.unwrap());
+        let gone = sessions.close(&headers, false).await.unwrap();
+        assert!(gone.to_str().unwrap().contains("Max-Age=0"));
+        assert!(sessions.find(&headers).await.is_none());
+    }
+
+    // GW-2
+    #[tokio::test(start_paused = true)]
+    async fn who_has_most_gives_way_and_a_jwt_outlives_itself_nowhere() {
+        let sessions = Sessions::new(1, None);
+        let first = sent_back(&sessions.open(Whose::Token([1; 32]), false).await.unwrap());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let greedy = sent_back(&sessions.open(Whose::Token([2; 32]), false).await.unwrap());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for _ in 0..MOST {
+            sessions.open(Whose::Token([2; 32]), false).await.unwrap();
+        }
+        // GW-5
+        assert!(sessions.find(&first).await.is_some() && sessions.find(&greedy).await.is_none());
+        assert_eq!(sessions.lock().len(), MOST);
+        let over = Caller::with_claims(
+            None,
+            None,
+            Some(std::sync::Arc::new(serde_json::json!({"exp": 5}))),
+        );
+        let over = sent_back(&sessions.open(Whose::Jwt(over), false).await.unwrap());
+        assert!(sessions.find(&over).await.is_none());
+    }
+
+    // GW-2
+    #[tokio::test]
+    async fn a_session_of_one_gateway_is_one_of_all() {
+        let peers: Arc<dyn Peers> = Arc::new(FakePeers::new(false));
+        let [one, two] = [1, 2].map(|port| Sessions::new(port, Some(peers.clone())));
+        let headers = sent_back(&one.open(Whose::Token([7; 32]), false).await.unwrap());
+        assert!(matches!(two.find(&headers).await, Some((_, Whose::Token([7, ..])))));
+        let claims = json!({"sub": "ada", "exp": 1e11});
+        let caller = Caller::with_claims(None, None, Some(Arc::new(claims.clone())));
+        let signed = sent_back(&one.open(Whose::Jwt(caller), false).await.unwrap());
+        let Some((_, Whose::Claims(found))) = two.find(&signed).await else { panic!("claims") };
+        assert_eq!(Value::from(found), claims);
+        two.close(&headers, false).await.unwrap();
+        assert!(one.find(&headers).await.is_none());
+    }
+
+    // GW-2
+    #[tokio::test]
+    async fn who_signs_in_while_the_others_are_away_is_signed_in_here() {
+        let peers: Arc<dyn Peers> = Arc::new(FakePeers::new(true));
+        let [one, two] = [1, 2].map(|port| Sessions::new(port, Some(peers.clone())));
+        let headers = sent_back(&one.open(Whose::Token([7; 32]), false).await.unwrap());
+        assert!(one.find(&headers).await.is_some() && two.find(&headers).await.is_none());
+        let refused = two.close(&headers, false).await.unwrap_err();
+        assert!(refused.to_string().contains("away"), "{refused}");
+        one.close(&headers, false).await.unwrap();
+        assert!(one.find(&headers).await.is_none());
+    }
+}

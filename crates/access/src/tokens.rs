@@ -1,0 +1,253 @@
+//! Tokens: made by `switchboard token new`, kept as hashes in a file, read again when the file changes.
+
+mod entry;
+mod file;
+
+use std::{
+    collections::HashMap,
+    io,
+    path::PathBuf,
+    sync::{Arc, PoisonError, RwLock},
+    time::{Duration, SystemTime},
+};
+
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use crate::{Caller, Peers, Rejection, Share, rate::Quota};
+
+pub use entry::{Entry, NewToken};
+
+/// What our secrets begin with.
+pub(crate) const PREFIX: &str = "sb_";
+/// How long a look at the file is good for.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// All tokens. Another process may add one at any time.
+pub struct Tokens {
+    file: PathBuf,
+    known: RwLock<Known>,
+}
+
+type ByHash = HashMap<[u8; 32], Arc<Token>>;
+
+#[derive(Default)]
+struct Known {
+    /// Those of the file.
+    own: ByHash,
+    /// Those that all gateways of a peers know.
+    shared: ByHash,
+    /// The file as it was read.
+    stamp: Option<(SystemTime, u64)>,
+    /// The file as it was when it was last tried, even if it could not be read.
+    tried: Option<(SystemTime, u64)>,
+    looked: Option<Instant>,
+}
+
+/// A token that is known.
+pub struct Token {
+    entry: Entry,
+    caller: Caller,
+    quota: Quota,
+}
+
+/// Why tokens cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TokensError {
+    /// The file cannot be read or written.
+    #[error("failed to {what} the tokens in `{}`", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The file is not what we wrote.
+    #[error("the tokens in `{}` cannot be read: {source}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// The name is taken.
+    #[error("there is a token '{0}' already; revoke it first, or choose another name")]
+    Taken(String),
+    /// Nobody has this name.
+    #[error("there is no token '{0}'")]
+    Unknown(String),
+    /// The new token makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Token {
+    /// Who bears it.
+    pub fn caller(&self) -> Caller {
+        self.caller.clone()
+    }
+
+    /// What is kept of it.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    pub(crate) async fn take_share(&self, peers: Option<&dyn Peers>) -> Result<Share, Rejection> {
+        self.quota.take_in(peers, &self.entry.name).await
+    }
+}
+
+impl Tokens {
+    /// The tokens in a file, which need not be there yet.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub fn open(file: impl Into<PathBuf>) -> Result<Self, TokensError> {
+        let tokens = Self { file: file.into(), known: RwLock::default() };
+        tokens.refresh()?;
+        Ok(tokens)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.look();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.own.is_empty() && known.shared.is_empty()
+    }
+
+    /// Those that all gateways of a peers know from now on, beside those of the file. What cannot be used is left out,
+    /// with a warning: a slip in one must not lock out the others.
+    pub fn share(&self, entries: Vec<Entry>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut known.shared);
+        let one = |entry| renewed(&before, vec![entry]);
+        let usable = entries.into_iter().filter_map(|entry| {
+            one(entry).inspect_err(|error| tracing::warn!(%error, "a token is left out")).ok()
+        });
+        known.shared = usable.flatten().collect();
+    }
+
+    /// All tokens, by name.
+    pub fn all(&self) -> Vec<Arc<Token>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let shared = known.shared.values();
+        let mut all: Vec<_> = known.own.values().chain(shared).cloned().collect();
+        all.sort_by(|one, other| one.entry.name.cmp(&other.entry.name));
+        all
+    }
+
+    /// The token with this secret. One that was made just now is found; one that was revoked a second ago is not.
+    pub fn find(&self, secret: &str) -> Option<Arc<Token>> {
+        self.find_hash(&hash(secret))
+    }
+
+    /// As [`find`](Self::find), by the hash of the secret.
+    pub(crate) fn find_hash(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
+        self.look();
+        self.known(hash).or_else(|| {
+            self.look_again();
+            self.known(hash)
+        })
+    }
+
+    fn known(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.own.get(hash).or_else(|| known.shared.get(hash)).cloned()
+    }
+
+    /// Makes a token and returns its secret, which is kept nowhere.
+    ///
+    /// # Errors
+    /// The name is taken, a glob is none, or the file cannot be written.
+    pub fn create(&self, new: NewToken) -> Result<String, TokensError> {
+        let mut entries = file::read(&self.file)?;
+        if entries.iter().any(|entry| entry.name == new.name) {
+            return Err(TokensError::Taken(new.name));
+        }
+        let (entry, secret) = new.entry()?;
+        entries.push(entry);
+        file::write(&self.file, &entries)?;
+        self.refresh()?;
+        Ok(secret)
+    }
+
+    /// Makes a token worthless.
+    ///
+    /// # Errors
+    /// There is none of this name, or the file cannot be written.
+    pub fn revoke(&self, name: &str) -> Result<(), TokensError> {
+        let mut entries = file::read(&self.file)?;
+        let before = entries.len();
+        entries.retain(|entry| entry.name != name);
+        if entries.len() == before {
+            return Err(TokensError::Unknown(name.to_owned()));
+        }
+        file::write(&self.file, &entries)?;
+        self.refresh()
+    }
+
+    /// Reads the file again if it may have changed.
+    fn look(&self) {
+        let looked = self.known.read().unwrap_or_else(PoisonError::into_inner).looked;
+        if looked.is_none_or(|looked| looked.elapsed() >= FRESH) {
+            self.try_refresh();
+        }
+    }
+
+    /// Reads the file again if it has changed since the last try. Junk costs us no more than a look at the file's time:
+    /// who sends it cannot change the file.
+    fn look_again(&self) {
+        let stamp = file::stamp(&self.file);
+        let tried = self.known.read().unwrap_or_else(PoisonError::into_inner).tried;
+        if stamp != tried {
+            self.try_refresh();
+        }
+    }
+
+    fn try_refresh(&self) {
+        if let Err(error) = self.refresh() {
+            // Those that were read before stay good: a slip in the file must not lock everybody out.
+            tracing::warn!(error = &error as &dyn std::error::Error, "tokens stay as they were");
+        }
+    }
+
+    fn refresh(&self) -> Result<(), TokensError> {
+        let stamp = file::stamp(&self.file);
+        let mut known_now = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known_now.looked = Some(Instant::now());
+        known_now.tried = stamp;
+        if known_now.stamp == stamp && stamp.is_some() {
+            return Ok(());
+        }
+        known_now.own = renewed(&known_now.own, file::read(&self.file)?)?;
+        known_now.stamp = stamp;
+        Ok(())
+    }
+}
+
+/// The tokens as they are now; those that are as they were keep what is left of their share.
+fn renewed(before: &ByHash, entries: Vec<Entry>) -> Result<ByHash, TokensError> {
+    let mut by_hash = HashMap::with_capacity(entries.len());
+    for entry in entries {
+        let (hash, token) = known(entry)?;
+        let old = before.get(&hash).filter(|old| old.entry == token.entry);
+        by_hash.insert(hash, old.cloned().unwrap_or_else(|| Arc::new(token)));
+    }
+    Ok(by_hash)
+}
+
+fn known(entry: Entry) -> Result<([u8; 32], Token), TokensError> {
+    let (hash, globs) = (entry.hash()?, entry.globs()?);
+    let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
+    let mut caller = caller.approving(entry.approve).watching(entry.watch);
+    caller.is_admin = entry.admin;
+    let quota = Quota::new(entry.rate, entry.concurrent);
+    Ok((hash, Token { entry, caller, quota }))
+}
+
+pub(crate) fn hash(secret: &str) -> [u8; 32] {
+    // The secret has 256 random bits: nobody guesses it, so a slow hash would only cost time.
+    Sha256::digest(secret.as_bytes()).into()
+}

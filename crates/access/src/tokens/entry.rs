@@ -1,0 +1,119 @@
+//! What is kept of a token, and what is asked for when one is made.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use switchboard_toolcall::ToolPatterns;
+
+use super::{PREFIX, TokensError};
+use crate::{jwt, rate::Rate};
+
+/// What is kept of a token.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its name, which records call the caller.
+    pub name: String,
+    /// The hash of the secret, in base64.
+    hash: String,
+    /// Which tools it may see (globs); all where unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// How many requests it may make in a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// How many requests it may have at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrent: Option<usize>,
+    /// Whether it may start and stop servers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admin: bool,
+    /// Whether it may decide about held calls.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub approve: bool,
+    /// Whether it knows of everybody's calls, not only of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub watch: bool,
+    /// When it was made.
+    pub created: jiff::Timestamp,
+}
+
+/// A token to be made.
+#[derive(Clone, Debug, Default)]
+pub struct NewToken {
+    /// Its name.
+    pub name: String,
+    /// Which tools it may see (globs); all where unset.
+    pub tools: Option<Vec<String>>,
+    /// How many requests it may make in a time.
+    pub rate: Option<Rate>,
+    /// How many requests it may have at once.
+    pub concurrent: Option<usize>,
+    /// Whether it may start and stop servers.
+    pub admin: bool,
+    /// Whether it may decide about held calls.
+    pub approve: bool,
+    /// Whether it knows of everybody's calls, not only of its own.
+    pub watch: bool,
+}
+
+impl Entry {
+    /// The hash of its secret.
+    pub(super) fn hash(&self) -> Result<[u8; 32], TokensError> {
+        let hash = URL_SAFE_NO_PAD.decode(&self.hash).ok().and_then(|hash| hash.try_into().ok());
+        hash.ok_or_else(|| self.wrong("its hash is damaged"))
+    }
+
+    /// Which tools it may see; all where unset.
+    pub(super) fn globs(&self) -> Result<Option<ToolPatterns>, TokensError> {
+        let globs = self.tools.as_ref().map(|tools| ToolPatterns::new(tools)).transpose();
+        globs.map_err(|error| self.wrong(&error.to_string()))
+    }
+
+    fn wrong(&self, what: &str) -> TokensError {
+        TokensError::Invalid(format!("token '{}': {what}", self.name))
+    }
+}
+
+impl NewToken {
+    /// The token as it is kept, and its secret, which is kept nowhere.
+    ///
+    /// # Errors
+    /// It makes no sense: it has no name, or one of a JWT, a glob is none, or nothing could run with it.
+    pub fn entry(self) -> Result<(Entry, String), TokensError> {
+        if self.name.trim().is_empty() {
+            return Err(TokensError::Invalid("a token needs a name".to_owned()));
+        }
+        if self.name.starts_with(jwt::PREFIX) {
+            let text = format!("names that begin with `{}` are those of JWTs", jwt::PREFIX);
+            return Err(TokensError::Invalid(text));
+        }
+        if self.concurrent == Some(0) {
+            return Err(TokensError::Invalid("nothing could run with 0 at once".to_owned()));
+        }
+        let secret = secret()?;
+        let entry = Entry {
+            hash: URL_SAFE_NO_PAD.encode(super::hash(&secret)),
+            name: self.name,
+            tools: self.tools,
+            rate: self.rate,
+            concurrent: self.concurrent,
+            admin: self.admin,
+            approve: self.approve,
+            watch: self.watch,
+            created: jiff::Timestamp::now(),
+        };
+        entry.globs()?;
+        Ok((entry, secret))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn secret() -> Result<String, TokensError> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| TokensError::Invalid(format!("no random numbers: {error}")))?;
+    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
+}

@@ -1,0 +1,82 @@
+//! The parts of a gateway that differ if `[cluster]` names other gateways.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use switchboard_access::{Access, AccessError, Peers, Tokens};
+use switchboard_approvals::Desk;
+use switchboard_cluster::ClusterState;
+use switchboard_gateway::Config;
+use switchboard_mcp_client::Servers;
+use switchboard_mcp_server::{self as server, Server};
+use switchboard_runtime::{DurableCalls, ToolExecutor};
+
+use crate::{approvals, cluster, commands::token, settings::Loaded};
+
+/// A gateway, alone or among others.
+pub(super) struct Membership {
+    cluster: Option<Arc<ClusterState>>,
+    tokens: Arc<Tokens>,
+}
+
+impl Membership {
+    /// Joins the others, where there are any.
+    ///
+    /// # Errors
+    /// Tokens cannot be read, or `[cluster]` cannot be used.
+    pub(super) async fn new(loaded: &Loaded) -> anyhow::Result<Self> {
+        let tokens = token::open_if_possible()?;
+        let cluster = match cluster::connect(loaded).await? {
+            Some(cluster) => Some(ClusterState::join(&cluster, tokens.clone()).await),
+            None => None,
+        };
+        Ok(Self { cluster, tokens })
+    }
+
+    /// Where held calls wait for a person.
+    pub(super) fn desk(&self, loaded: &Loaded) -> Option<Arc<Desk>> {
+        match &self.cluster {
+            Some(cluster) => Some(Arc::new(cluster.desk())),
+            None => approvals::desk(loaded),
+        }
+    }
+
+    /// Who decides about requests to this address.
+    ///
+    /// # Errors
+    /// Settings cannot be used.
+    pub(super) fn access(
+        &self,
+        config: &Config,
+        address: SocketAddr,
+    ) -> Result<Access, AccessError> {
+        let peers = self.cluster.clone().map(|cluster| cluster as Arc<dyn Peers>);
+        Access::among(peers, &config.access(), address, self.tokens.clone())
+    }
+
+    /// Who speaks to MCP clients.
+    ///
+    /// # Errors
+    /// The others cannot be listened to.
+    pub(super) async fn server(
+        &self,
+        executor: ToolExecutor,
+        upstreams: Arc<Servers>,
+        calls: Option<Arc<dyn DurableCalls>>,
+    ) -> anyhow::Result<Server> {
+        let config = server::Config::default();
+        let Some(cluster) = &self.cluster else {
+            return Ok(Server::new(executor, Some(upstreams), config));
+        };
+        let shared = server::Fleet { calls, ..cluster.mcp().await };
+        let server = Server::in_fleet(executor, Some(upstreams), config, shared);
+        cluster.attend(&server).await?;
+        Ok(server)
+    }
+
+    /// Says good-bye to the others.
+    pub(super) async fn leave(&self) {
+        if let Some(cluster) = &self.cluster {
+            cluster.leave().await;
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! MCP sessions that wander between gateways: the secret that seals them, those that ended, and what gateways tell each other.
+//!
+//! `mcp.secrets` are the secrets, the newest first; `ended.NAME` is a session that no gateway takes in any more. What is said
+//! goes to `PREFIX.session.tell`, which all hear, or `PREFIX.session.ask.GATEWAY`, which one answers.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::{Message, Request, Subscriber};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use switchboard_mcp_server::{Seal, Server, Siblings};
+use switchboard_toolcall::{BoxError, BoxFuture};
+use switchboard_workers::{Cluster, Purpose, names, wire};
+use tokio::time::sleep;
+
+use crate::{
+    Error,
+    gateways::Gateways,
+    mirror::{Created, Mirror},
+};
+
+/// Where the secrets lie.
+const SECRETS: &str = "mcp.secrets";
+/// How often it is looked whether a gateway that was asked is still there.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The other gateways, as an MCP server knows them.
+pub struct SessionPeers {
+    cluster: Cluster,
+    gateways: Arc<Gateways>,
+    mirror: Arc<Mirror>,
+}
+
+/// What seals sessions.
+#[derive(Serialize, Deserialize)]
+struct Secrets {
+    /// In base64; the first one seals, all of them open.
+    secrets: Vec<String>,
+}
+
+/// A session that has ended.
+#[derive(Serialize, Deserialize)]
+struct Ended {
+    /// Until when it could be taken in, if this were not here.
+    until: Timestamp,
+}
+
+/// What all gateways are told.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    /// Who says it.
+    from: String,
+    session: String,
+    /// A message of the client's; none where the session has ended.
+    message: Option<String>,
+}
+
+impl SessionPeers {
+    pub(crate) fn new(cluster: &Cluster, gateways: Arc<Gateways>, mirror: Arc<Mirror>) -> Self {
+        Self { cluster: cluster.clone(), gateways, mirror }
+    }
+
+    /// What seals the sessions of all gateways; the first one makes the secret.
+    ///
+    /// # Errors
+    /// NATS cannot be reached, or what lies there is no secret.
+    pub async fn seal(&self) -> Result<Seal, Error> {
+        let made = self.cluster.signer().secrets("mcp sessions");
+        if let Some((first, older)) = made.split_first() {
+            // Then none lies where others can read it.
+            return Seal::new(first, older.iter().map(<[u8; 32]>::as_slice))
+                .map_err(|error| self.refused("read a secret", error.into()));
+        }
+        let mut secret = [0_u8; 32];
+        getrandom::fill(&mut secret).map_err(|error| self.refused("seal", error.into()))?;
+        let new = Secrets { secrets: vec![URL_SAFE_NO_PAD.encode(secret)] };
+        let known = match self.mirror.create(SECRETS, &new).await? {
+            Created::Now => new,
+            Created::Before(known) => wire::read("a secret for sessions", &known)?,
+        };
+        let secrets: Result<Vec<_>, _> =
+            known.secrets.iter().map(|secret| URL_SAFE_NO_PAD.decode(secret)).collect();
+        let secrets = secrets.map_err(|error| self.refused("read a secret", error.into()))?;
+        let (first, older) = secrets
+            .split_first()
+            .ok_or_else(|| self.refused("read a secret", "there is none".into()))?;
+        Seal::new(first, older.iter().map(Vec::as_slice))
+            .map_err(|error| self.refused("read a secret", error.into()))
+    }
+
+    /// Takes in what the other gateways say, for this server. What they say once this has returned is heard.
+    ///
+    /// # Errors
+    /// NATS does not let us listen.
+    pub async fn attend(&self, server: Server) -> Result<impl Future<Output = ()> + use<>, Error> {
+        let own = self.gateways.call(server.name());
+        let told = self.listen(self.cluster.names().subject(&["session", "tell"])).await?;
+        let asked = self.listen(self.asked(server.name())).await?;
+        let cluster = self.cluster.clone();
+        let answering = server.clone();
+        let answer = asked.for_each(move |message| {
+            // A call may take long, and others wait to be asked.
+            tokio::spawn(answer(cluster.clone(), answering.clone(), message));
+            std::future::ready(())
+        });
+        let cluster = self.cluster.clone();
+        let hear = told.for_each(move |message| {
+            if let Some(body) = opened(&cluster, &message) {
+                hear(&server, &own, &body);
+            }
+            std::future::ready(())
+        });
+        Ok(async move {
+            tokio::join!(answer, hear);
+        })
+    }
+
+    /// Removes what nobody asks for any more.
+    ///
+    /// # Errors
+    /// NATS cannot be reached.
+    pub(crate) async fn sweep(&self) -> Result<(), Error> {
+        let now = Timestamp::now();
+        for (key, ended) in self.mirror.all::<Ended>("ended.") {
+            if ended.until < now {
+                self.mirror.erase(&key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn listen(&self, subject: String) -> Result<Subscriber, Error> {
+        let listening = self.cluster.client().subscribe(subject).await;
+        listening.map_err(|error| self.refused("listen to other gateways", error.into()))
+    }
+
+    async fn tell(&self, session: &str, message: Option<&[u8]>) -> Result<(), Error> {
+        let message = message.map(|message| String::from_utf8_lossy(message).into_owned());
+        let (from, session) = (self.gateways.own().to_owned(), session.to_owned());
+        let subject = self.cluster.names().subject(&["session", "tell"]);
+        let (signer, told) = (self.cluster.signer(), Told { from, session, message });
+        let told = signer.write(Purpose::Session, &[&subject], &told)?;
+        let client = self.cluster.client();
+        let published = client.publish(subject, told).await;
+        published.map_err(|error| self.refused("tell other gateways", error.into()))
+    }
+
+    /// Where the gateway of this name is asked.
+    fn asked(&self, gateway: &str) -> String {
+        self.cluster.names().subject(&["session", "ask", gateway])
+    }
+
+    fn refused(&self, what: &'static str, reason: BoxError) -> Error {
+        Error::Refused { address: self.cluster.address().to_owned(), what, reason }
+    }
+}
+
+impl Siblings for SessionPeers {
+    fn end<'a>(&'a self, session: &'a str, keep: Duration) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(async move {
+            let until = Timestamp::now().saturating_add(keep).unwrap_or(Timestamp::MAX);
+            self.mirror.put(&ended(session), &Ended { until }).await?;
+            Ok(self.tell(session, None).await?)
+        })
+    }
+
+    fn has_ended<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<bool, BoxError>> {
+        Box::pin(async move {
+            // It may have ended a moment ago, so NATS itself is asked.
+            Ok(self.mirror.fetch(&ended(session)).await?.is_some())
+        })
+    }
+
+    fn pass_on<'a>(
+        &'a self,
+        session: &'a str,
+        message: Bytes,
+    ) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(async move { Ok(self.tell(session, Some(&message)).await?) })
+    }
+
+    fn ask<'a>(
+        &'a self,
+        gateway: &'a str,
+        request: Bytes,
+    ) -> BoxFuture<'a, Result<Bytes, BoxError>> {
+        Box::pin(async move {
+            // As long as the call may take; whether somebody is still at it is looked at meanwhile.
+            let (client, signer, subject) =
+                (self.cluster.client(), self.cluster.signer(), self.asked(gateway));
+            let request = signer.sign(Purpose::Session, &[&subject], &request);
+            let request = Request::new().payload(request).timeout(None);
+            tokio::select! {
+                answer = client.send_request(subject, request) => {
+                    let Message { subject, payload, .. } = answer?;
+                    let opened = signer.open(Purpose::SessionReply, &[&subject], &payload);
+                    Ok(opened?.body)
+                }
+                () = self.gone(gateway) => Err("the gateway is gone".into()),
+            }
+        })
+    }
+}
+
+impl SessionPeers {
+    /// Waits until the gateway of this name is gone.
+    async fn gone(&self, gateway: &str) {
+        loop {
+            sleep(LOOK).await;
+            if !self.gateways.has(gateway) {
+                return;
+            }
+        }
+    }
+}
+
+/// Answers another gateway.
+async fn answer(cluster: Cluster, server: Server, message: Message) {
+    let Some(body) = opened(&cluster, &message) else { return };
+    let answer = server.go_on(&body).await;
+    let Some(reply) = message.reply else { return };
+    let answer = cluster.signer().sign(Purpose::SessionReply, &[&reply], &answer);
+    if let Err(error) = cluster.client().publish(reply, answer).await {
+        tracing::warn!(%error, "an answer to another gateway is lost");
+    }
+}
+
+/// Returns what a gateway says, if it is one of this cluster.
+fn opened(cluster: &Cluster, message: &Message) -> Option<Bytes> {
+    let signer = cluster.signer();
+    let opened = signer.open(Purpose::Session, &[&message.subject], &message.payload);
+    let refused = |error: &_| signer.refused(Purpose::Session, &message.subject, error);
+    opened.inspect_err(refused).ok().map(|opened| opened.body)
+}
+
+fn hear(server: &Server, own: &str, payload: &[u8]) {
+    match wire::read::<Told>("what a gateway says", payload) {
+        // Our own word comes back to us.
+        Ok(told) if told.from == own => {}
+        Ok(Told { session, message: Some(message), .. }) => {
+            server.take_in(&session, message.as_bytes());
+        }
+        Ok(Told { session, message: None, .. }) => server.ended(&session),
+        Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "not understood"),
+    }
+}
+
+fn ended(session: &str) -> String {
+    format!("ended.{}", names::token(session))
+}

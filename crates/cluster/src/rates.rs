@@ -1,0 +1,152 @@
+//! Rates that hold over all gateways: what a caller may do lies in one place, and gateways take slices of it.
+//!
+//! A gateway that has a slice counts requests without asking anybody. What it has not used after a moment it gives back.
+
+mod allowance;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use switchboard_access::{Rate, RateVerdict};
+use switchboard_workers::{Cluster, names};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use allowance::{Allowance, Drawn};
+
+/// How many slices a rate has: the fewer, the rarer NATS is asked, and the more a gateway may hold that others want.
+const SLICES: u32 = 20;
+/// How long a gateway keeps what it does not use.
+const HOLD: Duration = Duration::from_secs(2);
+/// How long an answer of NATS is waited for; a request waits as long.
+const WAIT: Duration = Duration::from_secs(1);
+/// How long NATS is not asked again after it said that there is nothing, or said nothing at all.
+const PAUSE: Duration = Duration::from_secs(1);
+/// When a caller is forgotten who has not come back.
+const FORGET: Duration = Duration::from_secs(60);
+
+/// What callers may still do.
+pub struct Rates {
+    cluster: Cluster,
+    slices: Mutex<HashMap<String, Arc<Counter>>>,
+}
+
+/// One caller, as this gateway counts. Requests wait for each other only while NATS is asked.
+type Counter = tokio::sync::Mutex<Slice>;
+
+struct Slice {
+    allowance: Allowance,
+    left: u32,
+    /// When it was taken, or used last.
+    at: Instant,
+    /// What is known until then without asking.
+    settled: Option<(Settled, Instant)>,
+}
+
+#[derive(Clone, Copy)]
+enum Settled {
+    /// There is nothing before this moment.
+    Beyond(Instant),
+    Unknown,
+}
+
+impl Rates {
+    /// The rates of a cluster.
+    pub fn new(cluster: &Cluster) -> Self {
+        Self { cluster: cluster.clone(), slices: Mutex::default() }
+    }
+
+    /// Counts a request of the caller.
+    pub async fn count(&self, caller: &str, rate: Rate) -> RateVerdict {
+        let counter = self.counter(caller, rate);
+        let mut slice = counter.lock().await;
+        slice.count(&self.cluster).await
+    }
+
+    /// Gives back what is not used. Ends only when dropped.
+    pub async fn keep_tidy(self: Arc<Self>) {
+        let mut ticks = interval(HOLD / 2);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.tidy(HOLD).await;
+        }
+    }
+
+    /// Gives back all that was not used for so long.
+    pub async fn tidy(&self, hold: Duration) {
+        let counters: Vec<_> = self.lock().values().cloned().collect();
+        for counter in counters {
+            // Somebody who counts just now uses it.
+            let Ok(mut slice) = counter.try_lock() else { continue };
+            if slice.left > 0 && slice.at.elapsed() >= hold {
+                let left = std::mem::take(&mut slice.left);
+                // What cannot be given back comes back by itself, as time goes by.
+                let given = slice.allowance.give_back(&self.cluster, left);
+                let _ = timeout(WAIT, given).await;
+            }
+        }
+        let is_idle = |counter: &Arc<Counter>| {
+            Arc::strong_count(counter) == 1
+                && counter.try_lock().is_ok_and(|slice| slice.at.elapsed() >= FORGET)
+        };
+        self.lock().retain(|_, counter| !is_idle(counter));
+    }
+
+    fn counter(&self, caller: &str, rate: Rate) -> Arc<Counter> {
+        // Another rate is another allowance.
+        let key = format!("{}.{}", names::token(caller), names::token(&rate.to_string()));
+        let mut slices = self.lock();
+        if let Some(counter) = slices.get(&key) {
+            return counter.clone();
+        }
+        let allowance = Allowance::new(key.clone(), rate);
+        let slice = Slice { allowance, left: 0, at: Instant::now(), settled: None };
+        slices.entry(key).or_insert_with(|| Arc::new(Counter::new(slice))).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Counter>>> {
+        self.slices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slice {
+    async fn count(&mut self, cluster: &Cluster) -> RateVerdict {
+        let now = Instant::now();
+        self.at = now;
+        if self.left > 0 {
+            self.left -= 1;
+            return RateVerdict::Within;
+        }
+        match self.settled.filter(|(_, until)| *until > now) {
+            Some((Settled::Beyond(end), _)) => return RateVerdict::Beyond(end - now),
+            Some((Settled::Unknown, _)) => return RateVerdict::Unknown,
+            None => {}
+        }
+        let wanted = (self.allowance.rate().count() / SLICES).max(1);
+        let settled = match timeout(WAIT, self.allowance.draw(cluster, wanted)).await {
+            Ok(Ok(Drawn::Some(drawn))) => {
+                self.left = drawn - 1;
+                return RateVerdict::Within;
+            }
+            Ok(Ok(Drawn::None(wait))) => Settled::Beyond(now + wait),
+            Ok(Err(error)) => {
+                tracing::debug!(error = &error as &dyn std::error::Error, "counted here alone");
+                Settled::Unknown
+            }
+            Err(_) => Settled::Unknown,
+        };
+        match settled {
+            Settled::Beyond(end) => {
+                self.settled = Some((settled, end.min(now + PAUSE)));
+                RateVerdict::Beyond(end - now)
+            }
+            Settled::Unknown => {
+                self.settled = Some((settled, Instant::now() + PAUSE));
+                RateVerdict::Unknown
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a caller may still do, as all gateways know it: fills evenly up to the rate's count, and is changed by compare-and-set.
+
+use std::time::{Duration, SystemTime};
+
+use async_nats::{
+    connection::State as Link,
+    jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind},
+};
+use serde::{Deserialize, Serialize};
+use switchboard_access::Rate;
+use switchboard_toolcall::BoxError;
+use switchboard_workers::{Bucket, Cluster, wire};
+
+use crate::Error;
+
+/// How often it is tried to be faster than the others.
+const TRIES: usize = 64;
+
+pub(super) struct Allowance {
+    key: String,
+    rate: Rate,
+    /// As it was last seen, so that mostly one way to NATS is enough.
+    seen: Option<Seen>,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    state: State,
+    revision: u64,
+}
+
+/// What lies at NATS.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct State {
+    left: f64,
+    /// When that was so, in milliseconds since 1970.
+    at: u64,
+}
+
+pub(super) enum Drawn {
+    /// So many, one at least.
+    Some(u32),
+    /// None; so long it is until there is one.
+    None(Duration),
+}
+
+impl Allowance {
+    pub(super) fn new(key: String, rate: Rate) -> Self {
+        Self { key, rate, seen: None }
+    }
+
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Takes up to so many.
+    ///
+    /// # Errors
+    /// NATS cannot be reached.
+    pub(super) async fn draw(&mut self, cluster: &Cluster, wanted: u32) -> Result<Drawn, Error> {
+        let store = store(cluster).await?;
+        for _ in 0..TRIES {
+            let is_remembered = self.seen.is_some();
+            let state = self.filled(store, cluster).await?;
+            if state.left < 1.0 {
+                if is_remembered {
+                    // Others may have given back.
+                    self.seen = None;
+                    continue;
+                }
+                let wait = (1.0 - state.left) / self.rate.per_second();
+                return Ok(Drawn::None(Duration::from_secs_f64(wait)));
+            }
+            let drawn = state.left.floor().min(f64::from(wanted));
+            let rest = State { left: state.left - drawn, ..state };
+            if self.replace(store, cluster, rest).await? {
+                return Ok(Drawn::Some(drawn as u32));
+            }
+        }
+        Err(refused(cluster)("others were always faster".into()))
+    }
+
+    /// Gives back so many.
+    ///
+    /// # Errors
+    /// NATS cannot be reached.
+    pub(super) async fn give_back(&mut self, cluster: &Cluster, count: u32) -> Result<(), Error> {
+        let store = store(cluster).await?;
+        for _ in 0..TRIES {
+            let state = self.filled(store, cluster).await?;
+            let left = (state.left + f64::from(count)).min(f64::from(self.rate.count()));
+            if self.replace(store, cluster, State { left, ..state }).await? {
+                return Ok(());
+            }
+        }
+        Err(refused(cluster)("others were always faster".into()))
+    }
+
+    /// How much there is now.
+    async fn filled(&mut self, store: &Store, cluster: &Cluster) -> Result<State, Error> {
+        if self.seen.is_none() {
+            let entry = store.entry(self.key.as_str()).await;
+            let entry = entry.map_err(|error| refused(cluster)(error.into()))?;
+            let entry = entry.filter(|entry| entry.operation == Operation::Put);
+            let state = |value: &[u8]| wire::read("an allowance", value);
+            let seen = entry.map(|entry| {
+                state(&entry.value).map(|state| Seen { state, revision: entry.revision })
+            });
+            self.seen = seen.transpose()?;
+        }
+        let most = f64::from(self.rate.count());
+        let now = now();
+        let Some(Seen { state, .. }) = self.seen else { return Ok(State { left: most, at: now }) };
+        // The clock of another machine may be ahead; what it has filled is not filled twice.
+        let at = now.max(state.at);
+        let filled = (at - state.at) as f64 / 1000.0 * self.rate.per_second();
+        Ok(State { left: (state.left + filled).min(most), at })
+    }
+
+    /// Lays down what is left, unless somebody was faster; whether it worked.
+    async fn replace(
+        &mut self,
+        store: &Store,
+        cluster: &Cluster,
+        state: State,
+    ) -> Result<bool, Error> {
+        let value = wire::write(&state)?;
+        let revision = match self.seen.take() {
+            Some(Seen { revision, .. }) => {
+                match store.update(self.key.as_str(), value, revision).await {
+                    Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => None,
+                    done => Some(done.map_err(|error| refused(cluster)(error.into()))?),
+                }
+            }
+            None => match store.create(self.key.as_str(), value).await {
+                Err(error) if error.kind() == CreateErrorKind::AlreadyExists => None,
+                done => Some(done.map_err(|error| refused(cluster)(error.into()))?),
+            },
+        };
+        self.seen = revision.map(|revision| Seen { state, revision });
+        Ok(revision.is_some())
+    }
+}
+
+async fn store(cluster: &Cluster) -> Result<&Store, Error> {
+    match cluster.client().connection_state() {
+        Link::Connected => Ok(cluster.bucket(Bucket::Rates).await?),
+        Link::Pending | Link::Disconnected => {
+            Err(Error::Away { address: cluster.address().to_owned() })
+        }
+    }
+}
+
+fn refused(cluster: &Cluster) -> impl Fn(BoxError) -> Error {
+    let address = cluster.address().to_owned();
+    move |reason| Error::Refused { address: address.clone(), what: "count a request", reason }
+}
+
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

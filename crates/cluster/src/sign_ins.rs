@@ -1,0 +1,76 @@
+//! SignIns of the console: whoever signed in at one gateway has signed in at all.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_workers::{Bucket, Cluster, wire};
+
+use crate::{Error, mirror::Mirror};
+
+/// The sessions that are open.
+pub(crate) struct SignIns(Arc<Mirror>);
+
+/// A session, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Session {
+    session: Value,
+    until: Timestamp,
+}
+
+impl SignIns {
+    pub(crate) fn new(cluster: &Cluster) -> Self {
+        Self(Mirror::new(cluster, Bucket::Sessions))
+    }
+
+    pub(crate) fn mirror(&self) -> &Arc<Mirror> {
+        &self.0
+    }
+
+    pub(crate) async fn keep(
+        &self,
+        key: &str,
+        session: Value,
+        life: Duration,
+    ) -> Result<(), Error> {
+        let until = Timestamp::now().saturating_add(life).unwrap_or(Timestamp::MAX);
+        self.0.put(&place(key), &Session { session, until }).await
+    }
+
+    pub(crate) async fn find(&self, key: &str) -> Option<Value> {
+        let key = place(key);
+        let found: Session = match self.0.get(&key) {
+            Some(found) => found,
+            // It may be so new that nobody has told us yet.
+            None => serde_json::from_slice(&self.0.fetch(&key).await.ok()??).ok()?,
+        };
+        (found.until > Timestamp::now() && !found.session.is_null()).then_some(found.session)
+    }
+
+    pub(crate) async fn end(&self, key: &str) -> Result<(), Error> {
+        let key = place(key);
+        if !self.0.is_signed() {
+            return self.0.remove(&key).await;
+        }
+        let Some(found) = self.0.fetch(&key).await? else { return Ok(()) };
+        let Session { until, .. } = wire::read("a session", &found)?;
+        // Whoever had seen it could put it back; this is known until it would have ended by itself.
+        self.0.put(&key, &Session { session: Value::Null, until }).await
+    }
+
+    /// Removes those that are over.
+    pub(crate) async fn sweep(&self) -> Result<(), Error> {
+        let now = Timestamp::now();
+        for (key, session) in self.0.all::<Session>("console.") {
+            if session.until < now {
+                self.0.erase(&key).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(key: &str) -> String {
+    format!("console.{key}")
+}

@@ -1,0 +1,193 @@
+//! All that one gateway knows together with others, and the tasks that keep it so.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_nats::connection::State;
+use serde_json::{Value, json};
+use switchboard_access::{Peers, Rate, RateVerdict, Tokens};
+use switchboard_approvals::Desk;
+use switchboard_mcp_server as mcp;
+use switchboard_toolcall::{BoxError, BoxFuture};
+use switchboard_workers::Cluster;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, interval, sleep, timeout},
+};
+
+use crate::{
+    Error, approvals::ClusterApprovals, gateways::Gateways, mcp_sessions::SessionPeers,
+    rates::Rates, sign_ins::SignIns, tokens::ClusterTokens,
+};
+
+/// How long a start waits for NATS.
+const START: Duration = Duration::from_secs(5);
+/// How often it is looked whether NATS is there.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often what is over is removed.
+const SWEEP: Duration = Duration::from_secs(60 * 60);
+/// How long a leave may take.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// One gateway among many.
+pub struct ClusterState {
+    cluster: Cluster,
+    gateways: Arc<Gateways>,
+    rates: Arc<Rates>,
+    sessions: Arc<SignIns>,
+    desk: ClusterApprovals,
+    siblings: Arc<SessionPeers>,
+    /// They end with the gateway.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl ClusterState {
+    /// Joins the gateways of a cluster. Waits a moment for NATS; where it is away, what is known together comes later.
+    ///
+    /// `tokens` are kept as those of the fleet are.
+    pub async fn join(cluster: &Cluster, tokens: Arc<Tokens>) -> Arc<Self> {
+        let gateways = Arc::new(Gateways::new(cluster));
+        let rates = Arc::new(Rates::new(cluster));
+        let sessions = Arc::new(SignIns::new(cluster));
+        let desk = ClusterApprovals::new(cluster, gateways.clone());
+        let shared = Arc::new(ClusterTokens::new(cluster));
+        let mirrors = [shared.mirror(), gateways.mirror(), sessions.mirror(), desk.mirror()];
+        let mirrors = mirrors.map(Arc::clone);
+        let siblings = SessionPeers::new(cluster, gateways.clone(), sessions.mirror().clone());
+        let siblings = Arc::new(siblings);
+        let mut tasks = JoinSet::new();
+        for mirror in &mirrors {
+            tasks.spawn(mirror.clone().follow());
+        }
+        tasks.spawn(shared.keep_up(tokens));
+        tasks.spawn(gateways.clone().stay());
+        tasks.spawn(rates.clone().keep_tidy());
+        tasks.spawn(desk.clone().ring());
+        tasks.spawn(sweep(desk.clone(), sessions.clone(), siblings.clone()));
+        let end = Instant::now() + START;
+        for mirror in mirrors {
+            // The watch says what that means.
+            let _ = mirror.known(end.saturating_duration_since(Instant::now())).await;
+        }
+        tasks.spawn(watch(cluster.clone()));
+        let (cluster, tasks) = (cluster.clone(), Mutex::new(tasks));
+        Arc::new(Self { cluster, gateways, rates, sessions, desk, siblings, tasks })
+    }
+
+    /// Where the held calls of all gateways wait for a person.
+    pub fn desk(&self) -> Desk {
+        Desk::at(Arc::new(self.desk.clone()))
+    }
+
+    /// What lets MCP sessions wander between gateways. Where NATS is away, they stay at this one until it starts again.
+    pub async fn mcp(&self) -> mcp::Fleet {
+        match self.siblings.seal().await {
+            Ok(seal) => mcp::Fleet {
+                seal: Some(Arc::new(seal)),
+                siblings: Some(self.siblings.clone()),
+                ..mcp::Fleet::default()
+            },
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "MCP sessions stay at this gateway: there is no secret yet");
+                mcp::Fleet::default()
+            }
+        }
+    }
+
+    /// Has the server hear what those of other gateways say.
+    ///
+    /// # Errors
+    /// NATS does not let us listen.
+    pub async fn attend(&self, server: &mcp::Server) -> Result<(), Error> {
+        let attending = self.siblings.attend(server.clone()).await?;
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(attending);
+        Ok(())
+    }
+
+    /// The gateways that are there.
+    pub fn gateways(&self) -> &Gateways {
+        &self.gateways
+    }
+
+    /// Gives back what others can use, and says that this gateway is gone.
+    pub async fn leave(&self) {
+        let leave = async {
+            self.rates.tidy(Duration::ZERO).await;
+            self.gateways.leave().await;
+        };
+        // Where nobody hears it, others notice by themselves.
+        let _ = timeout(LEAVE, leave).await;
+    }
+
+    fn is_away(&self) -> bool {
+        self.cluster.client().connection_state() != State::Connected
+    }
+}
+
+impl Peers for ClusterState {
+    fn name(&self) -> &str {
+        self.cluster.names().prefix()
+    }
+
+    fn count<'a>(&'a self, caller: &'a str, rate: Rate) -> BoxFuture<'a, RateVerdict> {
+        Box::pin(self.rates.count(caller, rate))
+    }
+
+    fn keep_session<'a>(
+        &'a self,
+        key: &'a str,
+        session: Value,
+        life: Duration,
+    ) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(async move { Ok(self.sessions.keep(key, session, life).await?) })
+    }
+
+    fn find_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Option<Value>> {
+        Box::pin(self.sessions.find(key))
+    }
+
+    fn end_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(async move { Ok(self.sessions.end(key).await?) })
+    }
+
+    fn outage(&self) -> Option<Value> {
+        self.is_away().then(|| json!({"state": "away", "address": self.cluster.address()}))
+    }
+}
+
+/// Says when NATS goes, what that means, and when it is back.
+async fn watch(cluster: Cluster) {
+    let mut was_away = false;
+    loop {
+        let is_away = cluster.client().connection_state() != State::Connected;
+        let address = cluster.address();
+        match (was_away, is_away) {
+            (false, true) => tracing::warn!(
+                "NATS at {address} is away: tokens and rules stay as they were last known, rates are counted by this \
+                 gateway alone, and held calls can be decided when it is back"
+            ),
+            (true, false) => tracing::info!("NATS at {address} is back"),
+            _ => {}
+        }
+        was_away = is_away;
+        sleep(LOOK).await;
+    }
+}
+
+async fn sweep(desk: ClusterApprovals, sessions: Arc<SignIns>, siblings: Arc<SessionPeers>) {
+    let mut ticks = interval(SWEEP);
+    loop {
+        ticks.tick().await;
+        let swept = async {
+            desk.tidy().await?;
+            sessions.sweep().await?;
+            siblings.sweep().await
+        };
+        if let Err(error) = swept.await {
+            tracing::debug!(error = &error as &dyn std::error::Error, "nothing is swept now");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What all nodes recorded, read from one place.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde_json::json;
+use switchboard_audit::{Config as Audit, Filter, Reader, Record, Store};
+use switchboard_cluster::records::{Reading, Records, Shipping, ship_once};
+use switchboard_runtime::ToolExecutor;
+use switchboard_testkit::Nats;
+use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, tool_fn};
+use switchboard_workers::{Cluster, Config};
+use tempfile::TempDir;
+
+/// How long records stay in the stream.
+const MONTH: Duration = Duration::from_secs(30 * 86400);
+/// How long the slowest machine may take.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+
+/// Where `cargo xtask parts` put the parts.
+pub(crate) fn parts() -> PathBuf {
+    let parts = std::env::var_os("SWITCHBOARD_PARTS");
+    parts.expect("SWITCHBOARD_PARTS is set: run `cargo xtask test`").into()
+}
+
+/// A NATS of a test's own.
+pub(crate) struct Own {
+    pub(crate) nats: Nats,
+    _folder: TempDir,
+}
+
+impl Own {
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { nats: Nats::start(&parts(), folder.path()), _folder: folder }
+    }
+
+    pub(crate) async fn connect(&self) -> Cluster {
+        let config = Config { nats: Some(self.nats.url()), ..Config::default() };
+        Cluster::connect(&config).await.unwrap()
+    }
+
+    async fn records(&self) -> Records {
+        Records::new(self.connect().await)
+    }
+}
+
+/// Says a number.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Number {
+    n: u64,
+}
+
+/// A store and an executor that records there.
+struct Node {
+    folder: TempDir,
+    executor: Option<ToolExecutor>,
+}
+
+impl Node {
+    fn new() -> Self {
+        let mut node = Self { folder: tempfile::tempdir().unwrap(), executor: None };
+        node.executor = Some(node.executor());
+        node
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn executor(&self) -> ToolExecutor {
+        let store = Arc::new(Store::open(Audit::default(), self.path()));
+        let executor = ToolExecutor::builder().store(store.clone()).artifacts(store).build();
+        let number = tool_fn("number", |Number { n }, _: CallContext| async move {
+            match n {
+                13 => Err(ToolError::failed("unlucky")),
+                n => Ok(n.to_string()),
+            }
+        });
+        executor.tools().add(number).unwrap();
+        executor
+    }
+
+    async fn call(&self, n: u64) -> CallId {
+        let args = json!({"n": n}).as_object().cloned().unwrap();
+        let call = ToolCall::new("number", args);
+        let executor = self.executor.as_ref().unwrap();
+        executor.execute(call, &CallContext::for_caller("test")).await.call_id
+    }
+
+    async fn ship(&self, own: &Own) -> Shipping {
+        Shipping::start(own.connect().await, self.path().to_owned(), MONTH)
+    }
+
+    /// What its own store says: id and outcome, newest first.
+    fn own(&self) -> Vec<(CallId, &'static str)> {
+        shown(&Reader::open(self.path()).unwrap().list(&Filter::default()).unwrap())
+    }
+}
+
+fn shown(records: &[Record]) -> Vec<(CallId, &'static str)> {
+    records.iter().map(|record| (record.id, record.outcome.code())).collect()
+}
+
+async fn all(records: &Records, filter: Filter) -> Vec<Record> {
+    let passes = filter.matcher().unwrap();
+    records.list(&filter, passes, |_| {}).await.unwrap()
+}
+
+/// Waits until the fleet's records are these.
+async fn until(records: &Records, expected: &[(CallId, &'static str)]) {
+    let same = async {
+        let mut found = Vec::new();
+        while found != expected {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let filter = Filter::default();
+            let passes = filter.matcher().unwrap();
+            // The broker may be away.
+            found = records
+                .list(&filter, passes, |_| {})
+                .await
+                .map_or_else(|_| vec![], |all| shown(&all));
+        }
+    };
+    let waited = tokio::time::timeout(LIMIT, same).await;
+    if waited.is_err() {
+        assert_eq!(shown(&all(records, Filter::default()).await), expected);
+    }
+}
+
+fn both(one: &Node, other: &Node) -> Vec<(CallId, &'static str)> {
+    let mut both = [one.own(), other.own()].concat();
+    both.sort_by_key(|(id, _)| std::cmp::Reverse(*id));
+    both
+}
+
+// RC-1, RC-2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_are_read_from_one_place_whatever_becomes_of_nats() {
+    let mut own = Own::start();
+    let (one, other) = (Node::new(), Node::new());
+    let records = own.records().await;
+    assert_eq!(shown(&all(&records, Filter::default()).await), []);
+    one.call(1).await;
+    let (shipping, others) = (one.ship(&own).await, other.ship(&own).await);
+    for n in 10..15 {
+        one.call(n).await;
+        other.call(n).await;
+    }
+    until(&records, &both(&one, &other)).await;
+    own.nats.kill();
+    for n in 20..40 {
+        one.call(n).await;
+        other.call(n).await;
+    }
+    own.nats.restart();
+    until(&records, &both(&one, &other)).await;
+    one.call(50).await;
+    shipping.finish(LIMIT).await;
+    others.finish(LIMIT).await;
+    until(&records, &both(&one, &other)).await;
+
+    let failed = all(&records, Filter { failed: true, ..Filter::default() }).await;
+    assert_eq!(failed.len(), 2);
+    let hosts: Vec<_> = failed.iter().map(|record| record.node.clone().unwrap()).collect();
+    assert_ne!(hosts[0].id, hosts[1].id);
+    assert_eq!(hosts[0].host, hosts[1].host);
+}
+
+// RC-2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_are_answered_as_a_store_answers_them() {
+    let own = Own::start();
+    let node = Node::new();
+    let mut ids = Vec::new();
+    for n in 0..700 {
+        if n == 350 {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
+        ids.push(node.call(n).await);
+    }
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    ship_once(own.connect().await, node.path().to_owned(), MONTH).await.unwrap();
+    let records = own.records().await;
+    let expected = node.own();
+    for limit in [1, 3, 200, 699, 700, 5000] {
+        let filter = Filter { limit: Some(limit), ..Filter::default() };
+        let found = shown(&all(&records, filter).await);
+        assert_eq!(found, expected[..limit.min(700)], "{limit}");
+    }
+    // They were shipped long after they began, as after a time without NATS; still only the end is read.
+    let (filter, mut reading) = (Filter { limit: Some(3), ..Filter::default() }, None);
+    records.list(&filter, |_| true, |now| reading = Some(now)).await.unwrap();
+    let Reading { read, all: messages } = reading.unwrap();
+    assert_eq!(messages, 1400);
+    assert!(read < 1400, "{read}");
+    let since = all(&records, Filter { limit: Some(10), ..Filter::default() }).await[9].started;
+    let filter = Filter { since: Some(since), ..Filter::default() };
+    assert_eq!(shown(&all(&records, filter).await), expected[..10]);
+    let filter = Filter { tool: Some("nob*".to_owned()), ..Filter::default() };
+    assert_eq!(all(&records, filter).await.len(), 0);
+
+    let mut reader = Reader::open(node.path()).unwrap();
+    for id in [ids[0], ids[13], ids[699]] {
+        let found = records.show(&id.to_string(), 5).await.unwrap();
+        let theirs = serde_json::to_value(reader.show(id).unwrap().unwrap()).unwrap();
+        let mut ours = serde_json::to_value(&found[0]).unwrap();
+        assert!(ours.as_object_mut().unwrap().remove("node").is_some());
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(records.show(&ids[0].to_string()[..8], 5).await.unwrap().len(), 5);
+    for nothing in ["", "!", "7ZZZZZZZZZ", "01AAAAAAAA", &"0".repeat(27)] {
+        assert_eq!(records.show(nothing, 5).await.unwrap().len(), 0, "{nothing}");
+    }
+    let mut follow = records.follow().await.unwrap();
+    let new = node.call(13).await;
+    ship_once(own.connect().await, node.path().to_owned(), MONTH).await.unwrap();
+    let ended = tokio::time::timeout(LIMIT, follow.next()).await.unwrap();
+    assert_eq!((ended.id, ended.outcome.code()), (new, "tool_error"));
+}

@@ -1,0 +1,118 @@
+//! Errors of REST: a status, and a body that says why.
+
+use axum::{
+    Json,
+    extract::rejection::BytesRejection,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+use switchboard_access::Rejection;
+use switchboard_toolcall::ErrorKind;
+
+/// Why a request is not served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ApiError {
+    /// It is not let in.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The caller may not have this.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The request itself is wrong.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The client took too long to send it.
+    #[error("{0}")]
+    TooSlow(String),
+    /// The request is too large.
+    #[error("{0}")]
+    TooLarge(String),
+    /// There is no such thing.
+    #[error("{0}")]
+    NotFound(String),
+    /// It does not fit how things are now: somebody else was faster, the time is over, or a server is skipped.
+    #[error("{0}")]
+    Conflict(String),
+    /// Something of ours is broken.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl ApiError {
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Rejected(rejection) => rejection.status(),
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Rejected(rejection) => rejection.code(),
+            Self::Forbidden(_) => ErrorKind::Denied.code(),
+            Self::BadRequest(_) | Self::TooLarge(_) | Self::Conflict(_) => {
+                ErrorKind::InvalidParameters.code()
+            }
+            Self::TooSlow(_) => ErrorKind::Timeout.code(),
+            Self::NotFound(_) => ErrorKind::NotFound.code(),
+            Self::Unavailable(_) => ErrorKind::Unavailable.code(),
+        }
+    }
+}
+
+impl From<BytesRejection> for ApiError {
+    fn from(rejection: BytesRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge(rejection.body_text()),
+            _ => Self::BadRequest(rejection.body_text()),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = json!({"success": false, "error": self.to_string(), "error_kind": self.code()});
+        let mut response = (self.status(), Json(body)).into_response();
+        // Whoever speaks another wire puts it into other words.
+        response.extensions_mut().insert(self.clone());
+        let headers = response.headers_mut();
+        match self {
+            Self::Rejected(rejection) if rejection.status() == StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, rejection.challenge(None));
+            }
+            Self::Rejected(Rejection::TooManyRequests { retry_after, .. }) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
+            }
+            Self::TooSlow(_) => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// The status for an outcome (SPEC §13).
+pub(crate) fn status(kind: Option<ErrorKind>) -> StatusCode {
+    match kind {
+        None => StatusCode::OK,
+        Some(ErrorKind::NotFound | ErrorKind::UnknownServer) => StatusCode::NOT_FOUND,
+        Some(ErrorKind::InvalidParameters) => StatusCode::UNPROCESSABLE_ENTITY,
+        Some(ErrorKind::Denied) => StatusCode::FORBIDDEN,
+        Some(ErrorKind::Timeout) => StatusCode::GATEWAY_TIMEOUT,
+        Some(ErrorKind::Unavailable | ErrorKind::Overloaded) => StatusCode::SERVICE_UNAVAILABLE,
+        Some(ErrorKind::ToolError) => StatusCode::BAD_GATEWAY,
+        Some(ErrorKind::Cancelled) => {
+            StatusCode::from_u16(499).unwrap_or(StatusCode::REQUEST_TIMEOUT)
+        }
+        Some(ErrorKind::Internal | ErrorKind::OutcomeUnknown) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
