@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 
 use crate::shell::{self, Run};
-use crate::{console, deny, parts, spec, test};
+use crate::{console, deny, msrv, parts, spec, test};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result<()> {
     command("docs", docs.environment("RUSTDOCFLAGS", "-D warnings"))?;
     step("spec ids", "cargo xtask spec", spec::check)?;
     step("dependencies", "cargo xtask deny", deny::check)?;
+    step("oldest Rust", "cargo xtask msrv", msrv::check)?;
     step("console", "cargo xtask console --check", console::check)?;
 
     header("tests");

@@ -9,6 +9,7 @@ mod spec;
 mod conformance;
 mod console;
 mod deny;
+mod msrv;
 mod release;
 mod program;
 mod workload;
@@ -32,6 +33,9 @@ enum Task {
     Ci,
     /// Install what the tests need, then run all of them
     Test {
+        /// Only tests that need nothing installed; under five minutes on two cores, once built
+        #[arg(long, conflicts_with = "ollama")]
+        quick: bool,
         /// Instead of all others, run the test that asks the Ollama at this address
         #[arg(long, value_name = "URL")]
         ollama: Option<String>,
@@ -52,6 +56,8 @@ enum Task {
     },
     /// Check licences, sources and advisories of the crates that the program is made of, and NOTICE
     Deny,
+    /// Check that the crates build with the oldest Rust that they promise
+    Msrv,
     /// Check the console's page, then take the pictures of docs/console.md anew
     Console {
         /// Take no pictures
@@ -72,10 +78,12 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Ci => ci::run(),
         Task::Test { ollama: Some(url), ollama_model, .. } => test::ollama(&url, &ollama_model),
+        Task::Test { quick: true, filters, .. } => test::quick(&filters),
         Task::Test { filters, .. } => test::run(&filters),
         Task::Parts => parts::install().map(drop),
         Task::Spec { json } => spec::run(json),
         Task::Deny => deny::check(),
+        Task::Msrv => msrv::check(),
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
         Task::Release => release::run(),

@@ -12,24 +12,37 @@ use crate::shell::{self, Run};
 /// Where tests find what `parts` installed.
 pub(crate) const PARTS_VARIABLE: &str = "SWITCHBOARD_PARTS";
 
+/// The tests to run: those that need nothing installed, or all.
+#[derive(Clone, Copy)]
+enum Scope {
+    Quick,
+    All,
+}
+
 /// Runs the tests whose names contain one of `filters`, or all.
 pub(crate) fn run(filters: &[String]) -> Result<()> {
     let parts = parts::install()?;
     let parts = parts.to_str().context("the path of the repository is not UTF-8")?;
-    let mut outcome = Ok(());
-    for run in runners(filters) {
-        let mut run = run.environment(PARTS_VARIABLE, parts);
-        eprintln!("{}", shell::bold(&format!("$ {run}")));
-        // A failing doc test does not hide what the other tests say.
-        outcome = outcome.and(run.stream());
-    }
+    let runs = runners(Scope::All, filters).into_iter();
+    stream_all(runs.map(|run| run.environment(PARTS_VARIABLE, parts)))
+}
+
+/// Like [`run`], without the tests that need anything installed.
+pub(crate) fn quick(filters: &[String]) -> Result<()> {
+    let (outcome, took) = shell::timed(|| Ok(stream_all(runners(Scope::Quick, filters))))?;
+    eprintln!("took {:.0} s", took.as_secs_f64());
     outcome
 }
 
 /// Runs the tests that ask an Ollama: the loop of the library, then the program with `ask`, `chat` and `/v1`.
 pub(crate) fn ollama(url: &str, model: &str) -> Result<()> {
+    stream_all(asking(url, model))
+}
+
+/// Runs all of them, also after one that failed: a failing doc test does not hide what the other tests say.
+fn stream_all(runs: impl IntoIterator<Item = Run>) -> Result<()> {
     let mut outcome = Ok(());
-    for mut run in asking(url, model) {
+    for mut run in runs {
         eprintln!("{}", shell::bold(&format!("$ {run}")));
         outcome = outcome.and(run.stream());
     }
@@ -44,23 +57,20 @@ fn asking(url: &str, model: &str) -> [Run; 2] {
     })
 }
 
-fn runners(filters: &[String]) -> Vec<Run> {
+fn runners(scope: Scope, filters: &[String]) -> Vec<Run> {
+    let features: &[&str] = match scope {
+        Scope::Quick => &[],
+        Scope::All => &["--features", "real-parts"],
+    };
+    let workspace = |run: Run| {
+        let run = run.arguments(["--workspace", "--no-fail-fast"]).arguments(features);
+        if filters.is_empty() { run } else { run.arguments(["--"]).arguments(filters) }
+    };
     if !Run::new("cargo").arguments(["nextest", "--version"]).succeeds() {
-        return vec![filtered(
-            Run::cargo(["test", "--workspace", "--features", "real-parts", "--no-fail-fast"]),
-            filters,
-        )];
+        return vec![workspace(Run::cargo(["test"]))];
     }
     // nextest runs no doc tests. Its summary counts most, so it comes last.
-    let documentation =
-        Run::cargo(["test", "--doc", "--workspace", "--features", "real-parts", "--no-fail-fast"]);
-    let rest =
-        Run::cargo(["nextest", "run", "--workspace", "--features", "real-parts", "--no-fail-fast"]);
-    vec![filtered(documentation, filters), filtered(rest, filters)]
-}
-
-fn filtered(run: Run, filters: &[String]) -> Run {
-    if filters.is_empty() { run } else { run.arguments(["--"]).arguments(filters) }
+    vec![workspace(Run::cargo(["test", "--doc"])), workspace(Run::cargo(["nextest", "run"]))]
 }
 
 #[cfg(test)]
@@ -74,9 +84,12 @@ mod tests {
             assert!(run.starts_with("SWITCHBOARD_OLLAMA=http://127.0.0.1:11434 SWITCHBOARD_OLLAMA_MODEL=qwen3:0.6b cargo test"));
             assert!(run.contains("--features ollama --test ollama"), "{run}");
         }
-        for run in runners(&[]) {
-            let run = run.to_string();
-            assert!(run.contains("--features real-parts") && !run.contains("ollama"), "{run}");
+        for (scope, real) in [(Scope::All, true), (Scope::Quick, false)] {
+            for run in runners(scope, &[]) {
+                let run = run.to_string();
+                assert_eq!(run.contains("--features real-parts"), real, "{run}");
+                assert!(!run.contains("ollama"), "{run}");
+            }
         }
     }
 }
