@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 
 use crate::shell::{self, Run};
-use crate::{console, deny, msrv, parts, spec, test};
+use crate::{console, deny, msrv, package, parts, spec, test};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
@@ -19,6 +19,7 @@ pub(crate) fn run() -> Result<()> {
     step("spec ids", "cargo xtask spec", spec::check)?;
     step("dependencies", "cargo xtask deny", deny::check)?;
     step("oldest Rust", "cargo xtask msrv", msrv::check)?;
+    step("packages", "cargo xtask package", package::check)?;
     step("console", "cargo xtask console --check", console::check)?;
 
     header("tests");

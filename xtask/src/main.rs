@@ -10,12 +10,14 @@ mod conformance;
 mod console;
 mod deny;
 mod msrv;
+mod package;
+mod fuzz;
 mod release;
 mod program;
 mod workload;
 mod shell;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 
@@ -58,6 +60,20 @@ enum Task {
     Deny,
     /// Check that the crates build with the oldest Rust that they promise
     Msrv,
+    /// Check that every published crate packages, and says what it is
+    Package,
+    /// Run the fuzz targets, one after another
+    Fuzz {
+        /// How long in all: `90s`, `10m`, `1h`
+        #[arg(long = "for", value_name = "TIME", default_value = "10m", value_parser = duration)]
+        time: Duration,
+        /// Only this one
+        #[arg(long, value_name = "NAME")]
+        target: Option<String>,
+        /// Add what reached new code to fuzz/corpus
+        #[arg(long)]
+        keep: bool,
+    },
     /// Check the console's page, then take the pictures of docs/console.md anew
     Console {
         /// Take no pictures
@@ -84,6 +100,8 @@ fn main() -> ExitCode {
         Task::Spec { json } => spec::run(json),
         Task::Deny => deny::check(),
         Task::Msrv => msrv::check(),
+        Task::Package => package::check(),
+        Task::Fuzz { time, target, keep } => fuzz::run(time, target.as_deref(), keep),
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
         Task::Release => release::run(),
@@ -96,4 +114,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Reads a number with its unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = |suffix: char, factor: u64| {
+        let number: u64 = text.strip_suffix(suffix)?.parse().ok()?;
+        Some(Duration::from_secs(number.checked_mul(factor)?))
+    };
+    let units = [('s', 1), ('m', 60), ('h', 3600)];
+    let read = units.into_iter().find_map(|(suffix, factor)| seconds(suffix, factor));
+    read.ok_or_else(|| "say it as in 90s, 10m or 1h".to_owned())
 }
