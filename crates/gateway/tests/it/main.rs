@@ -25,6 +25,7 @@ mod plain;
 mod questions;
 mod queued;
 mod rest;
+mod routes;
 mod servers;
 mod session;
 mod tls;
