@@ -3,6 +3,9 @@
 //! [`Program`] says what is started, with which environment; [`guard`] ends it when we are gone. What is said to the
 //! program and what it answers is left to those who start it.
 
+#[cfg(not(unix))]
+compile_error!("Switchboard runs on Linux and macOS; this system is not supported");
+
 pub mod capture;
 pub mod environment;
 pub mod excerpt;

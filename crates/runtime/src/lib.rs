@@ -23,6 +23,9 @@
 //! # }
 //! ```
 
+#[cfg(not(unix))]
+compile_error!("Switchboard runs on Linux and macOS; this system is not supported");
+
 pub mod call;
 pub mod config;
 pub mod record;
