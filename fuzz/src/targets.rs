@@ -4,13 +4,14 @@
 #[allow(dead_code, unused_imports, unreachable_pub)]
 mod jsonc;
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
-use switchboard_mcp::{
-    client::{McpConfig, ServerConfig},
-    wire::{
-        lines::{Line, Lines, messages, unreadable_answer},
-        sse::Parser,
-    },
+use switchboard_mcp_client::{McpConfig, ServerConfig};
+use switchboard_mcp_server::Seal;
+use switchboard_mcp_wire::{
+    lines::{Line, Lines, messages, unreadable_answer},
+    sse::Parser,
 };
 use switchboard_runtime::{PolicyConfig, redact};
 use switchboard_toolcall::json;
@@ -23,6 +24,7 @@ pub(crate) const ALL: &[(&str, Target)] = &[
     ("lines", lines),
     ("sse", sse),
     ("json", json_writer),
+    ("seal", sealed_id),
     ("jsonc", jsonc_reader),
     ("config", config),
     ("math", math),
@@ -90,6 +92,16 @@ fn json_writer(data: &[u8]) {
     json::write_value(&mut out, &value);
     assert_eq!(out, serde_json::to_string(&value).expect("a value is JSON"));
     assert_eq!(serde_json::from_str::<Value>(&json::visible(text)).ok(), Some(value));
+}
+
+/// Nobody makes a session's id without the secret.
+fn sealed_id(data: &[u8]) {
+    static SEAL: LazyLock<Seal> = LazyLock::new(|| {
+        Seal::new(b"a secret of fuzzing", [&b"an older secret of it"[..]]).expect("they are long")
+    });
+    if let Ok(text) = std::str::from_utf8(data) {
+        assert!(!SEAL.is_ours(text), "{text}");
+    }
 }
 
 /// JSON without comments is left as it is, and positions stay.

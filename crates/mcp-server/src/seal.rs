@@ -71,6 +71,11 @@ impl Seal {
         Ok(Self { keys })
     }
 
+    /// Returns whether an id was sealed with one of the secrets.
+    pub fn is_ours(&self, id: &str) -> bool {
+        self.open(id).is_some()
+    }
+
     /// The id of the session that is called `name`; none where it would be too long, or there is no randomness.
     pub(crate) fn seal(&self, name: &str, terms: &Terms) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
