@@ -15,7 +15,7 @@ use axum::{
 use bytes::Bytes;
 use http::request;
 use http_body_util::Limited;
-use hyper::body::{Body as _, Frame, SizeHint};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use serde_json::json;
 use switchboard_access::{Access, Admitted, Caller, Peer, Rejection, Share};
 use switchboard_mcp_server::http::{Admission, Permit};
@@ -23,9 +23,7 @@ use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
-    Config,
-    content::Content,
-    ending,
+    Config, ending,
     error::ApiError,
     gateway::Parts,
     late::{Late, Timely},
@@ -100,7 +98,7 @@ fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response 
 /// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
 pub(crate) async fn mcp(
     parts: &Arc<Parts>,
-    request: http::Request<Content>,
+    request: http::Request<Incoming>,
     peer: Peer,
 ) -> Response {
     let (head, body) = request.into_parts();

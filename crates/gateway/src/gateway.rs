@@ -9,7 +9,7 @@ use axum::{
     middleware,
     response::{IntoResponse, Response},
 };
-use hyper::Request;
+use hyper::{Request, body::Incoming};
 use switchboard_access::{Access, Peer};
 use switchboard_approvals::Desk;
 use switchboard_audit::Store;
@@ -19,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Config, Feed, Models, access_log::Line, admission, ambiguous, console, content::Content,
-    cors::Page, draining::Draining, listen, metadata, openai, privacy::Privacy,
-    questions::Questions, rest, tls::Tls,
+    Config, Feed, Models, access_log::Line, admission, ambiguous, console, cors::Page,
+    draining::Draining, listen, metadata, openai, privacy::Privacy, questions::Questions, rest,
+    tls::Tls,
 };
 
 /// What a gateway is made of.
@@ -77,7 +77,7 @@ impl Gateway {
     }
 
     /// Answers one request that came over a connection from `peer`.
-    pub(crate) async fn answer(&self, request: Request<Content>, peer: Peer) -> Response {
+    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response {
         let (head, body) = request.into_parts();
         let line = self.parts.config.access_log.then(|| Line::begin(&head));
         let page = Page::of(&self.parts.access, &head);
@@ -94,7 +94,7 @@ impl Gateway {
         }
     }
 
-    async fn route(&self, mut request: Request<Content>, peer: Peer) -> Response {
+    async fn route(&self, mut request: Request<Incoming>, peer: Peer) -> Response {
         // Most requests are to `/mcp`, and they need no routing.
         let response = if let Err(refusal) = ambiguous::check(&request) {
             refusal.into_response()

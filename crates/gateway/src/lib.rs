@@ -19,7 +19,6 @@ pub mod feed;
 pub mod metrics;
 mod rest;
 mod console;
-mod content;
 pub mod openai;
 mod questions;
 mod error;

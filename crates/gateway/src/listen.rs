@@ -1,16 +1,12 @@
 //! Connections: bounded in number, not to be held up by slow clients, drained at the end.
 
-mod line;
-mod plain;
-mod signals;
-
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use switchboard_access::Peer;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
@@ -18,13 +14,10 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Gateway, content::Content};
-use line::Line;
-use plain::Left;
-use signals::{Signal, Signals};
+use crate::Gateway;
 
-/// How many headers hyper takes unless it is told otherwise.
-const HYPERS_HEADERS: usize = 100;
+/// How many headers hyper takes by default.
+const HYPER_MAX_HEADERS: usize = 100;
 
 /// Serves connections until `stop` fires, then lets what runs finish within the limit.
 pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
@@ -107,38 +100,19 @@ impl Connection {
     }
 }
 
-/// Answers what comes over a connection, until it ends.
+/// Answers the requests of a connection until it ends.
 async fn talk<S>(gateway: Gateway, stream: S, peer: Peer, ending: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
-    let mut signals = Signals::new(gateway.draining().clone(), ending);
-    let mut stream = TimeoutStream::new(stream);
-    // Whoever does not read what it asked for must not hold its place for ever.
-    stream.set_write_timeout(Some(gateway.parts().config.write_timeout.0));
-    let mut line = Line::new(Box::pin(stream));
-    match plain::serve(&gateway, peer, &mut line, &mut signals).await {
-        // Boxed: most connections never come to this.
-        Left::Other => Box::pin(converse(gateway, peer, line, signals)).await,
-        Left::Nothing => {
-            let ended = signals.beside(line.shutdown(), |_, signal| signal != Signal::End).await;
-            if let Some(Err(error)) = ended {
-                tracing::debug!(%error, "a connection broke");
-            }
-        }
-    }
-}
-
-/// Leaves the rest of a connection to hyper.
-async fn converse<S>(gateway: Gateway, peer: Peer, line: Line<S>, mut signals: Signals)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
     let parts = gateway.parts().clone();
+    let draining = gateway.draining().clone();
     let config = &parts.config;
+    let mut stream = TimeoutStream::new(stream);
+    // A client that does not read its answers must not hold its permit for ever.
+    stream.set_write_timeout(Some(config.write_timeout.0));
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let gateway = gateway.clone();
-        let request = request.map(Content::Coming);
         async move { Ok::<_, std::convert::Infallible>(gateway.answer(request, peer).await) }
     });
     let mut server = http1::Builder::new();
@@ -146,11 +120,14 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout.0)
         .max_header_size(usize::try_from(config.max_head.0).unwrap_or(usize::MAX));
-    // hyper keeps its own number of headers on the stack; being told any number costs an allocation a request.
-    if config.max_headers != HYPERS_HEADERS {
+    // hyper keeps its default number of headers on the stack; any other costs an allocation a request.
+    if config.max_headers != HYPER_MAX_HEADERS {
         server.max_headers(config.max_headers);
     }
-    let mut connection = std::pin::pin!(server.serve_connection(TokioIo::new(line), service));
+    let io = TokioIo::new(Box::pin(stream));
+    let mut connection = pin!(server.serve_connection(io, service));
+    let (mut drain, mut end) = (pin!(draining.begun()), pin!(ending.cancelled()));
+    let mut is_draining = false;
     loop {
         tokio::select! {
             biased;
@@ -160,12 +137,11 @@ where
                 }
                 break;
             }
-            signal = signals.next() => match signal {
-                Signal::Drain => connection.as_mut().graceful_shutdown(),
-                Signal::End => break,
-                // hyper has clocks of its own.
-                Signal::Time => {}
-            },
+            () = drain.as_mut(), if !is_draining => {
+                is_draining = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = end.as_mut() => break,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that come whole, which the gateway reads by itself, and all others, which hyper reads: nobody can tell.
+//! Requests as bytes on a connection: in pieces, ambiguous, one behind the other, abandoned, or cut off by the end.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn post(headers: &str, body: &str) -> String {
     )
 }
 
-/// A call that stands alone.
+/// A call without a session.
 fn call(tool: &str, args: &Value) -> String {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -101,7 +101,7 @@ fn reporting() -> Fake {
 
 // GW-1, GW-4
 #[tokio::test]
-async fn an_answer_is_the_same_whoever_read_the_request() {
+async fn an_answer_is_the_same_however_the_request_arrives() {
     let house = House::start().await;
     house.executor.tools().add(reporting()).unwrap();
     let token = house.token("few", &["echo"]);
@@ -159,17 +159,58 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
             (request.replace(" /", " http://me@localhost/"), "user information"),
         ];
         for (request, why) in wrong {
-            // In one piece, and in two, which hyper reads.
-            for split in [0, 30] {
-                let mut stream = TcpStream::connect(house.address).await.unwrap();
-                let (one, other) = request.as_bytes().split_at(split);
-                stream.write_all(one).await.unwrap();
-                sleep(Duration::from_millis(20)).await;
-                stream.write_all(other).await.unwrap();
-                let (head, body) = answer(&mut stream).await;
-                assert!(head.starts_with("HTTP/1.1 400 ") && body.contains(why), "{request}{body}");
-            }
+            let mut stream = TcpStream::connect(house.address).await.unwrap();
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let (head, body) = answer(&mut stream).await;
+            assert!(head.starts_with("HTTP/1.1 400 ") && body.contains(why), "{request}{body}");
         }
+    }
+}
+
+// GW-2
+#[tokio::test]
+async fn a_request_whose_end_is_in_doubt_is_refused_and_nothing_follows_it() {
+    let house = House::start().await;
+    let request = post("", r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let hidden = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let more = |header: &str| request.replacen("Host", &format!("{header}\r\nHost"), 1);
+    let cases = [
+        more("Content-Length: 5"),
+        more("Content-Length: -1"),
+        more("Content-Length: 1e3"),
+        more("Transfer-Encoding: identity"),
+        more("Transfer-Encoding: chunked"),
+        more("Content-Length : 1"),
+        more(" folded: yes"),
+        more("no colon"),
+        request.replacen(" HTTP/1.1", " HTTP/1.2", 1),
+        request.replacen("POST ", "POST  ", 1),
+    ];
+    for request in cases {
+        let mut stream = TcpStream::connect(house.address).await.unwrap();
+        stream.write_all(format!("{request}{hidden}").as_bytes()).await.unwrap();
+        let mut answers = Vec::new();
+        // A reset after the answer is an end too.
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut answers)).await.expect("it is closed");
+        let answers = String::from_utf8_lossy(&answers);
+        assert!(answers.starts_with("HTTP/1.1 400 "), "{request}{answers}");
+        assert_eq!(answers.matches("HTTP/1.1").count(), 1, "{request}{answers}");
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_after_the_header_timeout() {
+    let header_timeout = HumanDuration(Duration::from_millis(100));
+    let house = House::configured(Config { header_timeout, ..Config::default() }).await;
+    let mut fresh = TcpStream::connect(house.address).await.unwrap();
+    let mut used = TcpStream::connect(house.address).await.unwrap();
+    used.write_all(call("echo", &json!({"text": "x"})).as_bytes()).await.unwrap();
+    answer(&mut used).await;
+    for stream in [&mut fresh, &mut used] {
+        let mut rest = Vec::new();
+        timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("it is closed").unwrap();
+        let rest = String::from_utf8_lossy(&rest);
+        assert!(rest.is_empty() || rest.starts_with("HTTP/1.1 408"), "{rest}");
     }
 }
 
@@ -284,14 +325,4 @@ async fn what_does_not_end_in_time_is_cancelled() {
     house.running.take().unwrap().await.unwrap();
     until_seen(&house, "dropped and told").await;
     assert!(stream.read_u8().await.is_err());
-}
-
-#[tokio::test]
-async fn who_does_not_read_its_answers_is_shown_the_door() {
-    let write_timeout = HumanDuration(Duration::from_millis(100));
-    let house = House::configured(Config { write_timeout, ..Config::default() }).await;
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
-    let request = call("echo", &json!({"text": "x".repeat(30_000)}));
-    let asking = async { while stream.write_all(request.as_bytes()).await.is_ok() {} };
-    timeout(PATIENCE, asking).await.expect("the connection is closed although nobody reads");
 }
