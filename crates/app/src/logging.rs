@@ -1,7 +1,6 @@
 //! Logs, always on stderr: stdout carries only results (SPEC EX-5, EX-6).
 
 mod outlet;
-mod plain;
 
 use std::{
     borrow::Cow,
@@ -10,6 +9,7 @@ use std::{
 };
 
 use switchboard_runtime::redact;
+use switchboard_toolcall::text;
 use tracing::{Level, Metadata};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
@@ -18,7 +18,6 @@ use crate::{
     environment, terminal,
 };
 use outlet::Outlet;
-use plain::Plain;
 
 /// Where lines leave, once logging has started.
 static OUTLET: OnceLock<Outlet<Stderr>> = OnceLock::new();
@@ -57,10 +56,7 @@ pub(crate) fn start(cli: &Cli) {
     let is_coloured = terminal::colours(cli.color, &io::stderr());
     let lines = Lines { outlet, is_urgent: true, is_coloured, is_redacted: false };
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);
-    match is_coloured {
-        true => log.with_ansi(true).init(),
-        false => log.with_ansi(false).event_format(Plain).init(),
-    }
+    log.with_ansi(is_coloured).init();
     if let Some(problem) = problem {
         tracing::warn!("RUST_LOG is not understood ({problem}); the level is {default}");
     }
@@ -81,18 +77,10 @@ pub(crate) fn flush() {
 struct Lines {
     outlet: &'static Outlet<Stderr>,
     is_urgent: bool,
-    /// Whether `tracing-subscriber` wrote the line, which leaves direction characters in it.
+    /// Whether the line has colours of ours.
     is_coloured: bool,
     /// Whether the event has no secrets any more: that of a call is redacted piece by piece where it is made.
     is_redacted: bool,
-}
-
-impl Lines {
-    /// Returns the line without what would command a terminal, if it is not ours already.
-    fn guarded(self, event: &[u8]) -> Option<String> {
-        let text = str::from_utf8(event).ok().filter(|_| self.is_coloured)?;
-        Some(terminal::guard::guarded(text).into_owned())
-    }
 }
 
 impl<'a> MakeWriter<'a> for Lines {
@@ -112,7 +100,7 @@ impl Write for Lines {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let length = event.len();
         let clear = terminal::spinner::clear();
-        let guarded = self.guarded(event);
+        let guarded = str::from_utf8(event).map(|text| guarded(text, self.is_coloured));
         let event = guarded.as_ref().map_or(event, |guarded| guarded.as_bytes());
         let shown = if self.is_redacted { Cow::Borrowed(event) } else { redacted(event) };
         match is_one_line(&shown) && clear.is_empty() {
@@ -127,6 +115,16 @@ impl Write for Lines {
 
     fn flush(&mut self) -> io::Result<()> {
         self.outlet.flush()
+    }
+}
+
+/// Returns the event without what would command a terminal: `tracing-subscriber` leaves some of it in values.
+fn guarded(event: &str, is_coloured: bool) -> Cow<'_, str> {
+    let is_hidden = |c: char| text::is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
+    match is_coloured {
+        true => terminal::guard::guarded(event),
+        false if event.contains(is_hidden) => terminal::text::lines(event).into(),
+        false => Cow::Borrowed(event),
     }
 }
 
@@ -173,6 +171,20 @@ mod tests {
             "ERROR panicked at a.rs:1:2:\nno luck with password=[redacted] and token: [redacted]\n"
         );
         assert!(matches!(redacted(b"INFO a basic tutorial\n"), Cow::Borrowed(_)));
+    }
+
+    // EX-5
+    #[test]
+    fn no_value_steers_a_terminal() {
+        let event = "shown text=a\u{1b}[2J\u{9b}b\tc\u{202e}d\n";
+        for is_coloured in [true, false] {
+            let shown = guarded(event, is_coloured);
+            assert!(!shown.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{shown:?}");
+        }
+        let coloured = "\u{1b}[31mred\n";
+        assert_eq!(guarded(coloured, true), coloured);
+        assert!(!guarded(coloured, false).contains('\u{1b}'));
+        assert!(matches!(guarded("INFO plain\n", false), Cow::Borrowed(_)));
     }
 
     #[test]
