@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderMap, HeaderValue, Method, header::CONTENT_TYPE};
+use http::{HeaderMap, Method, header::CONTENT_TYPE};
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{Era, Outgoing, RpcError};
 use switchboard_toolcall::BoxFuture;
@@ -23,7 +23,7 @@ mod shared;
 pub(super) mod state;
 pub(super) mod engine;
 mod pool;
-mod line;
+mod connection;
 mod connect;
 mod proxy;
 pub(super) mod answer;
@@ -92,8 +92,7 @@ impl HttpTransport {
         let asked = async {
             let response = self.shared.post(&outset, body.into()).await?;
             if opening && response.status().is_success() {
-                let session = response.head().session.as_deref();
-                let session = session.and_then(|id| HeaderValue::from_bytes(id).ok());
+                let session = response.headers().get(state::SESSION).cloned();
                 self.shared.with_state(|state| state.set_session(session));
             }
             self.shared.answer(response, request.id, &outset).await

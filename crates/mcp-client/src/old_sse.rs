@@ -91,7 +91,7 @@ impl OldSseTransport {
         if !response.status().is_success() {
             return Err(answer::refused(response, None).await);
         }
-        if answer::kind(response.head()) != Kind::Events {
+        if answer::kind(&response) != Kind::Events {
             return Err(Failure::Protocol("the server offers no event stream".to_owned()));
         }
         Ok(Events::new(response, sse::Parser::new(link.max_message)))

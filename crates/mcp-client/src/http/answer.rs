@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
+use http::{
+    StatusCode,
+    header::{CONTENT_TYPE, LOCATION},
+};
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{Incoming, NotJsonRpc, message};
 use tokio::time::timeout;
 
-use super::{
-    line::{Broken, Head},
-    pool::Answer,
-    trouble,
-};
+use super::{pool::Answer, trouble};
 use crate::transport::{Failure, Inbox};
 
 /// How much of a refusal is read, and how long that may take.
@@ -33,8 +32,8 @@ pub(crate) enum Kind {
 }
 
 /// What the content type says.
-pub(crate) fn kind(head: &Head) -> Kind {
-    let value = head.content_type.as_deref().unwrap_or_default();
+pub(crate) fn kind(response: &Answer) -> Kind {
+    let value = response.header(&CONTENT_TYPE).unwrap_or_default();
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     match essence {
         json if json.eq_ignore_ascii_case(b"application/json") => Kind::Json,
@@ -89,7 +88,7 @@ pub(super) async fn unreadable(response: Answer) -> Failure {
     if response.status() == StatusCode::ACCEPTED {
         return Failure::Protocol("the server took the request but does not answer it".to_owned());
     }
-    let found = match response.head().content_type.as_deref().map(shortened) {
+    let found = match response.header(&CONTENT_TYPE).map(shortened) {
         Some(kind) => format!("`{kind}`"),
         None => "no content type".to_owned(),
     };
@@ -102,7 +101,7 @@ pub(super) async fn unreadable(response: Answer) -> Failure {
 /// What a status that is no success means; `id` is the request's, if it was one.
 pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
     let status = response.status();
-    let location = response.head().location.clone();
+    let location = response.headers().get(LOCATION).cloned();
     let bytes = start(response).await;
     let error = match message::parse(&bytes) {
         Ok(Incoming::Response { id: found, outcome: Err(error) }) => Some((found, error)),
@@ -114,7 +113,7 @@ pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
         Some((found, error)) if found.is_some() && found == id && !barred => Failure::Rpc(error),
         error => {
             let body = match location.filter(|_| status.is_redirection()) {
-                Some(there) => format!("redirected to {}", shortened(&there)),
+                Some(there) => format!("redirected to {}", shortened(there.as_bytes())),
                 None => page_title(&bytes).unwrap_or_else(|| shortened(&bytes)),
             };
             Failure::Http { status: status.as_u16(), body, error: error.map(|(_, error)| error) }
@@ -149,7 +148,7 @@ async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
 }
 
 /// Why a body ended too early.
-pub(crate) fn broken(error: &Broken) -> String {
+pub(crate) fn broken(error: &hyper::Error) -> String {
     format!("the answer broke off: {}", trouble::reason(error))
 }
 

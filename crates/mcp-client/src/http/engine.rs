@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
+    header::{HOST, LOCATION, PROXY_AUTHORIZATION},
+};
+use http_body_util::Full;
 use url::{Position, Url};
 
 use super::{
     ConfigError, Proxies,
     connect::Connector,
-    line::Request,
+    connection::OutgoingRequest,
     pool::{Answer, Pool},
     proxy::Forward,
 };
@@ -70,17 +74,41 @@ impl Engine {
     ) -> Result<Answer, Failure> {
         let (mut there, mut redirects) = (None, 0);
         loop {
-            let uri = there.as_ref().unwrap_or(uri);
-            let (method, host, body) = (&method, &self.host, &body);
-            let forward = self.forward.as_ref();
-            let request = Request { method, forward, uri, host, headers, own, body };
-            let answer = self.pool.send(&request).await?;
-            match self.redirected(method, &answer) {
+            let mut request = OutgoingRequest::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = self.target(there.as_ref().unwrap_or(uri))?;
+            *request.headers_mut() = self.headers(headers, own);
+            let answer = self.pool.send(request).await?;
+            match self.redirected(&method, &answer) {
                 Some(next) if redirects < REDIRECTS => there = Some(next),
                 _ => return Ok(answer),
             }
             redirects += 1;
         }
+    }
+
+    /// Returns what stands in the first line; a proxy that forwards must be told the host, too.
+    fn target(&self, uri: &Uri) -> Result<Uri, Failure> {
+        match &self.forward {
+            None => Ok(uri.clone()),
+            Some(forward) => format!("{}{uri}", forward.origin).parse().map_err(|error| {
+                Failure::Lost(format!("the request cannot be sent to the proxy: {error}"))
+            }),
+        }
+    }
+
+    fn headers(&self, shared: &HeaderMap, own: &[(HeaderName, HeaderValue)]) -> HeaderMap {
+        let mut headers = shared.clone();
+        headers.entry(HOST).or_insert_with(|| self.host.clone());
+        if let Some(auth) = self.forward.as_ref().and_then(|forward| forward.auth.as_ref()) {
+            headers.insert(PROXY_AUTHORIZATION, auth.clone());
+        }
+        // All of one name are sent, and stand for those that were there.
+        for (name, _) in own {
+            headers.remove(name);
+        }
+        headers.extend(own.iter().cloned());
+        headers
     }
 
     fn redirected(&self, method: &Method, answer: &Answer) -> Option<Uri> {
@@ -89,7 +117,7 @@ impl Engine {
             StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => *method == Method::GET,
             _ => false,
         };
-        let location = answer.head().location.as_ref().filter(|_| keeps_method)?;
+        let location = answer.header(&LOCATION).filter(|_| keeps_method)?;
         self.resolve(str::from_utf8(location).ok()?)
     }
 }

@@ -1,23 +1,21 @@
 //! Connections to one server, kept between requests.
-//!
-//! No task stands beside a connection: whoever waits for an answer moves the bytes itself, so that a request
-//! costs no hop to another task, and dropping an answer closes its connection there and then.
 
 use std::{
     future::poll_fn,
     sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
-use http::{StatusCode, Uri};
+use http::{HeaderMap, HeaderName, StatusCode, Uri, response};
+use http_body::Body as _;
+use hyper::body::Incoming;
 use tokio::time::Instant;
 use tower_service::Service;
 
 use super::{
     connect::Connector,
-    line::{Broken, Head, Line, Request},
+    connection::{Connection, OutgoingRequest},
     trouble,
 };
 use crate::transport::Failure;
@@ -37,99 +35,122 @@ pub(super) struct Pool {
 }
 
 struct Idle {
-    line: Box<Line>,
+    connection: Box<Connection>,
     since: Instant,
 }
 
 impl Pool {
-    /// No connections yet, to the server at `origin`.
+    /// Creates a pool without connections to the server at `origin`.
     pub(super) fn new(connector: Connector, origin: Uri) -> Self {
         Self { connector, origin, idle: Arc::default() }
     }
 
     /// Sends a request on a connection that is free, or on a new one.
-    pub(super) async fn send(&self, request: &Request<'_>) -> Result<Answer, Failure> {
+    pub(super) async fn send(&self, mut request: OutgoingRequest) -> Result<Answer, Failure> {
         loop {
-            let (mut line, kept) = match self.kept() {
-                Some(line) => (line, true),
+            let (mut connection, is_reused) = match self.free() {
+                Some(connection) => (connection, true),
                 None => (Box::pin(self.connect()).await?, false),
             };
-            match line.send(request).await {
-                Ok(head) => return Ok(Answer { head, line: Some(line), idle: self.idle.clone() }),
+            let unanswered = match connection.send(request).await {
+                Ok(response) => {
+                    let (head, body) = response.into_parts();
+                    let idle = self.idle.clone();
+                    return Ok(Answer {
+                        head,
+                        body,
+                        connection: Some(connection),
+                        is_read: false,
+                        idle,
+                    });
+                }
+                Err(unanswered) => unanswered,
+            };
+            match unanswered.unsent {
                 // The server had closed the connection meanwhile.
-                Err(unanswered) if kept && unanswered.unsent => {}
-                Err(unanswered) => return Err(Failure::Lost(trouble::reason(&unanswered.why))),
+                Some(unsent) if is_reused => request = *unsent,
+                _ => return Err(Failure::Lost(trouble::reason(&unanswered.error))),
             }
         }
     }
 
-    fn kept(&self) -> Option<Box<Line>> {
+    fn free(&self) -> Option<Box<Connection>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(Idle { mut line, since }) = idle.pop() {
-            if since.elapsed() < LONGEST_IDLE && line.is_free() {
-                return Some(line);
+        while let Some(Idle { mut connection, since }) = idle.pop() {
+            if since.elapsed() < LONGEST_IDLE && connection.is_free() {
+                return Some(connection);
             }
         }
         None
     }
 
-    async fn connect(&self) -> Result<Box<Line>, Failure> {
+    async fn connect(&self) -> Result<Box<Connection>, Failure> {
         let stream = self.connector.clone().call(self.origin.clone()).await;
         let stream = stream.map_err(|error| Failure::Lost(trouble::reason(&*error)))?;
+        let connection = Connection::new(stream).await;
         // Boxed, for with its TLS it is large and moved often.
-        Ok(Box::new(Line::new(stream)))
+        connection.map(Box::new).map_err(|error| Failure::Lost(trouble::reason(&error)))
     }
 }
 
 /// An answer: its head, and the body as it comes. Its connection can be used again once it was read to its end.
 pub(crate) struct Answer {
-    head: Head,
-    /// There until this is dropped.
-    line: Option<Box<Line>>,
+    head: response::Parts,
+    body: Incoming,
+    /// Present until this is dropped.
+    connection: Option<Box<Connection>>,
+    /// Whether the end of the body was seen.
+    is_read: bool,
     idle: Arc<Mutex<Vec<Idle>>>,
 }
 
 impl Answer {
-    /// What the server says of the request.
+    /// Returns what the server says of the request.
     pub(crate) fn status(&self) -> StatusCode {
         self.head.status
     }
 
-    /// The head, as far as anything of it matters.
-    pub(crate) fn head(&self) -> &Head {
-        &self.head
+    /// Returns the headers.
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.head.headers
     }
 
-    /// The next piece of the body; none at the end.
-    pub(crate) async fn piece(&mut self) -> Option<Result<Bytes, Broken>> {
-        poll_fn(|cx| self.poll_piece(cx)).await
+    /// Returns the bytes of a header, if it is there.
+    pub(crate) fn header(&self, name: &HeaderName) -> Option<&[u8]> {
+        self.head.headers.get(name).map(http::HeaderValue::as_bytes)
+    }
+
+    /// Returns the next piece of the body, `None` at the end.
+    pub(crate) async fn piece(&mut self) -> Option<hyper::Result<Bytes>> {
+        if self.is_end() {
+            return None;
+        }
+        let Self { body, connection, .. } = self;
+        let connection = connection.as_mut()?;
+        let piece = poll_fn(|cx| connection.poll_piece(body, cx)).await;
+        self.is_read = piece.is_none();
+        piece
     }
 
     /// Whether nothing more will come.
     pub(crate) fn is_end(&self) -> bool {
-        self.line.as_ref().is_none_or(|line| line.is_ended())
+        self.is_read || self.body.is_end_stream()
     }
 
-    /// How many bytes are announced at the least.
+    /// Returns how many bytes are announced at the least.
     pub(crate) fn announced(&self) -> u64 {
-        self.line.as_ref().map_or(0, |line| line.announced())
-    }
-
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
-        match &mut self.line {
-            Some(line) => line.poll_piece(cx),
-            None => Poll::Ready(None),
-        }
+        self.body.size_hint().lower()
     }
 }
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        let Some(mut line) = self.line.take().filter(|line| line.is_reusable()) else { return };
-        line.rest();
+        let is_end = self.is_end();
+        let free = |connection: &mut Box<Connection>| is_end && connection.is_free();
+        let Some(connection) = self.connection.take_if(free) else { return };
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MOST_IDLE {
-            idle.push(Idle { line, since: Instant::now() });
+            idle.push(Idle { connection, since: Instant::now() });
         }
     }
 }

@@ -71,7 +71,7 @@ impl Shared {
         if !response.status().is_success() {
             return Err(Box::pin(self.refused(response, Some(id), outset)).await);
         }
-        match answer::kind(response.head()) {
+        match answer::kind(&response) {
             Kind::Json => answer::json(response, id, &*self.inbox, self.max_message).await,
             // Boxed, as is all that is rare: what every request carries along should be small.
             Kind::Events => Box::pin(stream::answer(self, response, id, outset.legacy)).await,

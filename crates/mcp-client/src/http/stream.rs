@@ -224,7 +224,7 @@ async fn open(shared: &Shared, last_id: Option<&str>) -> Result<Answer, Failure>
 }
 
 fn is_stream(response: &Answer) -> bool {
-    response.status().is_success() && answer::kind(response.head()) == Kind::Events
+    response.status().is_success() && answer::kind(response) == Kind::Events
 }
 
 /// What the server asks for, doubled with each failure.

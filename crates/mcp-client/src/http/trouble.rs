@@ -2,8 +2,6 @@
 
 use std::{error::Error, io};
 
-use super::line::Broken;
-
 type Cause<'a> = &'a (dyn Error + 'static);
 
 /// The reason that a person can use, from an error and what caused it.
@@ -22,8 +20,14 @@ fn spoken(cause: Cause<'_>) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<rustls::Error>() {
         return Some(format!("TLS failed: {error}"));
     }
-    if let Some(error) = cause.downcast_ref::<Broken>() {
-        return (!matches!(error, Broken::Io(_))).then(|| error.to_string());
+    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+        let is_closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+        return match error.is_parse() {
+            true => Some(not_http(error)),
+            false => {
+                is_closed.then(|| "the server closed the connection before it answered".to_owned())
+            }
+        };
     }
     let error = cause.downcast_ref::<io::Error>()?;
     let words = match error.kind() {
@@ -35,9 +39,17 @@ fn spoken(cause: Cause<'_>) -> Option<String> {
         io::ErrorKind::HostUnreachable => "host unreachable",
         io::ErrorKind::NetworkUnreachable => "network unreachable",
         io::ErrorKind::UnexpectedEof => "the server closed the connection",
+        // The framing of a body.
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if error.source().is_none() => {
+            return Some(not_http(error));
+        }
         _ => return None,
     };
     Some(words.to_owned())
+}
+
+fn not_http(error: &dyn Error) -> String {
+    format!("the server does not speak HTTP: {error}")
 }
 
 /// An error and its causes, with those that input and output errors carry inside.
