@@ -13,6 +13,7 @@ mod msrv;
 mod package;
 mod fuzz;
 mod release;
+mod bench;
 mod program;
 mod workload;
 mod shell;
@@ -82,6 +83,8 @@ enum Task {
     },
     /// Build the program to publish: profile `dist`, optimised with a profile of its work
     Release,
+    /// Measure the gateway beside the direct way to the same server: rates, processor time, memory
+    Bench(bench::Options),
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
     Conformance {
         /// Write nothing, and fail where the tables would change
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
         Task::Release => release::run(),
+        Task::Bench(options) => bench::run(&options),
         Task::Conformance { check } => conformance::run(check),
     };
     match outcome {

@@ -93,15 +93,15 @@ fn config(port: u16, program: &Path) -> String {
 }
 
 /// A port that nobody has now.
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// A program that serves until this is dropped.
-struct Serving(Child);
+pub(crate) struct Serving(Child);
 
 #[expect(clippy::disallowed_methods, reason = "processes live in real time")]
-fn serve(command: &mut Command, folder: &Path, port: u16) -> Result<Serving> {
+pub(crate) fn serve(command: &mut Command, folder: &Path, port: u16) -> Result<Serving> {
     command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
     command.current_dir(folder).env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder);
     let config = folder.join("switchboard.toml");
@@ -124,6 +124,11 @@ fn serve(command: &mut Command, folder: &Path, port: u16) -> Result<Serving> {
 }
 
 impl Serving {
+    /// Returns the id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Lets it end by itself.
     fn end(&mut self) -> Result<()> {
         let signalled = Command::new("kill").arg(self.0.id().to_string()).status()?;

@@ -2,7 +2,7 @@
 
 use std::{
     net::{Ipv4Addr, TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
@@ -35,7 +35,7 @@ impl Fixture {
         drop(listener);
         let listening = (way == Way::Http).then(|| {
             let address = format!("127.0.0.1:{port}");
-            let mut command = Command::new(program("SWITCHBOARD_BENCH_FIXTURE"));
+            let mut command = Command::new(program("upstream"));
             command.args(["http", "--bind", &address, "--tools", &tools]).stderr(Stdio::null());
             command.kill_on_drop(true).spawn().unwrap()
         });
@@ -58,7 +58,7 @@ impl Fixture {
 
     /// The command of a client's own fixture.
     pub(crate) fn command(&self) -> Vec<String> {
-        let program = program("SWITCHBOARD_BENCH_FIXTURE").into_os_string().into_string().unwrap();
+        let program = program("upstream").into_os_string().into_string().unwrap();
         vec![program, "stdio".to_owned(), "--tools".to_owned(), self.tools.clone()]
     }
 
@@ -76,8 +76,11 @@ impl Fixture {
     }
 }
 
-/// A program that a variable names.
-pub(crate) fn program(variable: &str) -> PathBuf {
-    let path = std::env::var_os(variable).map(PathBuf::from);
-    path.unwrap_or_else(|| panic!("{variable} does not say where the program is"))
+/// Returns a program of the benchmark, which cargo puts beside this one.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    let path = this.parent().and_then(Path::parent).unwrap().join(name);
+    let is_there = path.is_file();
+    assert!(is_there, "{name} is missing: `cargo build --release -p switchboard-bench` builds it");
+    path
 }

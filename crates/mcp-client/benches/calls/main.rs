@@ -1,10 +1,11 @@
 //! What one `tools/call` costs: an echo of 200 bytes over stdio and streamable HTTP, one call at a time.
 //!
 //! Ours beside the raw JSON-RPC client and rmcp's, in one run, in turn. The server and the other two clients are those of
-//! the peers' bench, built from there and named by two variables:
+//! the folder `benches`:
 //!
 //! ```sh
-//! SWITCHBOARD_BENCH_FIXTURE=…/mcp-fixture SWITCHBOARD_BENCH_LOADGEN=…/loadgen cargo bench -p switchboard-mcp-client --bench calls
+//! cargo build --release -p switchboard-bench
+//! cargo bench -p switchboard-mcp-client --bench calls
 //! ```
 //!
 //! A closed loop in a runtime of one thread, as the other clients run; times are medians, in microseconds. On a busy

@@ -25,7 +25,7 @@ pub(crate) async fn rmcp(fixture: &Fixture) -> f64 {
 }
 
 async fn run(fixture: &Fixture, mode: &str) -> f64 {
-    let mut command = Command::new(program("SWITCHBOARD_BENCH_LOADGEN"));
+    let mut command = Command::new(program("loadgen"));
     command.args([mode, "--arg-bytes", "200", "--warm", "0.1", "--calls", &CALLS.to_string()]);
     match fixture.way {
         Way::Http => command.args(["--url", &fixture.url()]),
