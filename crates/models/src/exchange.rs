@@ -8,10 +8,11 @@ use crate::{
     http::{self, Body, Endpoint},
     images::{self, Images},
     json,
-    lower::{self, Lowered},
+    lower::Lowered,
     model::Events,
     retry::{self, Failed, Retries},
     sink::{Sink, Whole},
+    tool_cache::ToolCache,
     turn::{self, Draft},
 };
 
@@ -32,6 +33,7 @@ pub(crate) struct Exchange {
     endpoint: Endpoint,
     pub(crate) config: ModelConfig,
     retries: Retries,
+    tools: ToolCache,
     pub(crate) images: Images,
 }
 
@@ -50,7 +52,8 @@ impl Exchange {
             retries.most = most;
         }
         let endpoint = Endpoint::new(&config, path, credentials)?;
-        Ok(Self { endpoint, retries, images: Images::new(&config), config })
+        let (tools, images) = (ToolCache::default(), Images::new(&config));
+        Ok(Self { endpoint, config, retries, tools, images })
     }
 
     /// Asks, with retries; once more without images if the request was refused and has any (RS-6).
@@ -59,7 +62,7 @@ impl Exchange {
         request: &Request<'_>,
         events: Events<'_>,
     ) -> Result<Turn, ModelError> {
-        let lowered = &lower::tools(self.config.provider, &request.tools);
+        let lowered = &*self.tools.lowered(self.config.provider, &request.tools);
         let messages = self.images.fitted(request.messages, events);
         let request = Request { messages: &messages, ..request.clone() };
         let asked = self.attempts(self.retries, &request, lowered, events).await;

@@ -12,6 +12,7 @@ pub mod config;
 pub mod error;
 pub mod lower;
 mod exchange;
+mod tool_cache;
 mod images;
 mod retry;
 mod client;
