@@ -365,9 +365,9 @@ fn a_name_is_anothers_wherever_its_separator_stands() {
 }
 
 /// Nobody has looked yet which groups of workers there are.
-struct Herald(tokio::sync::watch::Receiver<bool>);
+struct LateServers(tokio::sync::watch::Receiver<bool>);
 
-impl switchboard_runtime::Link for Herald {
+impl switchboard_runtime::Link for LateServers {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async {
             let mut looked = self.0.clone();
@@ -387,7 +387,7 @@ async fn a_bare_name_that_may_be_a_groups_waits_until_groups_are_known() {
     let house = servers(&[("weather", None)]);
     list(&house, "weather", &["gpu__resize", "a__b"]);
     let (looked, seen) = tokio::sync::watch::channel(false);
-    house.tools().set_herald(std::sync::Arc::new(Herald(seen)));
+    house.tools().set_late_discovery(std::sync::Arc::new(LateServers(seen)));
     let look = async {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         house.tools().add_server("gpu", ServerSettings::default()).unwrap();
