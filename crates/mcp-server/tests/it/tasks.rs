@@ -12,8 +12,8 @@ use switchboard_mcp_wire::RpcError;
 use switchboard_runtime::{
     DurableCalls, QueueState, QueuedCall, ToolExecutor,
     toolcall::{
-        BoxError, BoxFuture, CallContext, CallId, ErrorKind, HumanDuration, ProgressUpdate,
-        ToolCall, ToolError, ToolOutput, ToolResult, ToolSpec,
+        BoxError, BoxFuture, CallId, ErrorKind, HumanDuration, ProgressUpdate, ToolError,
+        ToolOutput, ToolSpec,
     },
 };
 use switchboard_testkit::tools::{Fake, Witness};
@@ -313,18 +313,6 @@ async fn a_listener_hears_how_it_goes() {
 struct Says<F>(F);
 
 impl<F: Fn() -> Result<Option<QueuedCall>, BoxError> + Send + Sync> DurableCalls for Says<F> {
-    fn takes(&self, _: &ToolSpec, _: bool) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn submit<'a>(
-        &'a self,
-        _: ToolCall,
-        _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<CallId, Box<ToolResult>>> {
-        Box::pin(async { Ok(CallId::generate()) })
-    }
-
     fn look(&self, _: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
         Box::pin(std::future::ready((self.0)()))
     }
@@ -356,7 +344,10 @@ where
     F: Fn() -> Result<Option<QueuedCall>, BoxError> + Send + Sync + 'static,
 {
     let fleet = Fleet { calls: Some(Arc::new(Says(say))), ..Fleet::default() };
-    House::in_fleet(ToolExecutor::default(), None, Config::default(), fleet)
+    let executor = ToolExecutor::default();
+    let later = Fake::answers("later", json!(1)).read_only();
+    executor.tools().add(Queued::new(later, &Calls::default())).unwrap();
+    House::in_fleet(executor, None, Config::default(), fleet)
 }
 
 // GW-1: how a call stands in its queue, in the words of the extension.
@@ -410,7 +401,7 @@ async fn a_queue_that_is_away() {
     let refused = house.alone("subscriptions/listen", declaring(listen)).await.last();
     assert_eq!(code(&refused), -32603);
     // A task that can never be asked after is not handed out.
-    let refused = house.alone("tools/call", declaring(json!({"name": "say"}))).await.last();
+    let refused = house.alone("tools/call", declaring(json!({"name": "later"}))).await.last();
     let text = refused["error"]["message"].as_str().unwrap();
     assert!(text.ends_with("was queued, but the queue does not find it"), "{text}");
 }
@@ -420,6 +411,7 @@ async fn a_queue_that_is_away() {
 async fn a_tool_may_insist_on_a_task() {
     let office = Office::new();
     let insists = Fake::answers("insists", json!(1)).read_only().with(|spec| {
+        spec.settings.durable = true;
         spec.extra.insert("execution".to_owned(), json!({"taskSupport": "required"}));
     });
     office.house.executor.tools().add(insists).unwrap();
