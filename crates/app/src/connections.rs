@@ -15,7 +15,7 @@ use std::{
 };
 
 use anyhow::Context;
-use switchboard_mcp_client::{GivenUp, KnownProtocols, Server, Servers, Surroundings};
+use switchboard_mcp_client::{KnownProtocols, Server, ServerDeps, ServerFailure, Servers};
 use switchboard_process::guard::Guard;
 use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
 use switchboard_workers::{Groups, Queue};
@@ -40,7 +40,7 @@ pub(crate) struct Connections {
     /// The groups of workers, where there is a cluster and somebody needs them.
     groups: Option<Arc<Groups>>,
     /// What people have been told of servers that were given up.
-    given_up: watch::Sender<Vec<GivenUp>>,
+    given_up: watch::Sender<Vec<ServerFailure>>,
     /// How long servers that are connecting are waited for.
     startup_wait: Duration,
     /// The fleet, where this process is part of one.
@@ -77,11 +77,11 @@ impl House {
         &self,
         loaded: &Loaded,
         needs: Needs<'_>,
-        told: &watch::Sender<Vec<GivenUp>>,
-    ) -> Surroundings {
+        told: &watch::Sender<Vec<ServerFailure>>,
+    ) -> ServerDeps {
         let tools = Arc::downgrade(self.executor.tools());
         let (for_blocks, told, is_quiet) = (tools.clone(), told.clone(), self.is_quiet);
-        let announce = move |given_up: &GivenUp| {
+        let announce = move |given_up: &ServerFailure| {
             if let Some(tools) = for_blocks.upgrade().filter(|_| !is_quiet) {
                 terminal::tell(&text::lines(&block(given_up, &tools)));
             }
@@ -90,7 +90,7 @@ impl House {
         // Without a guard children still end with us, unless we are killed with -9.
         let guard = Guard::this_program()
             .inspect_err(|error| tracing::warn!(%error, "servers run without a guard"));
-        Surroundings {
+        ServerDeps {
             tools,
             mcp: loaded.settings.mcp.clone(),
             answers: self.answers.clone(),
@@ -109,7 +109,7 @@ fn known_protocols() -> KnownProtocols {
 }
 
 /// What people are told, with the tools and servers that remain (SPEC §12).
-fn block(given_up: &GivenUp, tools: &ToolManager) -> String {
+fn block(given_up: &ServerFailure, tools: &ToolManager) -> String {
     let all = tools.listed();
     let local = all.iter().filter(|tool| tool.spec().server().is_none());
     let local: Vec<_> = local.map(|tool| tool.name().to_string()).collect();
@@ -166,7 +166,7 @@ impl Connections {
     }
 
     /// What is known of a server that was given up.
-    pub(crate) fn given_up(&self, server: &str) -> Option<GivenUp> {
+    pub(crate) fn given_up(&self, server: &str) -> Option<ServerFailure> {
         self.given_up.borrow().iter().rev().find(|given_up| given_up.server == server).cloned()
     }
 

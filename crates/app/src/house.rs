@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use switchboard_local::{Guard, Handler, HandlerKind, Handlers, builtins, handler_fn};
-use switchboard_mcp_client::{Answers, ServerConfig};
+use switchboard_mcp_client::{ServerConfig, ServerRequestHandler};
 use switchboard_mcp_server::Bridge;
 use switchboard_rules::RuleSet;
 use switchboard_runtime::{Approver, Policy, RulePolicy, SwapPolicy, ToolExecutor, services};
@@ -22,7 +22,7 @@ pub(crate) struct House {
     /// What defined tools may call.
     pub(crate) handlers: Handlers,
     /// Who answers what servers ask.
-    pub(crate) answers: Arc<dyn Answers>,
+    pub(crate) answers: Arc<dyn ServerRequestHandler>,
     /// What may run.
     policy: Arc<SwapPolicy>,
     /// Whether callers come from elsewhere.
@@ -38,7 +38,7 @@ pub(crate) struct Around {
     /// Keeps the records.
     pub(crate) records: Records,
     /// Who answers what servers ask.
-    pub(crate) answers: Arc<dyn Answers>,
+    pub(crate) answers: Arc<dyn ServerRequestHandler>,
     /// Who is asked about calls that a person must allow.
     pub(crate) approver: Arc<dyn Approver>,
     /// Whether callers come from elsewhere, so that the rules of `[serve]` hold too.

@@ -18,7 +18,7 @@ use http_body_util::Limited;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use serde_json::json;
 use switchboard_access::{Access, Admitted, Caller, Peer, Rejection, Share};
-use switchboard_mcp_server::http::{Admission, Permit};
+use switchboard_mcp_server::{Admission, Permit};
 use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
 

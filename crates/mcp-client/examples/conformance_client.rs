@@ -15,8 +15,8 @@ use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 use switchboard_mcp_client::{
-    Answers, McpConfig, ServerConfig, ServerRequest, Servers, Session, Surroundings,
-    config::Protocol, discover::List, session::Asking,
+    List, McpConfig, OutgoingRequest, Protocol, ServerConfig, ServerDeps, ServerRequest,
+    ServerRequestHandler, Servers, Session,
 };
 use switchboard_mcp_wire::RpcError;
 use switchboard_runtime::{ToolExecutor, toolcall::BoxFuture};
@@ -41,13 +41,13 @@ async fn main() -> ExitCode {
 async fn run() -> Outcome {
     let url = env::args().next_back().ok_or("the last argument is the server's URL")?;
     let executor = ToolExecutor::default();
-    let around = Surroundings {
+    let deps = ServerDeps {
         mcp: McpConfig { retry_attempts: 1, ..McpConfig::default() },
         answers: Arc::new(Accepts),
-        ..Surroundings::new(executor.tools())
+        ..ServerDeps::new(executor.tools())
     };
     let servers = IndexMap::from([(SERVER.to_owned(), config(url))]);
-    let servers = Servers::start(servers, executor.tools(), &around)?;
+    let servers = Servers::start(servers, executor.tools(), &deps)?;
     let outcome = play(&variable("MCP_CONFORMANCE_SCENARIO"), &executor, &servers).await;
     servers.close().await;
     outcome
@@ -135,7 +135,7 @@ async fn read_all(session: &Session) -> Outcome {
         for entry in session.list(list).await?.entries {
             let name = entry[key].as_str().ok_or("an entry without a name")?;
             let params = Map::from_iter([(key.to_owned(), name.into())]);
-            let mut asking = Asking::new(method, params);
+            let mut asking = OutgoingRequest::new(method, params);
             asking.headers = vec![("Mcp-Name".to_owned(), name.to_owned())];
             session.ask(asking).await?;
         }
@@ -146,7 +146,7 @@ async fn read_all(session: &Session) -> Outcome {
 /// Accepts what servers ask of the user, with the defaults of their schema.
 struct Accepts;
 
-impl Answers for Accepts {
+impl ServerRequestHandler for Accepts {
     fn capabilities(&self) -> Value {
         json!({"elicitation": {"form": {"applyDefaults": true}}})
     }

@@ -7,30 +7,32 @@ use std::{
     sync::Arc,
 };
 
-use switchboard_mcp_client::{
-    stdio::{Config, StdioTransport},
-    transport::{Inbox, Request, Transport},
-};
-use switchboard_mcp_wire::Incoming;
+use switchboard_mcp_client::{Inbox, StdioConfig, StdioTransport, Transport, TransportRequest};
+use switchboard_mcp_wire::IncomingMessage;
 use switchboard_process::guard::Guard;
 
 struct Nobody;
 
 impl Inbox for Nobody {
-    fn take(&self, _: Incoming) {}
+    fn take(&self, _: IncomingMessage) {}
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
     let mut arguments = env::args().skip(1);
     let guard = arguments.next().unwrap_or_default();
-    let mut config = Config::new(arguments.next().unwrap_or_default());
+    let mut config = StdioConfig::new(arguments.next().unwrap_or_default());
     config.args = arguments.collect();
     config.guard = Some(Guard { program: guard.into(), args: Vec::new() });
     let transport =
         StdioTransport::start("child", &config, Arc::new(Nobody)).map_err(io::Error::other)?;
-    let request =
-        Request { id: 1, method: "initialize", params: None, headers: &[], cancellable: false };
+    let request = TransportRequest {
+        id: 1,
+        method: "initialize",
+        params: None,
+        headers: &[],
+        cancellable: false,
+    };
     // A server that stays silent is started nevertheless.
     let answer = transport.request(request);
     let _ = tokio::time::timeout(std::time::Duration::from_secs(2), answer).await;

@@ -12,43 +12,43 @@ use switchboard_toolcall::HumanDuration;
 use tokio::time::timeout;
 
 use super::{
-    config::Kind,
+    config::TransportKind,
     http,
-    inbox::{Changes, Desk},
-    negotiate::{Opening, Stranger},
+    inbox::{NotificationRouter, PendingChanges},
+    negotiate::{FirstMessage, Handshake},
     old_sse,
     server::Server,
     session::Session,
     stdio,
     transport::{Failure, Transport},
 };
-use plan::{FailureKind, Plan};
+use plan::{AttemptFailureKind, AttemptPlan};
 
 pub(super) use plan::FailedAttempts;
 
 /// Why an attempt failed, and what the server said to that.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct AttemptFailure {
     pub(super) reason: String,
     pub(super) stderr: Vec<String>,
     /// Whether trying again cannot help: there is no such program, or the address is not a URL.
     pub(super) is_permanent: bool,
 }
 
-impl Trouble {
+impl AttemptFailure {
     pub(super) fn because(reason: impl ToString) -> Self {
         Self { reason: reason.to_string(), ..Self::default() }
     }
 }
 
-type Met = (Session, Arc<Changes>);
+type SessionAndChanges = (Session, Arc<PendingChanges>);
 
 impl Server {
     /// Starts or calls the server, agrees on a protocol and does `further` with the session, within `connect_timeout`.
     pub(super) async fn attempt<T>(
         &self,
-        further: impl AsyncFnOnce(Met) -> Result<T, Failure>,
-    ) -> Result<T, Trouble> {
+        further: impl AsyncFnOnce(SessionAndChanges) -> Result<T, Failure>,
+    ) -> Result<T, AttemptFailure> {
         let plan = self.plan();
         let work = async {
             let (met, kind) = self.reach(plan).await?;
@@ -65,96 +65,116 @@ impl Server {
             }
         };
         let is_lost = matches!(error, AttemptError::Failed(Failure::Lost(_)));
-        self.note_failure(plan, if is_lost { FailureKind::Lost } else { FailureKind::Other });
+        self.note_failure(
+            plan,
+            if is_lost { AttemptFailureKind::Lost } else { AttemptFailureKind::Other },
+        );
         let never_started = self.open_transport().is_some_and(|open| open.never_started());
         let is_permanent = never_started || matches!(error, AttemptError::Unusable(_));
-        Err(Trouble { is_permanent, ..Trouble::because(error) })
+        Err(AttemptFailure { is_permanent, ..AttemptFailure::because(error) })
     }
 
     /// Reaches the server and says how. An address may be one of streamable HTTP or of the old HTTP+SSE: if it does not
     /// answer as the one, it is tried as the other, as the MCP specification tells clients to.
-    async fn reach(&self, plan: Plan) -> Result<(Met, Kind), AttemptError> {
-        let first = match self.meet(plan, plan.kind, plan.opening).await {
+    async fn reach(
+        &self,
+        plan: AttemptPlan,
+    ) -> Result<(SessionAndChanges, TransportKind), AttemptError> {
+        let first = match self.meet(plan, plan.kind, plan.first_message).await {
             Ok(met) => return Ok((met, plan.kind)),
             Err(error) => error,
         };
         let other = match (self.kind(), plan.kind, &first) {
-            (Kind::Http, Kind::Http, AttemptError::Failed(failure))
-                if may_be_sse(failure) && plan.opening != Opening::Discover =>
+            (TransportKind::Http, TransportKind::Http, AttemptError::Failed(failure))
+                if may_be_sse(failure) && plan.first_message != FirstMessage::Discover =>
             {
-                Kind::Sse
+                TransportKind::Sse
             }
             // It was one of HTTP+SSE before, and has been replaced.
-            (Kind::Http, Kind::Sse, AttemptError::Failed(failure))
+            (TransportKind::Http, TransportKind::Sse, AttemptError::Failed(failure))
                 if !matches!(failure, Failure::Lost(_)) =>
             {
-                Kind::Http
+                TransportKind::Http
             }
             _ => return Err(first),
         };
         self.close().await;
         // HTTP+SSE is older than the probe.
-        let opening = if other == Kind::Sse { Opening::Initialize } else { Opening::Probe };
-        match self.meet(plan, other, opening).await {
+        let first_message = if other == TransportKind::Sse {
+            FirstMessage::Initialize
+        } else {
+            FirstMessage::Probe
+        };
+        match self.meet(plan, other, first_message).await {
             Ok(met) => Ok((met, other)),
             Err(second) => {
                 let (http, sse) =
-                    if other == Kind::Sse { (first, second) } else { (second, first) };
+                    if other == TransportKind::Sse { (first, second) } else { (second, first) };
                 let text = format!("as streamable HTTP: {http}; as HTTP+SSE: {sse}");
                 Err(AttemptError::Failed(Failure::Protocol(text)))
             }
         }
     }
 
-    async fn meet(&self, plan: Plan, kind: Kind, opening: Opening) -> Result<Met, AttemptError> {
-        let (desk, changes) = Desk::new(self.name(), self.around.answers.clone());
-        let Way { transport, tell } = self.way(kind, &desk).map_err(AttemptError::Unusable)?;
-        desk.attach(&transport);
+    async fn meet(
+        &self,
+        plan: AttemptPlan,
+        kind: TransportKind,
+        first_message: FirstMessage,
+    ) -> Result<SessionAndChanges, AttemptError> {
+        let (router, changes) = NotificationRouter::new(self.name(), self.deps.answers.clone());
+        let OpenTransport { transport, tell } =
+            self.way(kind, &router).map_err(AttemptError::Unusable)?;
+        router.attach(&transport);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.clone());
-        let (answers, patience) = (self.around.answers.clone(), plan.patience(kind));
-        let stranger = Stranger { transport, desk, answers, patience, tell };
-        let session = stranger.meet(opening).await.map_err(AttemptError::Failed)?;
+        let (answers, patience) = (self.deps.answers.clone(), plan.patience(kind));
+        let handshake = Handshake { transport, router, answers, patience, tell };
+        let session = handshake.meet(first_message).await.map_err(AttemptError::Failed)?;
         Ok((session, changes))
     }
 
-    fn way(&self, kind: Kind, desk: &Arc<Desk>) -> Result<Way, String> {
-        let (name, inbox) = (self.name(), desk.clone());
+    fn way(
+        &self,
+        kind: TransportKind,
+        router: &Arc<NotificationRouter>,
+    ) -> Result<OpenTransport, String> {
+        let (name, inbox) = (self.name(), router.clone());
         Ok(match kind {
-            Kind::Stdio => {
+            TransportKind::Stdio => {
                 let transport = stdio::StdioTransport::start(name, &self.child(), inbox)
                     .map_err(|error| error.to_string())?;
-                Way { transport, tell: Box::new(|_| {}) }
+                OpenTransport { transport, tell: Box::new(|_| {}) }
             }
-            Kind::Http => {
+            TransportKind::Http => {
                 let transport = http::HttpTransport::new(name, &self.http(), inbox)
                     .map_err(|error| error.to_string())?;
                 let told = transport.clone();
-                Way { transport, tell: Box::new(move |era| told.set_era(era.clone())) }
+                OpenTransport { transport, tell: Box::new(move |era| told.set_era(era.clone())) }
             }
-            Kind::Sse => {
+            TransportKind::Sse => {
                 let transport = old_sse::OldSseTransport::new(name, &self.http(), inbox)
                     .map_err(|error| error.to_string())?;
-                Way { transport, tell: Box::new(|_| {}) }
+                OpenTransport { transport, tell: Box::new(|_| {}) }
             }
         })
     }
 
-    fn child(&self) -> stdio::Config {
+    fn child(&self) -> stdio::StdioConfig {
         let config = self.config();
-        stdio::Config {
+        stdio::StdioConfig {
             args: config.args.clone(),
             env: config.env.clone(),
             inherit_env: config.inherit_env,
             cwd: config.cwd.clone(),
-            guard: self.around.guard.clone(),
+            guard: self.deps.guard.clone(),
             log: Some(self.stderr.clone()),
-            ..stdio::Config::new(config.command.clone().unwrap_or_default())
+            ..stdio::StdioConfig::new(config.command.clone().unwrap_or_default())
         }
     }
 
-    fn http(&self) -> http::Config {
-        let usual = http::Config::default();
-        http::Config {
+    fn http(&self) -> http::HttpConfig {
+        let usual = http::HttpConfig::default();
+        http::HttpConfig {
             url: self.config().url.clone().unwrap_or_default(),
             headers: self.config().headers.clone().into_iter().collect(),
             connect_timeout: usual.connect_timeout.min(self.connect_timeout()),
@@ -186,7 +206,7 @@ impl Display for AttemptError {
 }
 
 /// A way to a server, and how it is told which era was agreed on.
-struct Way {
+struct OpenTransport {
     transport: Arc<dyn Transport>,
     tell: Box<dyn Fn(&Era) + Send + Sync>,
 }

@@ -51,7 +51,7 @@ impl McpConfig {
 pub struct ServerConfig {
     /// How the server is reached; by default a `command` means stdio and a `url` means streamable HTTP.
     #[serde(rename = "type")]
-    pub kind: Option<Kind>,
+    pub kind: Option<TransportKind>,
     /// The program of a stdio server.
     pub command: Option<String>,
     /// Its arguments.
@@ -124,7 +124,7 @@ pub struct ToolConfig {
 /// How a server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum TransportKind {
     /// A child process.
     Stdio,
     /// Streamable HTTP.
@@ -186,15 +186,15 @@ impl ServerConfig {
     ///
     /// # Errors
     /// The settings name no way, two ways, or one without what it needs.
-    pub fn kind(&self) -> Result<Kind, String> {
+    pub fn kind(&self) -> Result<TransportKind, String> {
         let needs = |kind: &str, key: &str| format!("type = \"{kind}\" needs `{key}`");
         match (self.kind, &self.command, &self.url) {
-            (None | Some(Kind::Stdio), Some(_), None) => Ok(Kind::Stdio),
-            (None | Some(Kind::Http), None, Some(_)) => Ok(Kind::Http),
-            (Some(Kind::Sse), None, Some(_)) => Ok(Kind::Sse),
-            (Some(Kind::Stdio), None, _) => Err(needs("stdio", "command")),
-            (Some(Kind::Http), _, None) => Err(needs("http", "url")),
-            (Some(Kind::Sse), _, None) => Err(needs("sse", "url")),
+            (None | Some(TransportKind::Stdio), Some(_), None) => Ok(TransportKind::Stdio),
+            (None | Some(TransportKind::Http), None, Some(_)) => Ok(TransportKind::Http),
+            (Some(TransportKind::Sse), None, Some(_)) => Ok(TransportKind::Sse),
+            (Some(TransportKind::Stdio), None, _) => Err(needs("stdio", "command")),
+            (Some(TransportKind::Http), _, None) => Err(needs("http", "url")),
+            (Some(TransportKind::Sse), _, None) => Err(needs("sse", "url")),
             (_, Some(_), Some(_)) => Err("it has both `command` and `url`; leave one".to_owned()),
             (None, None, None) => {
                 Err("it has neither `command` (stdio) nor `url` (HTTP)".to_owned())

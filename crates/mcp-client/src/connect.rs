@@ -11,10 +11,10 @@ use tokio::time::sleep;
 use tracing::{debug, info, warn};
 
 use super::{
-    attempt::Trouble,
-    given_up::GivenUp,
-    server::{Server, State},
-    supervise::Connected,
+    attempt::AttemptFailure,
+    server::{Server, ServerState},
+    server_failure::ServerFailure,
+    supervise::ConnectedServer,
 };
 
 /// The longest pause between attempts in the background.
@@ -22,8 +22,8 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 impl Server {
     /// Tries as often as the settings say; only once what waiting cannot mend, unless this process runs on.
-    pub(super) async fn connect(self: &Arc<Self>) -> Result<Connected, GivenUp> {
-        let mcp = &self.around.mcp;
+    pub(super) async fn connect(self: &Arc<Self>) -> Result<ConnectedServer, ServerFailure> {
+        let mcp = &self.deps.mcp;
         let attempts = mcp.retry_attempts.max(1);
         let mut attempt = 1;
         loop {
@@ -31,47 +31,50 @@ impl Server {
             sleep(delay).await;
             let (name, delay) = (self.name(), HumanDuration(delay));
             info!("MCP connection attempt {attempt} of {attempts} to '{name}' (delay {delay})");
-            let trouble = match self.try_once().await {
+            let failed = match self.try_once().await {
                 Ok(connected) => {
                     if attempt > 1 {
                         info!("MCP connection succeeded on attempt {attempt}");
                     }
                     return Ok(connected);
                 }
-                Err(trouble) => trouble,
+                Err(failed) => failed,
             };
-            let gives_up_early = trouble.is_permanent && !self.around.retries_permanent;
-            if attempt == attempts || gives_up_early {
-                return Err(self.given_up(attempt, trouble));
+            let fails_early = failed.is_permanent && !self.deps.retries_permanent;
+            if attempt == attempts || fails_early {
+                return Err(self.failure(attempt, failed));
             }
-            debug!(server = &**name, reason = trouble.reason, "MCP connection attempt failed");
+            debug!(server = &**name, reason = failed.reason, "MCP connection attempt failed");
             attempt += 1;
         }
     }
 
     /// Says that the server has failed, and goes on trying: its tools appear when it is back.
-    pub(super) async fn connect_in_background(self: &Arc<Self>, given_up: GivenUp) -> Connected {
+    pub(super) async fn connect_in_background(
+        self: &Arc<Self>,
+        failure: ServerFailure,
+    ) -> ConnectedServer {
         self.offer(Vec::new()).await;
-        warn!("{}", given_up.error());
+        warn!("{}", failure.error());
         // People are told first: who waits for the servers to settle then sees the block before the rest.
-        (self.around.announce)(&given_up);
-        self.enter(State::GivenUp(given_up.error().into()));
+        (self.deps.announce)(&failure);
+        self.enter(ServerState::Failed(failure.error().into()));
         for tries in 1.. {
             sleep(self.pause(tries + 1)).await;
             match self.try_once().await {
                 Ok(connected) => return connected,
-                Err(trouble) => {
-                    debug!(server = &**self.name(), reason = trouble.reason, "still away")
+                Err(failed) => {
+                    debug!(server = &**self.name(), reason = failed.reason, "still away")
                 }
             }
         }
         unreachable!("the attempts never end")
     }
 
-    fn given_up(&self, attempts: u32, trouble: Trouble) -> GivenUp {
-        let Trouble { reason, stderr, .. } = trouble;
+    fn failure(&self, attempts: u32, failed: AttemptFailure) -> ServerFailure {
+        let AttemptFailure { reason, stderr, .. } = failed;
         let config = self.config();
-        GivenUp {
+        ServerFailure {
             server: self.name().to_string(),
             kind: self.kind(),
             attempts,
@@ -86,7 +89,7 @@ impl Server {
 
     /// Grows with each try up to a limit, with some jitter so that many servers do not come at once.
     pub(super) fn pause(&self, tries: u32) -> Duration {
-        let base = self.around.mcp.retry_base_delay.0;
+        let base = self.deps.mcp.retry_base_delay.0;
         let pause = base.saturating_mul(2_u32.saturating_pow(tries.min(16))).min(LONGEST_PAUSE);
         let random = RandomState::new().build_hasher().finish() % 1000;
         #[expect(clippy::cast_precision_loss, reason = "a number below 1000")]
@@ -94,22 +97,22 @@ impl Server {
     }
 
     /// Connects and reads what the server has.
-    async fn try_once(self: &Arc<Self>) -> Result<Connected, Trouble> {
+    async fn try_once(self: &Arc<Self>) -> Result<ConnectedServer, AttemptFailure> {
         self.starts.fetch_add(1, Ordering::Relaxed);
         let connected = self
             .attempt(async |(session, changes)| {
-                let mut connected = Connected::new(session, changes);
+                let mut connected = ConnectedServer::new(session, changes);
                 self.read_tools(&mut connected).await?;
                 Ok(connected)
             })
             .await;
         match connected {
             Ok(connected) => Ok(connected),
-            Err(trouble) => {
-                self.set_back(&trouble.reason);
+            Err(failed) => {
+                self.record_error(&failed.reason);
                 // Its last words come after its answer: let it end before they are read.
                 let stderr = self.close().await;
-                Err(Trouble { stderr, ..trouble })
+                Err(AttemptFailure { stderr, ..failed })
             }
         }
     }

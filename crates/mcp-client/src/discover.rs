@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use switchboard_mcp_wire::RpcError;
 
 use super::{
-    session::{Asking, Session},
+    session::{OutgoingRequest, Session},
     transport::Failure,
 };
 
@@ -62,7 +62,7 @@ impl List {
 
 /// A list as it was read.
 #[derive(Clone, Debug, Default)]
-pub struct Listed {
+pub struct ListResult {
     /// Its entries, in order.
     pub entries: Vec<Value>,
     /// How long the server says it stays true.
@@ -76,8 +76,8 @@ impl Session {
     ///
     /// # Errors
     /// The server could not be reached, or broke off.
-    pub async fn list(&self, list: List) -> Result<Listed, Failure> {
-        let mut listed = Listed::default();
+    pub async fn list(&self, list: List) -> Result<ListResult, Failure> {
+        let mut listed = ListResult::default();
         let declared = self.capabilities().get(list.capability()).is_some();
         // Some servers have tools and forget to say so; the others are only asked for what they declare.
         if !declared && list != List::Tools {
@@ -90,7 +90,7 @@ impl Session {
             if let Some(cursor) = cursor {
                 params.insert("cursor".to_owned(), Value::String(cursor));
             }
-            let mut page = match self.ask(Asking::new(list.method(), params)).await {
+            let mut page = match self.ask(OutgoingRequest::new(list.method(), params)).await {
                 Err(Failure::Rpc(error))
                     if !declared && error.code == RpcError::METHOD_NOT_FOUND =>
                 {

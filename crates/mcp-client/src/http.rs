@@ -16,11 +16,11 @@ use switchboard_toolcall::BoxFuture;
 use tokio::{sync::oneshot, time::timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::transport::{Failure, Request, SharedInbox, Transport};
+use super::transport::{Failure, SharedInbox, Transport, TransportRequest};
 
 mod config;
 mod shared;
-pub(super) mod state;
+pub(super) mod request_headers;
 pub(super) mod engine;
 mod pool;
 mod connection;
@@ -28,15 +28,15 @@ mod connect;
 mod proxy;
 pub(super) mod answer;
 pub(super) mod stream;
-pub(super) mod take_back;
-mod trouble;
+pub(super) mod cancel_on_drop;
+mod error_reason;
 
-pub use config::{Config, ConfigError};
+use cancel_on_drop::CancelOnDrop;
+pub use config::{ConfigError, HttpConfig};
 use engine::Engine;
 pub use proxy::Proxies;
-use shared::Shared;
-use state::State;
-use take_back::TakeBack;
+use request_headers::HttpState;
+use shared::HttpShared;
 
 /// How long ending a session may take.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ const LISTENING: Duration = Duration::from_millis(500);
 
 /// A server behind streamable HTTP.
 pub struct HttpTransport {
-    shared: Arc<Shared>,
+    shared: Arc<HttpShared>,
     listener: Mutex<Option<AbortOnDropHandle<()>>>,
     closed: CancellationToken,
 }
@@ -56,14 +56,21 @@ impl HttpTransport {
     ///
     /// # Errors
     /// The settings are of no use.
-    pub fn new(name: &str, config: &Config, inbox: SharedInbox) -> Result<Arc<Self>, ConfigError> {
+    pub fn new(
+        name: &str,
+        config: &HttpConfig,
+        inbox: SharedInbox,
+    ) -> Result<Arc<Self>, ConfigError> {
         let url = config.url()?;
-        let headers =
-            state::configured(&url, &config.headers, "application/json, text/event-stream")?;
-        let shared = Shared {
+        let headers = request_headers::configured(
+            &url,
+            &config.headers,
+            "application/json, text/event-stream",
+        )?;
+        let shared = HttpShared {
             name: name.into(),
             engine: Engine::new(url, &config.proxies, config.connect_timeout)?,
-            state: RwLock::new(State::new(headers)),
+            state: RwLock::new(HttpState::new(headers)),
             inbox,
             max_message: config.max_message,
         };
@@ -79,26 +86,26 @@ impl HttpTransport {
         self.shared.with_state(|state| state.set_era(era));
     }
 
-    async fn ask(&self, request: Request<'_>) -> Result<Box<RawValue>, Failure> {
-        let opening = request.method == "initialize";
-        if opening {
+    async fn ask(&self, request: TransportRequest<'_>) -> Result<Box<RawValue>, Failure> {
+        let first_message = request.method == "initialize";
+        if first_message {
             self.set_listener(None);
-            self.shared.with_state(State::forget);
+            self.shared.with_state(HttpState::forget);
         }
-        let outset = self.shared.state().outset_of(request.method, request.headers)?;
+        let request_headers = self.shared.state().headers_of(request.method, request.headers)?;
         let body = Outgoing::request(request.id, request.method, request.params).to_bytes();
-        let mut taken_back = (outset.legacy && request.cancellable)
-            .then(|| TakeBack::unless_answered(self.shared.clone(), request.id));
+        let mut cancel_on_drop = (request_headers.legacy && request.cancellable)
+            .then(|| CancelOnDrop::new(self.shared.clone(), request.id));
         let asked = async {
-            let response = self.shared.post(&outset, body.into()).await?;
-            if opening && response.status().is_success() {
-                let session = response.headers().get(state::SESSION).cloned();
+            let response = self.shared.post(&request_headers, body.into()).await?;
+            if first_message && response.status().is_success() {
+                let session = response.headers().get(request_headers::SESSION).cloned();
                 self.shared.with_state(|state| state.set_session(session));
             }
-            self.shared.answer(response, request.id, &outset).await
+            self.shared.answer(response, request.id, &request_headers).await
         };
         let answer = self.unless_closed(pin!(asked)).await;
-        taken_back.as_mut().map(TakeBack::answered);
+        cancel_on_drop.as_mut().map(CancelOnDrop::disarm);
         answer
     }
 
@@ -133,7 +140,7 @@ impl HttpTransport {
 impl Transport for HttpTransport {
     fn request<'a>(
         &'a self,
-        request: Request<'a>,
+        request: TransportRequest<'a>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         Box::pin(self.ask(request))
     }
@@ -145,9 +152,9 @@ impl Transport for HttpTransport {
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let body = Outgoing::notification(method, params).to_bytes();
-            let outset = self.shared.state().outset_of(method, &[])?;
-            self.unless_closed(pin!(self.shared.tell(&outset, body))).await?;
-            if outset.legacy && method == "notifications/initialized" {
+            let request_headers = self.shared.state().headers_of(method, &[])?;
+            self.unless_closed(pin!(self.shared.tell(&request_headers, body))).await?;
+            if request_headers.legacy && method == "notifications/initialized" {
                 self.listen().await;
             }
             Ok(())
@@ -161,8 +168,8 @@ impl Transport for HttpTransport {
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let body = Outgoing::response(id, &outcome).to_bytes();
-            let outset = self.shared.outset();
-            self.unless_closed(pin!(self.shared.tell(&outset, body))).await
+            let request_headers = self.shared.request_headers();
+            self.unless_closed(pin!(self.shared.tell(&request_headers, body))).await
         })
     }
 
@@ -179,10 +186,10 @@ impl Transport for HttpTransport {
         Box::pin(async move {
             self.closed.cancel();
             self.set_listener(None);
-            let mut headers = HeaderMap::clone(&self.shared.outset().headers);
+            let mut headers = HeaderMap::clone(&self.shared.request_headers().headers);
             headers.remove(CONTENT_TYPE);
             let open = self.shared.state().session().is_some();
-            self.shared.with_state(State::forget);
+            self.shared.with_state(HttpState::forget);
             if open {
                 // Whatever it answers, or if it does not, this session is over for us.
                 let goodbye = self.shared.send(Method::DELETE, &headers);

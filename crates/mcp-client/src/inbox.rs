@@ -1,8 +1,8 @@
-//! What a server says unasked: progress, log lines, changed lists, requests of its own.
+//! Routes what a server sends beside responses: progress, log messages, changed lists, requests of its own.
 //!
 //! A server may say as much as it likes: what is kept for it, and what runs for it, is bounded.
 
-mod answers;
+mod handler;
 mod changes;
 mod refusals;
 
@@ -13,20 +13,20 @@ use std::sync::{
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_mcp_wire::{Incoming, RpcError};
+use switchboard_mcp_wire::{IncomingMessage, RpcError};
 use switchboard_toolcall::ProgressUpdate;
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
 use super::{
+    in_flight::{InFlightCalls, Recipient},
     transport::{Inbox, Transport},
-    under_way::{Recipient, UnderWay},
 };
-pub use answers::{
-    Answers, NoAnswers, NoRecipient, ServerRequest, cannot_be_asked, cannot_be_shown, may_be_asked,
-    refusal,
+pub(crate) use changes::PendingChanges;
+pub use handler::{
+    NoRecipient, NoRequestHandler, ServerRequest, ServerRequestHandler, cannot_be_asked,
+    cannot_be_shown, may_be_asked, refusal,
 };
-pub use changes::Changes;
 use refusals::Refusals;
 
 /// How many requests of one server are answered at once.
@@ -34,7 +34,7 @@ const MOST_REQUESTS: usize = 64;
 
 /// Something of the server's that has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Changed {
+pub enum ServerChange {
     /// Its tools.
     Tools,
     /// Its resources or their templates.
@@ -45,12 +45,12 @@ pub enum Changed {
     Resource(String),
 }
 
-/// The inbox of one session.
-pub struct Desk {
+/// Routes the notifications and requests of one server.
+pub(crate) struct NotificationRouter {
     server: Arc<str>,
-    answers: Arc<dyn Answers>,
-    under_way: Arc<UnderWay>,
-    changes: Arc<Changes>,
+    answers: Arc<dyn ServerRequestHandler>,
+    in_flight: Arc<InFlightCalls>,
+    changes: Arc<PendingChanges>,
     /// Whether it was said that there are too many changes.
     told_of_flood: AtomicBool,
     /// What is left of the requests of the server that are answered at once.
@@ -60,46 +60,49 @@ pub struct Desk {
     transport: OnceLock<Weak<dyn Transport>>,
 }
 
-impl Desk {
-    /// A desk for the server's messages, with what the server says has changed.
-    pub fn new(server: &str, answers: Arc<dyn Answers>) -> (Arc<Self>, Arc<Changes>) {
-        let changes = Arc::new(Changes::default());
-        let desk = Self {
+impl NotificationRouter {
+    /// Creates the router of a server, with the changes that the server reports.
+    pub(crate) fn new(
+        server: &str,
+        answers: Arc<dyn ServerRequestHandler>,
+    ) -> (Arc<Self>, Arc<PendingChanges>) {
+        let changes = Arc::new(PendingChanges::default());
+        let router = Self {
             server: server.into(),
             answers,
-            under_way: Arc::default(),
+            in_flight: Arc::default(),
             changes: changes.clone(),
             told_of_flood: AtomicBool::new(false),
             slots: Arc::new(Semaphore::new(MOST_REQUESTS)),
             refusals: Refusals::default(),
             transport: OnceLock::new(),
         };
-        (Arc::new(desk), changes)
+        (Arc::new(router), changes)
     }
 
-    /// Tells the desk where answers go.
-    pub fn attach(&self, transport: &Arc<dyn Transport>) {
-        // A desk serves one transport: a second one would be a fault of ours, and harmless.
+    /// Sets the transport that responses go to.
+    pub(crate) fn attach(&self, transport: &Arc<dyn Transport>) {
+        // A router serves one transport: a second one would be a fault of ours, and harmless.
         _ = self.transport.set(Arc::downgrade(transport));
     }
 
     /// The server's name.
-    pub fn server(&self) -> &Arc<str> {
+    pub(crate) fn server(&self) -> &Arc<str> {
         &self.server
     }
 
     /// The calls under way.
-    pub fn under_way(&self) -> &Arc<UnderWay> {
-        &self.under_way
+    pub(crate) fn in_flight(&self) -> &Arc<InFlightCalls> {
+        &self.in_flight
     }
 
     fn notification(&self, method: &str, params: Option<&RawValue>, during: Option<u64>) {
         match method {
             "notifications/progress" => self.progress(params),
             "notifications/message" => self.log(params, during),
-            "notifications/tools/list_changed" => self.changed(Changed::Tools),
-            "notifications/resources/list_changed" => self.changed(Changed::Resources),
-            "notifications/prompts/list_changed" => self.changed(Changed::Prompts),
+            "notifications/tools/list_changed" => self.changed(ServerChange::Tools),
+            "notifications/resources/list_changed" => self.changed(ServerChange::Resources),
+            "notifications/prompts/list_changed" => self.changed(ServerChange::Prompts),
             "notifications/resources/updated" => self.updated(params),
             _ => debug!(server = &*self.server, method, "notification left unread"),
         }
@@ -109,11 +112,11 @@ impl Desk {
         let update =
             params.and_then(|params| serde_json::from_str::<ReportedProgress>(params.get()).ok());
         let Some(update) = update else {
-            debug!(server = &*self.server, "a progress notification that is none");
+            debug!(server = &*self.server, "an invalid progress notification");
             return;
         };
         let token = update.token.get().trim_matches('"').parse().ok();
-        let listener = token.and_then(|token: u64| self.under_way.progress(token));
+        let listener = token.and_then(|token: u64| self.in_flight.progress(token));
         if let Some(listener) = listener {
             listener.report(ProgressUpdate {
                 progress: update.progress,
@@ -126,11 +129,11 @@ impl Desk {
     fn updated(&self, params: Option<&RawValue>) {
         let params = params.and_then(|params| serde_json::from_str::<Value>(params.get()).ok());
         if let Some(uri) = params.as_ref().and_then(|params| params["uri"].as_str()) {
-            self.changed(Changed::Resource(uri.to_owned()));
+            self.changed(ServerChange::Resource(uri.to_owned()));
         }
     }
 
-    fn changed(&self, changed: Changed) {
+    fn changed(&self, changed: ServerChange) {
         if !self.changes.add(changed) && !self.told_of_flood.swap(true, Ordering::Relaxed) {
             let server = &*self.server;
             warn!(server, "MCP server '{server}' tells of too many changes; some are left out");
@@ -143,7 +146,7 @@ impl Desk {
         else {
             return;
         };
-        if let Some(asker) = self.under_way.meant(during) {
+        if let Some(asker) = self.in_flight.log_recipient(during) {
             asker.say(raw);
         }
         let server = &*self.server;
@@ -171,7 +174,7 @@ impl Desk {
         let (answers, server) = (self.answers.clone(), self.server.clone());
         // A server also looks for us or for our folders beside its calls, and goes on with them meanwhile.
         let blocks = !matches!(method.as_str(), "ping" | "roots/list");
-        let recipient = self.under_way.asked(during, blocks);
+        let recipient = self.in_flight.recipient(during, blocks);
         tokio::spawn(async move {
             let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
             let params: Value = params.unwrap_or_default();
@@ -193,7 +196,7 @@ impl Desk {
 
 /// Answers a request of the server's: asks who made the call, if that is known and can be asked.
 async fn answer(
-    answers: &dyn Answers,
+    answers: &dyn ServerRequestHandler,
     recipient: Recipient,
     server: Arc<str>,
     method: String,
@@ -216,26 +219,28 @@ async fn answer(
     answers.answer(ServerRequest { server, method, params, recipient }).await
 }
 
-impl Desk {
-    fn take_message(&self, message: Incoming, during: Option<u64>) {
+impl NotificationRouter {
+    fn take_message(&self, message: IncomingMessage, during: Option<u64>) {
         match message {
-            Incoming::Notification { method, params } => {
+            IncomingMessage::Notification { method, params } => {
                 self.notification(&method, params.as_deref(), during);
             }
-            Incoming::Request { id, method, params } => self.request(id, method, params, during),
-            Incoming::Response { id, .. } => {
+            IncomingMessage::Request { id, method, params } => {
+                self.request(id, method, params, during)
+            }
+            IncomingMessage::Response { id, .. } => {
                 debug!(server = &*self.server, ?id, "an answer that nobody waits for");
             }
         }
     }
 }
 
-impl Inbox for Desk {
-    fn take(&self, message: Incoming) {
+impl Inbox for NotificationRouter {
+    fn take(&self, message: IncomingMessage) {
         self.take_message(message, None);
     }
 
-    fn take_during(&self, message: Incoming, request: u64) {
+    fn take_during(&self, message: IncomingMessage, request: u64) {
         self.take_message(message, Some(request));
     }
 }

@@ -14,7 +14,7 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use switchboard_runtime::private_files;
 
-use super::config::{Kind, Protocol, ServerConfig};
+use super::config::{Protocol, ServerConfig, TransportKind};
 
 /// How many servers are remembered; the oldest are forgotten first.
 const MOST: usize = 200;
@@ -29,18 +29,18 @@ pub(super) struct KnownProtocol {
     pub(super) protocol: Protocol,
     /// The transport: for an address of streamable HTTP it may have turned out to be HTTP+SSE.
     #[serde(rename = "type")]
-    pub(super) kind: Kind,
+    pub(super) kind: TransportKind,
 }
 
 /// What is known of the servers that were connected before, in this process and, if there is a file, in earlier ones.
 #[derive(Debug, Default)]
 pub struct KnownProtocols {
     file: Option<PathBuf>,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<KnownProtocolEntry>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Entry {
+struct KnownProtocolEntry {
     key: String,
     #[serde(flatten)]
     known: KnownProtocol,
@@ -69,7 +69,7 @@ impl KnownProtocols {
         if self.get(key) == Some(known) {
             return;
         }
-        let entry = Entry { key: key.to_owned(), known };
+        let entry = KnownProtocolEntry { key: key.to_owned(), known };
         let mut entries = self.entries();
         // Another process may have added its own meanwhile. If two write at once, one of them has to probe again.
         if let Some(Ok(on_disk)) = self.file.as_deref().map(read) {
@@ -84,7 +84,7 @@ impl KnownProtocols {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn entries(&self) -> MutexGuard<'_, Vec<KnownProtocolEntry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -97,7 +97,7 @@ pub(super) fn key(name: &str, config: &ServerConfig) -> String {
     hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn read(file: &Path) -> io::Result<Vec<Entry>> {
+fn read(file: &Path) -> io::Result<Vec<KnownProtocolEntry>> {
     let file = private_files::open(File::options().read(true), file)?;
     let mut text = String::new();
     file.take(LARGEST).read_to_string(&mut text)?;
@@ -105,7 +105,7 @@ fn read(file: &Path) -> io::Result<Vec<Entry>> {
 }
 
 /// Replaces the file as a whole, so that nobody reads half of it.
-fn write(file: &Path, entries: &[Entry]) -> io::Result<()> {
+fn write(file: &Path, entries: &[KnownProtocolEntry]) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         private_files::create_dir(folder)?;
     }
@@ -121,8 +121,10 @@ mod tests {
 
     use super::*;
 
-    const LEGACY: KnownProtocol = KnownProtocol { protocol: Protocol::Legacy, kind: Kind::Stdio };
-    const MODERN: KnownProtocol = KnownProtocol { protocol: Protocol::Modern, kind: Kind::Stdio };
+    const LEGACY: KnownProtocol =
+        KnownProtocol { protocol: Protocol::Legacy, kind: TransportKind::Stdio };
+    const MODERN: KnownProtocol =
+        KnownProtocol { protocol: Protocol::Modern, kind: TransportKind::Stdio };
 
     fn server(command: &str, args: &[&str]) -> ServerConfig {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -138,11 +140,11 @@ mod tests {
         let other = KnownProtocols::load(file.clone());
         KnownProtocols::load(file.clone()).put("b", MODERN);
         // What another process has written since is not lost.
-        other.put("c", KnownProtocol { protocol: Protocol::Legacy, kind: Kind::Sse });
+        other.put("c", KnownProtocol { protocol: Protocol::Legacy, kind: TransportKind::Sse });
         other.put("a", MODERN);
         let read = KnownProtocols::load(file.clone());
         assert_eq!([read.get("a"), read.get("b")], [Some(MODERN); 2]);
-        assert_eq!(read.get("c").map(|known| known.kind), Some(Kind::Sse));
+        assert_eq!(read.get("c").map(|known| known.kind), Some(TransportKind::Sse));
         assert_eq!(read.get("d"), None);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path().join("state")).unwrap().count(), 1);

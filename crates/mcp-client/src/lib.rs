@@ -5,44 +5,53 @@
 //! remembered (`known_protocols.rs`), and yields a [`Session`]. Its tools
 //! become [`RemoteTool`]s and what else clients ask of it [`RemoteMethod`]s, which the executor runs like any other.
 
-pub mod config;
-pub mod servers;
-pub mod server;
-mod wish;
-pub mod supervise;
-pub mod stderr_log;
-pub mod copies;
+mod config;
+mod servers;
+mod server;
+mod desired_state;
+mod supervise;
+mod stderr_log;
+mod session_servers;
 mod connect;
-pub mod attempt;
+mod attempt;
 mod known_protocols;
-pub mod given_up;
-pub mod negotiate;
-pub mod session;
-pub mod sent;
-pub mod usage;
-pub mod inbox;
-pub mod under_way;
-pub mod discover;
-pub mod tool;
-pub mod method;
+mod server_failure;
+mod negotiate;
+mod session;
+mod request_params;
+mod usage;
+mod inbox;
+mod in_flight;
+mod discover;
+mod tool;
+mod method;
 mod watch;
 mod request;
-mod answered;
-pub mod transport;
-pub mod stdio;
-pub mod http;
-pub mod old_sse;
+mod tool_result;
+mod transport;
+mod stdio;
+mod http;
+mod old_sse;
 
-pub use config::{McpConfig, ServerConfig};
-pub use given_up::GivenUp;
+pub use config::{
+    AnnotationTrust, McpConfig, Protocol, ServerConfig, Share, Start, ToolConfig, TransportKind,
+};
+pub use discover::{List, ListResult};
+pub use http::{ConfigError as HttpConfigError, HttpConfig, HttpTransport, Proxies};
+pub use in_flight::CallOrigin;
 pub use inbox::{
-    Answers, NoAnswers, NoRecipient, ServerRequest, cannot_be_asked, cannot_be_shown, may_be_asked,
-    refusal,
+    NoRecipient, NoRequestHandler, ServerChange, ServerRequest, ServerRequestHandler,
+    cannot_be_asked, cannot_be_shown, may_be_asked, refusal,
 };
 pub use known_protocols::KnownProtocols;
 pub use method::{Method, RemoteMethod};
-pub use server::{Server, State, Surroundings};
-pub use servers::{ConfigError, Servers};
-pub use session::Session;
+pub use old_sse::OldSseTransport;
+pub use request_params::RequestParams;
+pub use server::{LastError, Server, ServerDeps, ServerState};
+pub use server_failure::ServerFailure;
+pub use servers::{ConfigError, Servers, ServersUpdate};
+pub use session::{OutgoingRequest, Session};
 pub use stderr_log::{StderrLine, StderrLog};
+pub use stdio::{StdioConfig, StdioTransport};
 pub use tool::RemoteTool;
+pub use transport::{Failure, Inbox, SharedInbox, Transport, TransportRequest};

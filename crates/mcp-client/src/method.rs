@@ -12,7 +12,9 @@ use switchboard_toolcall::{
     ToolOutput, ToolSettings, ToolSpec,
 };
 
-use super::{config::ServerConfig, request::CallRequest, sent::Params, server::Server};
+use super::{
+    config::ServerConfig, request::CallRequest, request_params::RequestParams, server::Server,
+};
 
 /// A method of MCP, other than `tools/call`, that clients ask of servers through us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +134,7 @@ impl RemoteMethod {
         let name = name.map(str::to_owned);
         let request = CallRequest {
             method: self.method.name(),
-            params: Params::Fields(params),
+            params: RequestParams::Fields(params),
             headers: || name.iter().map(|name| ("Mcp-Name".to_owned(), name.clone())).collect(),
         };
         let read = |result: &RawValue| content::output(self.method, result);

@@ -15,24 +15,24 @@ use tracing::debug;
 
 use super::{
     config::Protocol,
-    inbox::{Answers, Desk},
-    sent::{Meta, Params, Sent, client_info},
+    inbox::{NotificationRouter, ServerRequestHandler},
+    request_params::{ParamsWithMeta, RequestMeta, RequestParams, client_info},
     session::{Session, read},
-    transport::{Failure, Request, Transport},
-    usage::Usage,
+    transport::{Failure, Transport, TransportRequest},
+    usage::SessionUsage,
 };
 
 /// How long a server has to answer the probe before it is spoken to in the old way: on a pipe some say nothing to what they
 /// do not know.
-pub const SILENCE: Duration = Duration::from_secs(2);
+pub(crate) const SILENCE: Duration = Duration::from_secs(2);
 
 /// The same for a server that is known to understand the probe, and over HTTP, where everything is answered: if it is
 /// silent, it is slow.
-pub const SLOWNESS: Duration = Duration::from_secs(15);
+pub(crate) const SLOWNESS: Duration = Duration::from_secs(15);
 
 /// Which message a server gets first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub(crate) enum FirstMessage {
     /// `server/discover`, and `initialize` unless it is answered in the new way.
     Probe,
     /// `initialize`, and `server/discover` if that is refused.
@@ -43,7 +43,7 @@ pub enum Opening {
     Discover,
 }
 
-impl From<Protocol> for Opening {
+impl From<Protocol> for FirstMessage {
     fn from(protocol: Protocol) -> Self {
         match protocol {
             Protocol::Auto => Self::Probe,
@@ -54,37 +54,39 @@ impl From<Protocol> for Opening {
 }
 
 /// A transport whose server has not been spoken to yet.
-pub struct Stranger {
+pub(crate) struct Handshake {
     /// The way to it.
     pub transport: Arc<dyn Transport>,
     /// Where its messages go.
-    pub desk: Arc<Desk>,
+    pub router: Arc<NotificationRouter>,
     /// Who answers what it asks.
-    pub answers: Arc<dyn Answers>,
+    pub answers: Arc<dyn ServerRequestHandler>,
     /// How long it may take to answer the probe.
     pub patience: Duration,
     /// Tells the transport which era was agreed on, before the first request of that era.
     pub tell: Box<dyn Fn(&Era) + Send + Sync>,
 }
 
-impl Stranger {
-    /// Opens a session in the era that the server understands, as far as `opening` leaves that open.
+impl Handshake {
+    /// Opens a session in the era that the server understands, as far as `first_message` leaves that open.
     ///
     /// # Errors
     /// The server cannot be reached, or speaks no revision that we do.
-    pub async fn meet(self, opening: Opening) -> Result<Session, Failure> {
+    pub(crate) async fn meet(self, first_message: FirstMessage) -> Result<Session, Failure> {
         let ids = Arc::new(AtomicU64::new(1));
-        match opening {
-            Opening::Initialize => self.initialize(ids).await.map_err(|refused| refused.failure),
-            Opening::InitializeFirst => self.initialize_first(ids).await,
-            Opening::Discover => match self.discover(&ids).await? {
+        match first_message {
+            FirstMessage::Initialize => {
+                self.initialize(ids).await.map_err(|refused| refused.failure)
+            }
+            FirstMessage::InitializeFirst => self.initialize_first(ids).await,
+            FirstMessage::Discover => match self.discover(&ids).await? {
                 Probe::Modern(result) => Ok(self.modern(ids, &result)),
                 Probe::Legacy => {
                     let text = format!("the server does not speak {}", eras::MODERN);
                     Err(Failure::Protocol(text))
                 }
             },
-            Opening::Probe => self.either(ids).await,
+            FirstMessage::Probe => self.either(ids).await,
         }
     }
 
@@ -102,11 +104,11 @@ impl Stranger {
         match self.initialize(ids.clone()).await {
             Ok(session) => Ok(session),
             // It speaks only the new way after all, as one that was slow with the probe does.
-            Err(Refused { stranger, failure: Failure::Rpc(error) })
+            Err(InitializeRefused { handshake, failure: Failure::Rpc(error) })
                 if error.code == RpcError::UNSUPPORTED_VERSION =>
             {
-                match stranger.discover(&ids).await? {
-                    Probe::Modern(result) => Ok(stranger.modern(ids, &result)),
+                match handshake.discover(&ids).await? {
+                    Probe::Modern(result) => Ok(handshake.modern(ids, &result)),
                     Probe::Legacy => Err(Failure::Rpc(error)),
                 }
             }
@@ -118,10 +120,10 @@ impl Stranger {
     async fn initialize_first(self, ids: Arc<AtomicU64>) -> Result<Session, Failure> {
         match self.initialize(ids.clone()).await {
             Ok(session) => Ok(session),
-            Err(Refused { failure: lost @ Failure::Lost(_), .. }) => Err(lost),
+            Err(InitializeRefused { failure: lost @ Failure::Lost(_), .. }) => Err(lost),
             // It may have been replaced by one that speaks only the new way.
-            Err(Refused { stranger, failure }) => match stranger.discover(&ids).await {
-                Ok(Probe::Modern(result)) => Ok(stranger.modern(ids, &result)),
+            Err(InitializeRefused { handshake, failure }) => match handshake.discover(&ids).await {
+                Ok(Probe::Modern(result)) => Ok(handshake.modern(ids, &result)),
                 Ok(Probe::Legacy) | Err(_) => Err(failure),
             },
         }
@@ -131,11 +133,13 @@ impl Stranger {
     async fn discover(&self, ids: &AtomicU64) -> Result<Probe, Failure> {
         let mut retried = false;
         loop {
-            let meta = Meta { takes: Some(self.answers.capabilities()), ..Meta::default() };
-            let nothing = Params::Fields(Map::new());
-            let params = Sent { meta: &meta, params: &nothing, further: &Map::new() }.to_json();
+            let meta =
+                RequestMeta { takes: Some(self.answers.capabilities()), ..RequestMeta::default() };
+            let nothing = RequestParams::Fields(Map::new());
+            let params =
+                ParamsWithMeta { meta: &meta, params: &nothing, further: &Map::new() }.to_json();
             let id = ids.fetch_add(1, Ordering::Relaxed);
-            let request = Request {
+            let request = TransportRequest {
                 id,
                 method: "server/discover",
                 params: Some(&params),
@@ -171,13 +175,13 @@ impl Stranger {
         self.session(ids, Era::Modern, info, result)
     }
 
-    async fn initialize(self, ids: Arc<AtomicU64>) -> Result<Session, Refused> {
+    async fn initialize(self, ids: Arc<AtomicU64>) -> Result<Session, InitializeRefused> {
         match self.handshake(&ids).await {
             Ok((era, result)) => {
                 let info = result["serverInfo"].clone();
                 Ok(self.session(ids, era, &info, &result))
             }
-            Err(failure) => Err(Refused { stranger: self, failure }),
+            Err(failure) => Err(InitializeRefused { handshake: self, failure }),
         }
     }
 
@@ -189,7 +193,7 @@ impl Stranger {
         });
         let params = params.to_string();
         let id = ids.fetch_add(1, Ordering::Relaxed);
-        let request = Request {
+        let request = TransportRequest {
             id,
             method: "initialize",
             params: Some(&params),
@@ -211,21 +215,21 @@ impl Stranger {
     fn session(self, ids: Arc<AtomicU64>, era: Era, info: &Value, result: &Value) -> Session {
         Session {
             transport: self.transport,
-            desk: self.desk,
+            router: self.router,
             answers: self.answers,
             era,
             info: info.clone(),
             capabilities: result["capabilities"].clone(),
             instructions: result["instructions"].as_str().map(str::to_owned),
             ids,
-            usage: Usage::new(),
+            usage: SessionUsage::new(),
         }
     }
 }
 
 /// A server that did not take `initialize`, still to be spoken to.
-struct Refused {
-    stranger: Stranger,
+struct InitializeRefused {
+    handshake: Handshake,
     failure: Failure,
 }
 

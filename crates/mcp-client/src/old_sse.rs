@@ -16,22 +16,22 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     http::{
-        Config, ConfigError,
-        answer::{self, Kind, shortened},
+        ConfigError, HttpConfig,
+        answer::{self, BodyKind, shortened},
         engine::Engine,
-        state,
+        request_headers,
         stream::Events,
     },
-    transport::{Failure, Request, SharedInbox, Transport},
+    transport::{Failure, SharedInbox, Transport, TransportRequest},
 };
 
-mod link;
+mod connection;
 
-use link::{Link, Waiting};
+use connection::{PendingResponse, SseConnection};
 
 /// A server behind the old HTTP+SSE.
 pub struct OldSseTransport {
-    link: Arc<Link>,
+    connection: Arc<SseConnection>,
     /// Where POSTs go; known once the stream stands.
     endpoint: OnceCell<Uri>,
     reader: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -43,14 +43,21 @@ impl OldSseTransport {
     ///
     /// # Errors
     /// The settings are of no use.
-    pub fn new(name: &str, config: &Config, inbox: SharedInbox) -> Result<Arc<Self>, ConfigError> {
+    pub fn new(
+        name: &str,
+        config: &HttpConfig,
+        inbox: SharedInbox,
+    ) -> Result<Arc<Self>, ConfigError> {
         let url = config.url()?;
-        let headers =
-            state::configured(&url, &config.headers, "application/json, text/event-stream")?;
+        let headers = request_headers::configured(
+            &url,
+            &config.headers,
+            "application/json, text/event-stream",
+        )?;
         let engine = Engine::new(url, &config.proxies, config.connect_timeout)?;
-        let link = Link::new(name, engine, headers, inbox, config.max_message);
+        let connection = SseConnection::new(name, engine, headers, inbox, config.max_message);
         Ok(Arc::new(Self {
-            link: Arc::new(link),
+            connection: Arc::new(connection),
             endpoint: OnceCell::new(),
             reader: Mutex::default(),
             patience: config.connect_timeout,
@@ -73,28 +80,28 @@ impl OldSseTransport {
                 format!("the server named no endpoint within {} s", self.patience.as_secs_f32());
             Err(Failure::Lost(text))
         })?;
-        let link = self.link.clone();
-        let reader = tokio::spawn(async move { link.follow(events).await });
+        let connection = self.connection.clone();
+        let reader = tokio::spawn(async move { connection.follow(events).await });
         *self.reader.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(AbortOnDropHandle::new(reader));
         Ok(endpoint)
     }
 
     async fn open(&self) -> Result<Events, Failure> {
-        let link = &*self.link;
-        let mut headers = link.headers.clone();
+        let connection = &*self.connection;
+        let mut headers = connection.headers.clone();
         headers.remove(header::CONTENT_TYPE);
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let uri = link.engine.uri();
+        let uri = connection.engine.uri();
         let response =
-            link.engine.send(Method::GET, uri, &headers, &[], bytes::Bytes::new()).await?;
+            connection.engine.send(Method::GET, uri, &headers, &[], bytes::Bytes::new()).await?;
         if !response.status().is_success() {
             return Err(answer::refused(response, None).await);
         }
-        if answer::kind(&response) != Kind::Events {
+        if answer::kind(&response) != BodyKind::Events {
             return Err(Failure::Protocol("the server offers no event stream".to_owned()));
         }
-        Ok(Events::new(response, sse::Parser::new(link.max_message)))
+        Ok(Events::new(response, sse::SseParser::new(connection.max_message)))
     }
 
     async fn first_event(&self, events: &mut Events) -> Result<Uri, Failure> {
@@ -103,7 +110,7 @@ impl OldSseTransport {
                 continue;
             }
             let reference = String::from_utf8_lossy(&event.data);
-            return self.link.engine.resolve(reference.trim()).ok_or_else(|| {
+            return self.connection.engine.resolve(reference.trim()).ok_or_else(|| {
                 let named = shortened(&event.data);
                 Failure::Protocol(format!("the server's endpoint is not its own: {named}"))
             });
@@ -111,11 +118,11 @@ impl OldSseTransport {
         Err(Failure::Lost("the stream ended before it named an endpoint".to_owned()))
     }
 
-    async fn ask(&self, request: Request<'_>) -> Result<Box<RawValue>, Failure> {
+    async fn ask(&self, request: TransportRequest<'_>) -> Result<Box<RawValue>, Failure> {
         let endpoint = self.endpoint().await?;
         let body = Outgoing::request(request.id, request.method, request.params).to_bytes();
-        let (mut waiting, mut answer) = Waiting::new(&self.link, endpoint, &request)?;
-        let posting = self.link.post(endpoint, body, Some(request.id));
+        let (mut waiting, mut answer) = PendingResponse::new(&self.connection, endpoint, &request)?;
+        let posting = self.connection.post(endpoint, body, Some(request.id));
         let answered = tokio::select! {
             biased;
             // The answer may overtake the end of the POST.
@@ -129,20 +136,20 @@ impl OldSseTransport {
             }
         };
         waiting.end();
-        self.link.outcome(answered)
+        self.connection.outcome(answered)
     }
 
     async fn tell(&self, body: Vec<u8>) -> Result<(), Failure> {
-        self.link.still_there()?;
+        self.connection.still_there()?;
         let endpoint = self.endpoint().await?;
-        self.link.post(endpoint, body, None).await
+        self.connection.post(endpoint, body, None).await
     }
 }
 
 impl Transport for OldSseTransport {
     fn request<'a>(
         &'a self,
-        request: Request<'a>,
+        request: TransportRequest<'a>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         Box::pin(self.ask(request))
     }
@@ -164,12 +171,12 @@ impl Transport for OldSseTransport {
     }
 
     fn lost(&self) -> BoxFuture<'_, String> {
-        Box::pin(self.link.lost())
+        Box::pin(self.connection.lost())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.link.end("the connection was closed");
+            self.connection.end("the connection was closed");
             let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(reader) = reader {
                 reader.abort();

@@ -7,13 +7,14 @@ use switchboard_mcp_wire::{Era, RpcError};
 use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolOutput, ToolSpec};
 
 use super::{
-    sent::Params, server::Server, session::Asking, transport::Failure, under_way::CallOrigin,
+    in_flight::CallOrigin, request_params::RequestParams, server::Server, session::OutgoingRequest,
+    transport::Failure,
 };
 
 /// What is asked of a server for one call.
 pub(super) struct CallRequest<'a, H> {
     pub(super) method: &'a str,
-    pub(super) params: Params<'a>,
+    pub(super) params: RequestParams<'a>,
     /// Makes the headers that the modern era wants beside the parameters.
     pub(super) headers: H,
 }
@@ -60,7 +61,7 @@ impl Server {
                 Era::Modern => (request.headers)(),
                 Era::Legacy(_) => Vec::new(),
             };
-            let asking = Asking {
+            let outgoing = OutgoingRequest {
                 method: request.method,
                 params: request.params.clone(),
                 headers,
@@ -68,7 +69,7 @@ impl Server {
                 call: Some(call.clone()),
                 trace: cx.trace.clone(),
             };
-            match session.ask_raw(asking).await {
+            match session.ask_raw(outgoing).await {
                 Ok(result) => return Ok(result),
                 Err(Failure::SessionExpired) => server.renew(&session, "the session has expired"),
                 Err(failure) => {

@@ -1,4 +1,4 @@
-//! One server: connected, kept connected, and told apart from its callers' troubles.
+//! One server: its settings, its state, and the session that its calls use.
 
 mod link;
 
@@ -20,30 +20,30 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     attempt::FailedAttempts,
-    config::{Kind, McpConfig, ServerConfig},
-    copies::Copies,
-    given_up::GivenUp,
-    inbox::{Answers, Changed, NoAnswers},
+    config::{McpConfig, ServerConfig, TransportKind},
+    desired_state::DesiredState,
+    inbox::{NoRequestHandler, ServerChange, ServerRequestHandler},
     known_protocols::{self, KnownProtocols},
+    server_failure::ServerFailure,
     session::Session,
+    session_servers::SessionServers,
     stderr_log::StderrLog,
     transport::Transport,
     watch::Watches,
-    wish::Wish,
 };
 use switchboard_process::guard::Guard;
 
-/// What all servers share.
+/// What servers depend on: the same for all of them.
 #[derive(Clone)]
-pub struct Surroundings {
-    /// Where tools are offered.
+pub struct ServerDeps {
+    /// Where their tools are registered.
     pub tools: Weak<ToolManager>,
     /// The settings of `[mcp]`.
     pub mcp: McpConfig,
-    /// Who answers what servers ask.
-    pub answers: Arc<dyn Answers>,
-    /// Who is told that a server was given up.
-    pub announce: Arc<dyn Fn(&GivenUp) + Send + Sync>,
+    /// Handles what servers request.
+    pub answers: Arc<dyn ServerRequestHandler>,
+    /// Called if a server could not be reached.
+    pub announce: Arc<dyn Fn(&ServerFailure) + Send + Sync>,
     /// How children are guarded against being left behind.
     pub guard: Option<Guard>,
     /// Which protocol each server spoke before.
@@ -53,14 +53,14 @@ pub struct Surroundings {
     pub retries_permanent: bool,
 }
 
-impl Surroundings {
-    /// Offers tools to this manager. Everything else is as usual: nobody answers servers or hears of failures, children
+impl ServerDeps {
+    /// Registers tools with this manager. Everything else is the default: nobody answers servers or hears of failures, children
     /// have no guard, and protocols are remembered for as long as this process runs.
     pub fn new(tools: &Arc<ToolManager>) -> Self {
         Self {
             tools: Arc::downgrade(tools),
             mcp: McpConfig::default(),
-            answers: Arc::new(NoAnswers),
+            answers: Arc::new(NoRequestHandler),
             announce: Arc::new(|_| {}),
             guard: None,
             protocols: Arc::default(),
@@ -72,42 +72,42 @@ impl Surroundings {
 /// One server of the config.
 pub struct Server {
     name: Arc<str>,
-    kind: Kind,
+    kind: TransportKind,
     config: ServerConfig,
     /// By which its protocol is remembered.
     pub(super) key: String,
-    pub(super) around: Surroundings,
-    pub(super) state: watch::Sender<State>,
-    /// Since when it is so.
+    pub(super) deps: ServerDeps,
+    pub(super) state: watch::Sender<ServerState>,
+    /// When it entered its state.
     since: Mutex<Since>,
-    /// What last went wrong, and when.
-    setback: Mutex<Option<Setback>>,
+    /// The last error, and when it happened.
+    last_error: Mutex<Option<LastError>>,
     /// What people want of it.
-    pub(super) wish: watch::Sender<Wish>,
+    pub(super) desired: watch::Sender<DesiredState>,
     /// What it wrote to its stderr.
     pub(super) stderr: Arc<StderrLog>,
-    /// Rung when somebody needs the server, or has found that it is lost.
-    pub(super) bell: Notify,
+    /// Notified if a call needs the server, or has found that its connection is lost.
+    pub(super) wake: Notify,
     pub(super) stop: CancellationToken,
-    /// What failed attempts have taught.
+    /// What failed attempts say about the next one.
     pub(super) failed_attempts: Mutex<FailedAttempts>,
     pub(super) starts: AtomicU64,
     /// What is open, connected or still connecting; closed before the server's task ends.
     pub(super) open: Mutex<Option<Arc<dyn Transport>>>,
-    /// Tools that are not used, with the reason.
-    pub(super) set_aside: Mutex<Vec<String>>,
-    /// Told of everything of the server's that changes.
-    pub(super) news: broadcast::Sender<Changed>,
+    /// Tools that are skipped, with the reason.
+    pub(super) skipped_tools: Mutex<Vec<String>>,
+    /// Carries everything of the server that changes.
+    pub(super) changes: broadcast::Sender<ServerChange>,
     /// Counts the changes of its lists other than tools.
     pub(super) edition: AtomicU64,
-    pub(super) copies: Copies,
+    pub(super) copies: SessionServers,
     /// The resources that it tells us about.
     pub(super) watches: Watches,
 }
 
-/// How a server is.
+/// The state of a server.
 #[derive(Clone)]
-pub enum State {
+pub enum ServerState {
     /// Not started; the first call starts it.
     Idle,
     /// Being connected.
@@ -115,33 +115,33 @@ pub enum State {
     /// Connected, its tools known.
     Ready(Arc<Session>),
     /// Lost, or never found; tried again in the background.
-    GivenUp(Arc<str>),
+    Failed(Arc<str>),
     /// Ended for good.
     Stopped,
     /// Never connected to, because something that its settings need is missing: the reason.
     Skipped(Arc<str>),
 }
 
-impl State {
+impl ServerState {
     /// Its name, for people and programs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Idle => "idle",
             Self::Connecting => "connecting",
             Self::Ready(_) => "ready",
-            Self::GivenUp(_) => "given_up",
+            Self::Failed(_) => "given_up",
             Self::Stopped => "stopped",
             Self::Skipped(_) => "skipped",
         }
     }
 }
 
-/// When a server came to be as it is.
+/// When a server entered its state.
 #[derive(Clone, Copy, Debug)]
 struct Since {
     /// For people.
     clock: SystemTime,
-    /// For who waits.
+    /// For durations.
     instant: Instant,
 }
 
@@ -151,9 +151,9 @@ impl Since {
     }
 }
 
-/// Something that went wrong with a server.
+/// The last error of a server.
 #[derive(Clone, Debug)]
-pub struct Setback {
+pub struct LastError {
     /// When.
     pub at: SystemTime,
     /// What.
@@ -165,47 +165,43 @@ impl Server {
     ///
     /// # Errors
     /// The settings do not say how to reach it.
-    pub fn new(
-        name: &str,
-        config: ServerConfig,
-        around: Surroundings,
-    ) -> Result<Arc<Self>, String> {
-        Self::build(name, config, around, CancellationToken::new())
+    pub fn new(name: &str, config: ServerConfig, deps: ServerDeps) -> Result<Arc<Self>, String> {
+        Self::build(name, config, deps, CancellationToken::new())
     }
 
     /// As [`new`](Self::new), stopped with this token.
     pub(super) fn build(
         name: &str,
         config: ServerConfig,
-        around: Surroundings,
+        deps: ServerDeps,
         stop: CancellationToken,
     ) -> Result<Arc<Self>, String> {
         let kind = config.kind()?;
         let state = match (&config.skipped, config.start) {
-            (Some(reason), _) => State::Skipped(reason.as_str().into()),
-            (None, super::config::Start::Eager) => State::Connecting,
-            (None, super::config::Start::OnDemand) => State::Idle,
+            (Some(reason), _) => ServerState::Skipped(reason.as_str().into()),
+            (None, super::config::Start::Eager) => ServerState::Connecting,
+            (None, super::config::Start::OnDemand) => ServerState::Idle,
         };
         Ok(Arc::new(Self {
             name: name.into(),
             kind,
             key: known_protocols::key(name, &config),
             config,
-            around,
+            deps,
             state: watch::Sender::new(state),
             since: Mutex::new(Since::now()),
-            setback: Mutex::default(),
-            wish: watch::Sender::default(),
+            last_error: Mutex::default(),
+            desired: watch::Sender::default(),
             stderr: Arc::default(),
-            bell: Notify::new(),
+            wake: Notify::new(),
             stop,
             failed_attempts: Mutex::default(),
             starts: AtomicU64::new(0),
             open: Mutex::default(),
-            set_aside: Mutex::default(),
-            news: broadcast::Sender::new(256),
+            skipped_tools: Mutex::default(),
+            changes: broadcast::Sender::new(256),
             edition: AtomicU64::new(0),
-            copies: Copies::default(),
+            copies: SessionServers::default(),
             watches: Watches::default(),
         }))
     }
@@ -216,7 +212,7 @@ impl Server {
     }
 
     /// How it is reached.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> TransportKind {
         self.kind
     }
 
@@ -225,34 +221,34 @@ impl Server {
         &self.config
     }
 
-    /// How it is now.
-    pub fn state(&self) -> State {
+    /// Returns its state.
+    pub fn state(&self) -> ServerState {
         self.state.borrow().clone()
     }
 
-    /// Since when it is so.
+    /// Returns when it entered its state.
     pub fn since(&self) -> SystemTime {
         self.since.lock().unwrap_or_else(PoisonError::into_inner).clock
     }
 
-    /// How long it is so.
+    /// Returns how long it has been in its state.
     pub(super) fn age(&self) -> Duration {
         self.since.lock().unwrap_or_else(PoisonError::into_inner).instant.elapsed()
     }
 
-    pub(super) fn enter(&self, state: State) {
+    pub(super) fn enter(&self, state: ServerState) {
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Since::now();
         self.state.send_replace(state);
     }
 
-    /// What last went wrong with it.
-    pub fn setback(&self) -> Option<Setback> {
-        self.setback.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns its last error.
+    pub fn last_error(&self) -> Option<LastError> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn set_back(&self, reason: &str) {
-        let setback = Setback { at: SystemTime::now(), reason: reason.to_owned() };
-        *self.setback.lock().unwrap_or_else(PoisonError::into_inner) = Some(setback);
+    pub(super) fn record_error(&self, reason: &str) {
+        let last_error = LastError { at: SystemTime::now(), reason: reason.to_owned() };
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(last_error);
     }
 
     /// What it wrote to its stderr, where it has one.
@@ -260,22 +256,22 @@ impl Server {
         &self.stderr
     }
 
-    /// The session, as soon as there is one.
+    /// Waits for the session.
     ///
     /// # Errors
-    /// The server was given up, stopped or skipped: that is known at once, and costs no deadline.
+    /// Fails at once if the server failed, was stopped or is skipped.
     pub async fn session(&self) -> Result<Arc<Session>, ToolError> {
         let mut state = self.state.subscribe();
         loop {
             match &*state.borrow_and_update() {
-                State::Ready(session) => return Ok(session.clone()),
-                State::GivenUp(reason) => {
+                ServerState::Ready(session) => return Ok(session.clone()),
+                ServerState::Failed(reason) => {
                     return Err(ToolError::new(ErrorKind::Unavailable, &**reason));
                 }
-                State::Stopped => return Err(self.stopped()),
-                State::Skipped(reason) => return Err(self.skipped(reason)),
-                State::Idle => self.bell.notify_one(),
-                State::Connecting => {}
+                ServerState::Stopped => return Err(self.stopped()),
+                ServerState::Skipped(reason) => return Err(self.skipped(reason)),
+                ServerState::Idle => self.wake.notify_one(),
+                ServerState::Connecting => {}
             }
             if state.changed().await.is_err() {
                 return Err(self.stopped());
@@ -293,10 +289,10 @@ impl Server {
         ToolError::new(ErrorKind::Unavailable, text)
     }
 
-    /// Waits until it is connected, given up or asleep until needed.
+    /// Waits until it is connected, failed or idle.
     pub async fn settled(&self) {
         let mut state = self.state.subscribe();
-        let settled = |state: &State| !matches!(state, State::Connecting);
+        let settled = |state: &ServerState| !matches!(state, ServerState::Connecting);
         // The sender lives as long as we do.
         _ = state.wait_for(settled).await;
     }
@@ -304,8 +300,8 @@ impl Server {
     /// Connects anew, unless somebody else did since this session.
     pub(super) fn renew(&self, session: &Arc<Session>, reason: &str) {
         let renewed = self.state.send_if_modified(|state| match state {
-            State::Ready(current) if Arc::ptr_eq(current, session) => {
-                *state = State::Connecting;
+            ServerState::Ready(current) if Arc::ptr_eq(current, session) => {
+                *state = ServerState::Connecting;
                 true
             }
             _ => false,
@@ -318,7 +314,7 @@ impl Server {
                 "MCP server '{}' is connected anew",
                 self.name
             );
-            self.bell.notify_one();
+            self.wake.notify_one();
         }
     }
 
@@ -329,15 +325,15 @@ impl Server {
 
     /// How long one attempt to connect may take.
     pub(super) fn connect_timeout(&self) -> Duration {
-        self.config.connect_timeout.unwrap_or(self.around.mcp.connect_timeout).0
+        self.config.connect_timeout.unwrap_or(self.deps.mcp.connect_timeout).0
     }
 
-    /// What is open.
+    /// Returns the open transport.
     pub(super) fn open_transport(&self) -> Option<Arc<dyn Transport>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Closes what is open, and returns its last words when nothing of it is left.
+    /// Closes the connection, and returns the last lines of its stderr when nothing of it is left.
     pub(super) async fn close(&self) -> Vec<String> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(transport) = open else {
@@ -347,32 +343,32 @@ impl Server {
         transport.stderr_tail()
     }
 
-    /// What changes at the server from now on.
-    pub fn news(&self) -> broadcast::Receiver<Changed> {
-        self.news.subscribe()
+    /// Returns what changes at the server from now on.
+    pub fn changes(&self) -> broadcast::Receiver<ServerChange> {
+        self.changes.subscribe()
     }
 
-    /// A number that grows when the server's resources or prompts have changed.
+    /// Returns a number that grows when the server's resources or prompts have changed.
     pub fn edition(&self) -> u64 {
         self.edition.load(Ordering::Acquire)
     }
 
-    /// Tells who wants to know that something has changed.
-    pub(super) fn tell(&self, changed: Changed) {
-        if matches!(changed, Changed::Resources | Changed::Prompts) {
+    /// Announces that something has changed.
+    pub(super) fn tell(&self, changed: ServerChange) {
+        if matches!(changed, ServerChange::Resources | ServerChange::Prompts) {
             self.edition.fetch_add(1, Ordering::Release);
         }
         // Nobody may be listening.
-        _ = self.news.send(changed);
+        _ = self.changes.send(changed);
     }
 
-    /// How often it was started.
+    /// Returns how often it was started.
     pub fn starts(&self) -> u64 {
         self.starts.load(Ordering::Relaxed)
     }
 
-    /// Its tools that are not used, with the reason.
-    pub fn set_aside(&self) -> Vec<String> {
-        self.set_aside.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns its tools that are skipped, with the reason.
+    pub fn skipped_tools(&self) -> Vec<String> {
+        self.skipped_tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -15,7 +15,7 @@ use tokio::{sync::broadcast, task::JoinHandle, time::timeout};
 use super::{
     config::ServerConfig,
     method::{Method, RemoteMethod},
-    server::{Server, State, Surroundings},
+    server::{Server, ServerDeps, ServerState},
 };
 
 /// How long calls to a server that is no longer wanted may still take.
@@ -25,15 +25,15 @@ const QUIET: Duration = Duration::from_millis(200);
 
 /// The servers of a config, each in a task of its own.
 pub struct Servers {
-    servers: RwLock<Known>,
+    servers: RwLock<ServersByName>,
     tasks: Mutex<HashMap<Arc<str>, JoinHandle<()>>>,
     /// Those that are no longer wanted and have calls to finish.
     retiring: Mutex<Vec<(Arc<Server>, JoinHandle<()>)>>,
     joined: broadcast::Sender<Arc<Server>>,
-    around: Surroundings,
+    deps: ServerDeps,
 }
 
-type Known = IndexMap<Arc<str>, Arc<Server>>;
+type ServersByName = IndexMap<Arc<str>, Arc<Server>>;
 
 /// Why the servers cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -46,11 +46,11 @@ pub struct ConfigError {
 }
 
 /// Servers of a new config, ready to take the place of the old ones.
-pub struct Exchange {
-    servers: Known,
+pub struct ServersUpdate {
+    servers: ServersByName,
 }
 
-impl Exchange {
+impl ServersUpdate {
     /// What the manager has to know of them, in order.
     pub fn settings(&self) -> Vec<(Arc<str>, ServerSettings)> {
         self.servers.iter().map(|(name, server)| (name.clone(), settings(server))).collect()
@@ -65,14 +65,14 @@ impl Servers {
     pub fn start(
         configs: IndexMap<String, ServerConfig>,
         tools: &Arc<ToolManager>,
-        around: &Surroundings,
+        deps: &ServerDeps,
     ) -> Result<Self, ConfigError> {
         let servers = Self {
             servers: RwLock::default(),
             tasks: Mutex::default(),
             retiring: Mutex::default(),
             joined: broadcast::Sender::new(256),
-            around: around.clone(),
+            deps: deps.clone(),
         };
         let exchange = servers.prepare(configs)?;
         for (name, settings) in exchange.settings() {
@@ -93,9 +93,9 @@ impl Servers {
     pub fn prepare(
         &self,
         configs: IndexMap<String, ServerConfig>,
-    ) -> Result<Exchange, ConfigError> {
+    ) -> Result<ServersUpdate, ConfigError> {
         let known = self.known();
-        let mut servers = Known::new();
+        let mut servers = ServersByName::new();
         for (name, config) in configs {
             if !config.is_enabled() {
                 continue;
@@ -103,19 +103,19 @@ impl Servers {
             let same = known.get(&*name).filter(|server| *server.config() == config);
             let server = match same {
                 Some(server) => server.clone(),
-                None => Server::new(&name, config, self.around.clone())
+                None => Server::new(&name, config, self.deps.clone())
                     .map_err(|problem| ConfigError { server: name.clone(), problem })?,
             };
             servers.insert(server.name().clone(), server);
         }
-        Ok(Exchange { servers })
+        Ok(ServersUpdate { servers })
     }
 
     /// Puts the new servers in place: new ones start, and those that are gone end when their calls have.
-    pub fn exchange(&self, exchange: Exchange) {
+    pub fn exchange(&self, exchange: ServersUpdate) {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *servers, exchange.servers);
-        let is_in = |all: &Known, server: &Arc<Server>| {
+        let is_in = |all: &ServersByName, server: &Arc<Server>| {
             all.get(server.name()).is_some_and(|other| Arc::ptr_eq(other, server))
         };
         let gone: Vec<_> =
@@ -169,7 +169,7 @@ impl Servers {
     /// The servers that are connecting now, and that [`settled_within`](Self::settled_within) would wait for.
     pub fn connecting(&self, limit: Duration) -> Vec<Arc<Server>> {
         let is_awaited = |server: &Arc<Server>| {
-            matches!(server.state(), State::Connecting) && server.age() < limit
+            matches!(server.state(), ServerState::Connecting) && server.age() < limit
         };
         self.all().into_iter().filter(is_awaited).collect()
     }
@@ -184,14 +184,14 @@ impl Servers {
         join_all(tasks.into_values().chain(retiring.into_iter().map(|(_, task)| task))).await;
     }
 
-    fn known(&self) -> Known {
+    fn known(&self) -> ServersByName {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// Lets calls finish, then ends the server.
 async fn retire(server: Arc<Server>, task: Option<JoinHandle<()>>) {
-    if let State::Ready(session) = server.state() {
+    if let ServerState::Ready(session) = server.state() {
         let idle = timeout(RETIRING, session.usage().idle_for(QUIET));
         tokio::select! {
             _ = idle => {}
@@ -217,7 +217,7 @@ fn settings(server: &Arc<Server>) -> ServerSettings {
 
 /// What clients ask of the server beside its tools, as hidden tools.
 fn methods(server: &Arc<Server>) -> Vec<Arc<dyn Tool>> {
-    let Some(manager) = server.around.tools.upgrade() else { return Vec::new() };
+    let Some(manager) = server.deps.tools.upgrade() else { return Vec::new() };
     let method = |method| -> Arc<dyn Tool> {
         Arc::new(RemoteMethod::new(method, server, manager.separator()))
     };

@@ -10,11 +10,11 @@ use switchboard_mcp_wire::{Era, RpcError};
 use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
 
 use super::{
-    inbox::{Answers, Desk, NoRecipient, ServerRequest},
-    sent::{Meta, Params, Sent},
-    transport::{Failure, Request, Transport},
-    under_way::CallOrigin,
-    usage::Usage,
+    in_flight::CallOrigin,
+    inbox::{NoRecipient, NotificationRouter, ServerRequest, ServerRequestHandler},
+    request_params::{ParamsWithMeta, RequestMeta, RequestParams},
+    transport::{Failure, Transport, TransportRequest},
+    usage::SessionUsage,
 };
 
 /// The `resultType` of a result that asks something back.
@@ -26,23 +26,23 @@ const MOST_ROUNDS: usize = 16;
 /// A session with a server.
 pub struct Session {
     pub(super) transport: Arc<dyn Transport>,
-    pub(super) desk: Arc<Desk>,
-    pub(super) answers: Arc<dyn Answers>,
+    pub(super) router: Arc<NotificationRouter>,
+    pub(super) answers: Arc<dyn ServerRequestHandler>,
     pub(super) era: Era,
     /// What the server says of itself: name and version.
     pub(super) info: Value,
     pub(super) capabilities: Value,
     pub(super) instructions: Option<String>,
     pub(super) ids: Arc<AtomicU64>,
-    pub(super) usage: Usage,
+    pub(super) usage: SessionUsage,
 }
 
 /// A request in the making: its parameters, and what goes beside them.
-pub struct Asking<'a> {
+pub struct OutgoingRequest<'a> {
     /// The method.
     pub method: &'a str,
     /// The parameters without `_meta`.
-    pub params: Params<'a>,
+    pub params: RequestParams<'a>,
     /// The headers of the modern era.
     pub headers: Vec<(String, String)>,
     /// Who hears of its progress.
@@ -53,10 +53,10 @@ pub struct Asking<'a> {
     pub trace: Option<Arc<TraceContext>>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> OutgoingRequest<'a> {
     /// A request without anything beside it.
     pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
-        let params = Params::Fields(params);
+        let params = RequestParams::Fields(params);
         let progress = Progress::default();
         Self { method, params, headers: Vec::new(), progress, call: None, trace: None }
     }
@@ -70,26 +70,31 @@ impl Session {
     ///
     /// # Cancel safety
     /// Dropping the future takes the request back.
-    pub async fn ask(&self, asking: Asking<'_>) -> Result<Value, Failure> {
-        read(&self.ask_raw(asking).await?)
+    pub async fn ask(&self, outgoing: OutgoingRequest<'_>) -> Result<Value, Failure> {
+        read(&self.ask_raw(outgoing).await?)
     }
 
     /// As [`ask`](Self::ask); the result as it came.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub async fn ask_raw(&self, mut asking: Asking<'_>) -> Result<Box<RawValue>, Failure> {
-        let trace = asking.trace.as_deref().map(trace_fields).unwrap_or_default();
-        asking.headers.extend(trace.iter().cloned());
-        let (method, headers) = (asking.method, &asking.headers);
-        let (progress, call) = (&asking.progress, asking.call.as_ref());
+    pub async fn ask_raw(
+        &self,
+        mut outgoing: OutgoingRequest<'_>,
+    ) -> Result<Box<RawValue>, Failure> {
+        let trace = outgoing.trace.as_deref().map(trace_fields).unwrap_or_default();
+        outgoing.headers.extend(trace.iter().cloned());
+        let (method, headers) = (outgoing.method, &outgoing.headers);
+        let (progress, call) = (&outgoing.progress, outgoing.call.as_ref());
         let mut further = Map::new();
         for _ in 0..MOST_ROUNDS {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
-            let _remembered = self.desk.under_way().begin(id, progress, call);
+            let _remembered = self.router.in_flight().begin(id, progress, call);
             let meta = self.meta(progress.is_watched().then_some(id), call, &trace);
-            let sent = Sent { meta: &meta, params: &asking.params, further: &further }.to_json();
-            let request = Request { id, method, params: Some(&sent), headers, cancellable: true };
+            let sent = ParamsWithMeta { meta: &meta, params: &outgoing.params, further: &further }
+                .to_json();
+            let request =
+                TransportRequest { id, method, params: Some(&sent), headers, cancellable: true };
             let result = self.transport.request(request).await?;
             // Most results do not have the word in them, and need not be read to know.
             if !result.get().contains(ASKS_BACK) {
@@ -117,7 +122,7 @@ impl Session {
         progress: Option<u64>,
         call: Option<&Arc<CallOrigin>>,
         trace: &'a [(String, String)],
-    ) -> Meta<'a> {
+    ) -> RequestMeta<'a> {
         let way_back = call.and_then(|call| call.way_back());
         let notes = way_back.map(WayBack::notes).unwrap_or_default();
         let is_modern = self.era == Era::Modern;
@@ -127,7 +132,7 @@ impl Session {
             (None, None) => self.answers.capabilities(),
         };
         let level = way_back.and_then(WayBack::hears).filter(|_| is_modern);
-        Meta { notes, takes: is_modern.then(takes), level, progress, trace }
+        RequestMeta { notes, takes: is_modern.then(takes), level, progress, trace }
     }
 
     /// Answers what a modern server asks back in its result.
@@ -136,7 +141,7 @@ impl Session {
         requests: &Value,
         call: Option<&Arc<CallOrigin>>,
     ) -> Result<Map<String, Value>, Failure> {
-        let (server, requests) = (self.desk.server(), requests.as_object());
+        let (server, requests) = (self.router.server(), requests.as_object());
         if let Some((call, way_back)) = call.and_then(|call| Some((call, call.way_back()?))) {
             let questions = requests.cloned().unwrap_or_default();
             let refused = |error: ToolError| RpcError::new(RpcError::REFUSED, error.for_model);
@@ -178,7 +183,7 @@ impl Session {
     }
 
     /// When it was last needed.
-    pub fn usage(&self) -> &Usage {
+    pub(crate) fn usage(&self) -> &SessionUsage {
         &self.usage
     }
 

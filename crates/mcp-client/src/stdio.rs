@@ -10,7 +10,7 @@ mod writer;
 mod reader;
 mod pace;
 mod stderr;
-mod life;
+mod child;
 
 use std::{
     collections::BTreeMap,
@@ -38,24 +38,24 @@ use tokio_util::{
 
 use crate::{
     stderr_log::StderrLog,
-    transport::{Failure, Request, SharedInbox, Transport},
+    transport::{Failure, SharedInbox, Transport, TransportRequest},
 };
-use life::Life;
-use pending::{Pending, Ticket};
-use stderr::Tail;
-use writer::Writer;
+use child::ChildProcess;
+use pending::{PendingRequests, RequestTicket};
+use stderr::StderrTail;
+use writer::StdinWriter;
 
-pub use switchboard_process::StartError;
+pub(crate) use switchboard_process::StartError;
 
 /// How long the server may take to read that calls were given up, before its input is closed.
 const GOODBYE: Duration = Duration::from_millis(250);
 
 /// The largest message that is read, where nothing else is said: 64 MiB.
-pub const MAX_MESSAGE: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
 /// How to start a server.
 #[derive(Clone)]
-pub struct Config {
+pub struct StdioConfig {
     /// The program, looked for in `PATH` where it is a bare name.
     pub command: String,
     /// Its arguments.
@@ -74,7 +74,7 @@ pub struct Config {
     pub log: Option<Arc<StderrLog>>,
 }
 
-impl Config {
+impl StdioConfig {
     /// A command without arguments, a minimal environment, no guard.
     pub fn new(command: impl Into<String>) -> Self {
         Self {
@@ -90,10 +90,10 @@ impl Config {
     }
 }
 
-impl fmt::Debug for Config {
+impl fmt::Debug for StdioConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Values are often secrets.
-        f.debug_struct("Config")
+        f.debug_struct("StdioConfig")
             .field("command", &self.command)
             .field("args", &self.args)
             .field("env", &self.env.keys())
@@ -107,7 +107,7 @@ impl fmt::Debug for Config {
 
 /// A running server and the pipes to it.
 pub struct StdioTransport {
-    shared: Arc<Shared>,
+    shared: Arc<StdioShared>,
     /// Cancelled to end the server; so does dropping the transport.
     closing: DropGuard,
     /// Cancelled when nothing of the server is left.
@@ -116,12 +116,12 @@ pub struct StdioTransport {
 }
 
 /// What the transport and its tasks share.
-struct Shared {
+struct StdioShared {
     name: String,
     inbox: SharedInbox,
-    pending: Pending,
-    writer: Writer,
-    tail: Tail,
+    pending: PendingRequests,
+    writer: StdinWriter,
+    tail: StderrTail,
     log: Option<Arc<StderrLog>>,
     group: Group,
     /// Set if the guard could not start the command.
@@ -137,14 +137,18 @@ impl StdioTransport {
     ///
     /// # Errors
     /// There is no process to talk to.
-    pub fn start(name: &str, config: &Config, inbox: SharedInbox) -> Result<Arc<Self>, StartError> {
+    pub fn start(
+        name: &str,
+        config: &StdioConfig,
+        inbox: SharedInbox,
+    ) -> Result<Arc<Self>, StartError> {
         let (child, pipes) = spawn::spawn(config)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(StdioShared {
             name: name.to_owned(),
             inbox,
-            pending: Pending::default(),
-            writer: Writer::new(pipes.stdin),
-            tail: Tail::default(),
+            pending: PendingRequests::default(),
+            writer: StdinWriter::new(pipes.stdin),
+            tail: StderrTail::default(),
             log: config.log.clone(),
             group: Group::default(),
             never_started: AtomicBool::new(false),
@@ -154,7 +158,7 @@ impl StdioTransport {
         let stderr = stderr::read(pipes.stderr, Arc::clone(&shared));
         let (closing, ended) = (CancellationToken::new(), CancellationToken::new());
         let guarded = config.guard.is_some();
-        let life = Life::new(child, guarded, Arc::clone(&shared), reader, stderr);
+        let life = ChildProcess::new(child, guarded, Arc::clone(&shared), reader, stderr);
         tokio::spawn(life.run(closing.clone(), ended.clone().drop_guard()));
         let closing = closing.drop_guard();
         Ok(Arc::new(Self { shared, closing, ended, runtime: Handle::current() }))
@@ -170,10 +174,10 @@ impl StdioTransport {
 impl Transport for StdioTransport {
     fn request<'a>(
         &'a self,
-        request: Request<'a>,
+        request: TransportRequest<'a>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         Box::pin(async move {
-            let (mut ticket, answer) = Ticket::open(&self.shared, &self.runtime, &request)?;
+            let (mut ticket, answer) = RequestTicket::open(&self.shared, &self.runtime, &request)?;
             let message = Outgoing::request(request.id, request.method, request.params);
             // A pipe that broke is a connection that is lost: the reason comes as the answer.
             let _ = self.shared.writer.send(&message, ticket.committed()).await;
@@ -219,7 +223,7 @@ impl Transport for StdioTransport {
     }
 }
 
-impl Shared {
+impl StdioShared {
     /// Waits a moment until the server has been told of requests that were given up just before the connection is closed.
     async fn say_goodbye(&self) {
         let told = async {

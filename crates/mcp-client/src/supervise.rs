@@ -19,9 +19,9 @@ use super::{
     config::Start,
     connect::LONGEST_PAUSE,
     discover::List,
-    inbox::{Changed, Changes},
-    server::{Server, State},
-    session::{Asking, Session},
+    inbox::{PendingChanges, ServerChange},
+    server::{Server, ServerState},
+    session::{OutgoingRequest, Session},
     tool::RemoteTool,
     transport::Failure,
 };
@@ -33,9 +33,9 @@ const HEALTHY: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// A session that works, with the changes that it reports.
-pub(super) struct Connected {
+pub(super) struct ConnectedServer {
     pub(super) session: Arc<Session>,
-    pub(super) changes: Arc<Changes>,
+    pub(super) changes: Arc<PendingChanges>,
     /// How many tools it lists.
     tools: usize,
     /// When the list of tools is stale, by the server's own word.
@@ -45,8 +45,8 @@ pub(super) struct Connected {
     settle: Duration,
 }
 
-impl Connected {
-    pub(super) fn new(session: Session, changes: Arc<Changes>) -> Self {
+impl ConnectedServer {
+    pub(super) fn new(session: Session, changes: Arc<PendingChanges>) -> Self {
         Self { session: Arc::new(session), changes, tools: 0, stale: None, settle: SETTLE }
     }
 }
@@ -55,8 +55,8 @@ impl Server {
     /// Keeps the server connected until it is stopped.
     pub async fn run(self: Arc<Self>) {
         let stop = self.stop.clone();
-        stop.run_until_cancelled(self.as_wished()).await;
-        self.enter(State::Stopped);
+        stop.run_until_cancelled(self.reconcile()).await;
+        self.enter(ServerState::Stopped);
         self.close().await;
         // They were stopped with us.
         self.copies.ended().await;
@@ -67,10 +67,10 @@ impl Server {
         let mut deaths = 0_u32;
         loop {
             if self.config().start == Start::OnDemand {
-                self.enter(State::Idle);
-                self.bell.notified().await;
+                self.enter(ServerState::Idle);
+                self.wake.notified().await;
             }
-            self.enter(State::Connecting);
+            self.enter(ServerState::Connecting);
             if deaths > 1 {
                 sleep(self.pause(deaths - 1)).await;
             }
@@ -79,19 +79,19 @@ impl Server {
                 Err(given_up) => self.connect_in_background(given_up).await,
             };
             let began = Instant::now();
-            self.enter(State::Ready(connected.session.clone()));
+            self.enter(ServerState::Ready(connected.session.clone()));
             self.log_connected(&connected);
             self.tell_of_lists(&connected.session);
             let reason = self.attend(connected).await;
             // From here on calls wait for the next session instead of failing with this one.
-            self.enter(State::Connecting);
+            self.enter(ServerState::Connecting);
             self.close().await;
             deaths = if began.elapsed() > HEALTHY { 1 } else { deaths + 1 };
             info!(server = &**self.name(), "MCP server '{}': {reason}", self.name());
         }
     }
 
-    fn log_connected(&self, connected: &Connected) {
+    fn log_connected(&self, connected: &ConnectedServer) {
         let (name, count) = (self.name(), connected.tools);
         let protocol = connected.session.era();
         let tools = if count == 1 { "tool" } else { "tools" };
@@ -104,7 +104,7 @@ impl Server {
     /// Reads the server's tools and offers them.
     pub(super) async fn read_tools(
         self: &Arc<Self>,
-        connected: &mut Connected,
+        connected: &mut ConnectedServer,
     ) -> Result<(), Failure> {
         let listed = connected.session.list(List::Tools).await?;
         let shortest = Duration::from_secs(10);
@@ -120,7 +120,7 @@ impl Server {
     /// Puts the tools in place of those that the server had before. They are checked beside the serving threads, as a
     /// server may list many and large ones.
     pub(super) async fn offer(self: &Arc<Self>, entries: Vec<Value>) {
-        let Some(manager) = self.around.tools.upgrade() else {
+        let Some(manager) = self.deps.tools.upgrade() else {
             return;
         };
         let link: Arc<dyn Link> = self.clone();
@@ -154,11 +154,11 @@ impl Server {
         }
         let refused = manager.put_server_tools(checked);
         aside.extend(refused.iter().map(ToString::to_string));
-        *self.set_aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
+        *self.skipped_tools.lock().unwrap_or_else(PoisonError::into_inner) = aside;
     }
 
     /// Follows the server's changes until the connection ends; returns why.
-    async fn attend(self: &Arc<Self>, mut connected: Connected) -> String {
+    async fn attend(self: &Arc<Self>, mut connected: ConnectedServer) -> String {
         let session = connected.session.clone();
         let lost = session.transport().lost();
         tokio::pin!(lost);
@@ -168,10 +168,10 @@ impl Server {
             let idle = self.idle_end(&session);
             tokio::select! {
                 reason = &mut lost => {
-                    self.set_back(&reason);
+                    self.record_error(&reason);
                     return reason;
                 }
-                () = self.bell.notified() => {
+                () = self.wake.notified() => {
                     if !self.is_current(&session) {
                         return "the connection is renewed".to_owned();
                     }
@@ -188,7 +188,9 @@ impl Server {
 
     /// A server that is there again may have other resources and prompts than before.
     fn tell_of_lists(&self, session: &Session) {
-        for (list, changed) in [("resources", Changed::Resources), ("prompts", Changed::Prompts)] {
+        for (list, changed) in
+            [("resources", ServerChange::Resources), ("prompts", ServerChange::Prompts)]
+        {
             if session.capabilities().get(list).is_some() {
                 self.tell(changed);
             }
@@ -196,14 +198,14 @@ impl Server {
     }
 
     /// Passes a change on; where the tools have changed, reads them again once the changes have settled.
-    async fn follow(self: &Arc<Self>, changed: Changed, connected: &mut Connected) {
-        let mut tools = changed == Changed::Tools;
+    async fn follow(self: &Arc<Self>, changed: ServerChange, connected: &mut ConnectedServer) {
+        let mut tools = changed == ServerChange::Tools;
         self.tell(changed);
         if tools {
             sleep(connected.settle).await;
         }
         for changed in connected.changes.take() {
-            tools |= changed == Changed::Tools;
+            tools |= changed == ServerChange::Tools;
             self.tell(changed);
         }
         if tools {
@@ -211,7 +213,7 @@ impl Server {
         }
     }
 
-    async fn read_again(self: &Arc<Self>, connected: &mut Connected) {
+    async fn read_again(self: &Arc<Self>, connected: &mut ConnectedServer) {
         connected.stale = None;
         if let Err(failure) = self.read_tools(connected).await {
             warn!(server = &**self.name(), %failure, "the tools of '{}' could not be read again", self.name());
@@ -219,7 +221,7 @@ impl Server {
     }
 
     fn is_current(&self, session: &Arc<Session>) -> bool {
-        matches!(&*self.state.borrow(), State::Ready(current) if Arc::ptr_eq(current, session))
+        matches!(&*self.state.borrow(), ServerState::Ready(current) if Arc::ptr_eq(current, session))
     }
 
     /// Resolves when a server that was started on demand has not been needed for as long as it may idle.
@@ -250,7 +252,7 @@ async fn listen(session: &Session) {
     if *session.era() == Era::Modern && any {
         loop {
             let params = Map::from_iter([("notifications".to_owned(), wanted.clone())]);
-            match session.ask(Asking::new("subscriptions/listen", params)).await {
+            match session.ask(OutgoingRequest::new("subscriptions/listen", params)).await {
                 Err(Failure::Rpc(_) | Failure::Http { .. } | Failure::Protocol(_)) => break,
                 // It ended, as streams do.
                 Ok(_) | Err(Failure::Lost(_) | Failure::SessionExpired) => {

@@ -9,11 +9,11 @@ use switchboard_toolcall::{
 };
 
 use super::{
-    answered::output,
-    config::{AnnotationTrust, Kind, ServerConfig},
+    config::{AnnotationTrust, ServerConfig, TransportKind},
     request::CallRequest,
-    sent::Params,
+    request_params::RequestParams,
     server::Server,
+    tool_result::output,
 };
 
 /// A tool of a server's.
@@ -40,8 +40,8 @@ impl RemoteTool {
         let parameters =
             entry.remove("inputSchema").ok_or_else(|| format!("'{name}' has no inputSchema"))?;
         let headers = match server.kind() {
-            Kind::Stdio => Vec::new(),
-            Kind::Http | Kind::Sse => {
+            TransportKind::Stdio => Vec::new(),
+            TransportKind::Http | TransportKind::Sse => {
                 headers::of_schema(&parameters).map_err(|problem| format!("'{name}': {problem}"))?
             }
         };
@@ -52,7 +52,7 @@ impl RemoteTool {
     async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
         let request = CallRequest {
             method: "tools/call",
-            params: Params::Call { name: &self.name, arguments: &args },
+            params: RequestParams::Call { name: &self.name, arguments: &args },
             headers: || headers::of_call(&self.name, &self.headers, &args),
         };
         self.server.send(&self.spec, &request, cx, output).await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use switchboard_mcp_wire::{Incoming, RpcError};
+use switchboard_mcp_wire::{IncomingMessage, RpcError};
 use switchboard_toolcall::BoxFuture;
 
 /// One way to reach one server. Implemented for stdio, streamable HTTP and the old HTTP+SSE.
@@ -14,8 +14,10 @@ pub trait Transport: Send + Sync {
     /// Dropping the future takes the request back: the server is told in the way of the transport and era
     /// (`notifications/cancelled`, or the closed stream), without anybody waiting for that, and a late
     /// answer is discarded.
-    fn request<'a>(&'a self, request: Request<'a>)
-    -> BoxFuture<'a, Result<Box<RawValue>, Failure>>;
+    fn request<'a>(
+        &'a self,
+        request: TransportRequest<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>>;
 
     /// Sends a notification.
     fn notify<'a>(
@@ -55,7 +57,7 @@ pub trait Transport: Send + Sync {
 
 /// A request of ours.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct TransportRequest<'a> {
     /// Our id, unique within the session.
     pub id: u64,
     /// The method.
@@ -71,10 +73,10 @@ pub struct Request<'a> {
 /// What a transport hands to its session: everything that is not the answer to a request.
 pub trait Inbox: Send + Sync {
     /// Takes a notification or a request of the server's. Called in order; must not block.
-    fn take(&self, message: Incoming);
+    fn take(&self, message: IncomingMessage);
 
     /// As [`take`](Self::take), for what came on the stream of one of our requests.
-    fn take_during(&self, message: Incoming, request: u64) {
+    fn take_during(&self, message: IncomingMessage, request: u64) {
         _ = request;
         self.take(message);
     }

@@ -8,22 +8,22 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 /// Counts the calls under way, and remembers when the last one ended.
-pub struct Usage(Mutex<(usize, Instant)>);
+pub(crate) struct SessionUsage(Mutex<(usize, Instant)>);
 
-impl Usage {
+impl SessionUsage {
     /// Not used yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Mutex::new((0, Instant::now())))
     }
 
     /// Counts a call until the guard is dropped.
-    pub fn busy(&self) -> Busy<'_> {
+    pub(crate) fn busy(&self) -> BusyGuard<'_> {
         self.lock().0 += 1;
-        Busy(self)
+        BusyGuard(self)
     }
 
     /// Resolves when nothing has been under way for as long as `limit`.
-    pub async fn idle_for(&self, limit: Duration) {
+    pub(crate) async fn idle_for(&self, limit: Duration) {
         loop {
             let left = match *self.lock() {
                 (0, since) => limit.saturating_sub(since.elapsed()),
@@ -41,16 +41,16 @@ impl Usage {
     }
 }
 
-impl Default for Usage {
+impl Default for SessionUsage {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// A call under way.
-pub struct Busy<'a>(&'a Usage);
+pub(crate) struct BusyGuard<'a>(&'a SessionUsage);
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         let mut usage = self.0.lock();
         *usage = (usage.0 - 1, Instant::now());
@@ -64,7 +64,7 @@ mod tests {
     // MC-7
     #[tokio::test(start_paused = true)]
     async fn idle_means_nothing_under_way() {
-        let usage = Usage::new();
+        let usage = SessionUsage::new();
         let began = Instant::now();
         let busy = usage.busy();
         let limit = Duration::from_secs(10);

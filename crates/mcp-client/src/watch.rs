@@ -11,10 +11,10 @@ use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolSpec};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    server::{Server, State},
-    session::{Asking, Session},
+    in_flight::CallOrigin,
+    server::{Server, ServerState},
+    session::{OutgoingRequest, Session},
     transport::Failure,
-    under_way::CallOrigin,
 };
 
 /// How many resources of one server are watched at most.
@@ -37,7 +37,7 @@ impl Watches {
 }
 
 impl Server {
-    /// Watches a resource, unless it is watched already. Its changes come out of [`news`](Self::news).
+    /// Watches a resource, unless it is watched already. Its changes come out of [`changes`](Self::changes).
     ///
     /// # Errors
     /// As the caller of `spec` reads them: the server tells of no changes, refuses this one, or cannot be reached.
@@ -64,13 +64,13 @@ impl Server {
             }
         }
         let _busy = session.usage().busy();
-        let asking = Asking {
+        let outgoing = OutgoingRequest {
             progress: cx.progress.clone(),
             call: Some(CallOrigin::new(spec, cx)),
             trace: cx.trace.clone(),
-            ..Asking::new("resources/subscribe", params(uri))
+            ..OutgoingRequest::new("resources/subscribe", params(uri))
         };
-        let watch = begin(uri, &session, asking).await;
+        let watch = begin(uri, &session, outgoing).await;
         let watch = watch.map_err(|failure| self.call_error(spec, failure))?;
         self.watches.lock().insert(uri.to_owned(), watch);
         Ok(())
@@ -78,15 +78,15 @@ impl Server {
 
     /// Watches everything again that was watched in an earlier session. Nobody asked for it, so it is no call.
     pub async fn watch_again(&self) {
-        let State::Ready(session) = self.state() else { return };
+        let ServerState::Ready(session) = self.state() else { return };
         let lost = |watch: &Watch| !Arc::ptr_eq(&watch.session, &session);
         let uris: Vec<_> = {
             let watches = self.watches.lock();
             watches.iter().filter(|(_, watch)| lost(watch)).map(|(uri, _)| uri.clone()).collect()
         };
         for uri in uris {
-            let asking = Asking::new("resources/subscribe", params(&uri));
-            match begin(&uri, &session, asking).await {
+            let outgoing = OutgoingRequest::new("resources/subscribe", params(&uri));
+            match begin(&uri, &session, outgoing).await {
                 Ok(again) => {
                     // It may have been let go meanwhile.
                     if let Some(watch) = self.watches.lock().get_mut(&uri) {
@@ -104,18 +104,22 @@ impl Server {
         if matches!(session.era(), Era::Legacy(_)) {
             let params = params(uri);
             // Nobody waits for that.
-            tokio::spawn(
-                async move { session.ask(Asking::new("resources/unsubscribe", params)).await },
-            );
+            tokio::spawn(async move {
+                session.ask(OutgoingRequest::new("resources/unsubscribe", params)).await
+            });
         }
     }
 }
 
 /// Tells the server that its resource is watched; a modern one is told by a request that stays open.
-async fn begin(uri: &str, session: &Arc<Session>, asking: Asking<'_>) -> Result<Watch, Failure> {
+async fn begin(
+    uri: &str,
+    session: &Arc<Session>,
+    outgoing: OutgoingRequest<'_>,
+) -> Result<Watch, Failure> {
     let listening = match session.era() {
         Era::Legacy(_) => {
-            session.ask(asking).await?;
+            session.ask(outgoing).await?;
             None
         }
         Era::Modern => {
@@ -123,7 +127,7 @@ async fn begin(uri: &str, session: &Arc<Session>, asking: Asking<'_>) -> Result<
             let params = Map::from_iter([("notifications".to_owned(), wanted)]);
             let session = session.clone();
             let listen = async move {
-                let ended = session.ask(Asking::new("subscriptions/listen", params)).await;
+                let ended = session.ask(OutgoingRequest::new("subscriptions/listen", params)).await;
                 tracing::debug!(failed = ended.is_err(), "a watched resource is no longer");
             };
             Some(AbortOnDropHandle::new(tokio::spawn(listen)))

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::BoxFuture;
 
-use switchboard_mcp_client::{Answers, ServerRequest, refusal};
+use switchboard_mcp_client::{ServerRequest, ServerRequestHandler, refusal};
 use switchboard_mcp_wire::RpcError;
 
 /// Tells upstream servers that they may ask: who made the call is then asked. What cannot be put to anybody is refused
@@ -29,7 +29,7 @@ impl Bridge {
     }
 }
 
-impl Answers for Bridge {
+impl ServerRequestHandler for Bridge {
     fn capabilities(&self) -> Value {
         self.capabilities.clone()
     }

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
-use switchboard_mcp_client::{Method, Server, Servers, State, discover::List, session::Asking};
+use switchboard_mcp_client::{List, Method, OutgoingRequest, Server, ServerState, Servers};
 use switchboard_mcp_wire::Era;
 use switchboard_mcp_wire::headers::ParameterHeader;
 use switchboard_runtime::ToolExecutor;
@@ -66,14 +66,14 @@ impl Catalog {
     /// Tells old servers from which level on they are to send log messages; modern ones are told with each call.
     pub(crate) fn set_level(&self, level: &'static str) {
         for server in self.servers() {
-            let State::Ready(session) = server.state() else { continue };
+            let ServerState::Ready(session) = server.state() else { continue };
             let logs = session.capabilities().get("logging").is_some();
             if logs && matches!(session.era(), Era::Legacy(_)) {
                 let params = Map::from_iter([("level".to_owned(), Value::from(level))]);
                 // Nobody waits for that.
-                tokio::spawn(
-                    async move { session.ask(Asking::new("logging/setLevel", params)).await },
-                );
+                tokio::spawn(async move {
+                    session.ask(OutgoingRequest::new("logging/setLevel", params)).await
+                });
             }
         }
     }
@@ -127,7 +127,7 @@ impl Catalog {
     fn ready(&self, method: Method, caller: &Caller) -> Vec<Ready> {
         let shown = self.servers().into_iter().filter(|server| self.shows(server, method, caller));
         let ready = shown.filter_map(|server| match server.state() {
-            State::Ready(session) => Some((server, session)),
+            ServerState::Ready(session) => Some((server, session)),
             _ => None,
         });
         ready.collect()

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_client::may_be_asked;
-use switchboard_mcp_wire::{Outgoing, RpcError, Written};
+use switchboard_mcp_wire::{JsonText, Outgoing, RpcError};
 use switchboard_toolcall::{
     BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ServerQuestions, ToolError,
     TraceContext, WayBack,
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Caller, outbox::Outbox, questions::Questions, session::Session};
 
 /// What comes of a request.
-pub(crate) type Outcome = Result<Written, RpcError>;
+pub(crate) type Outcome = Result<JsonText, RpcError>;
 
 /// Under which name a request may say that it is one act, however often it is made.
 const KEY: &str = "switchboard/idempotencyKey";

@@ -19,10 +19,10 @@
 //! # }
 //! ```
 
-pub mod caller;
-pub mod config;
-pub mod http;
-pub mod stdio;
+mod caller;
+mod config;
+mod http;
+mod stdio;
 mod fleet;
 mod bridge;
 mod sessions;
@@ -57,9 +57,10 @@ pub use bridge::Bridge;
 pub use caller::Caller;
 pub use config::Config;
 pub use fleet::Fleet;
+pub use http::{Admission, Body, Permit};
 pub use seal::{Seal, WeakSecret};
 pub use siblings::Siblings;
-use switchboard_mcp_client::{Servers, inbox::Changed};
+use switchboard_mcp_client::{ServerChange, Servers};
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
 #[derive(Clone)]
@@ -85,7 +86,7 @@ pub(crate) struct Inner {
     /// Calls that outlive their requests, where there is a queue for them.
     tasks: Option<tasks::Tasks>,
     /// What changes, for those who listen in the modern way.
-    news: broadcast::Sender<Changed>,
+    news: broadcast::Sender<ServerChange>,
     config: Config,
     info: Value,
     /// Fires when no stream should stay open for changes alone.

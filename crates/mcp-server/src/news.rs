@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::{json, value::RawValue};
-use switchboard_mcp_client::{Server, Servers, inbox::Changed};
+use switchboard_mcp_client::{Server, ServerChange, Servers};
 use switchboard_mcp_wire::Outgoing;
 use tokio::{
     sync::{broadcast, watch},
@@ -26,7 +26,7 @@ pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &Canc
     if let Some(upstreams) = upstreams {
         let joining = upstreams.joining();
         for server in upstreams.all() {
-            let news = server.news();
+            let news = server.changes();
             spawn(end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
         }
         spawn(end, follow_joining(inside.clone(), joining, settle, end.clone()));
@@ -44,7 +44,7 @@ async fn follow_tools(inside: Weak<Inner>, mut version: watch::Receiver<u64>, se
         sleep(settle).await;
         version.mark_unchanged();
         let Some(inner) = inside.upgrade() else { return };
-        inner.tell(Changed::Tools);
+        inner.tell(ServerChange::Tools);
     }
 }
 
@@ -58,7 +58,7 @@ async fn follow_joining(
     loop {
         match joining.recv().await {
             Ok(server) => {
-                let news = server.news();
+                let news = server.changes();
                 spawn(&end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
             }
             // More servers at once than anybody has; their tools are told of all the same.
@@ -71,7 +71,7 @@ async fn follow_joining(
 async fn follow_server(
     inside: Weak<Inner>,
     server: Weak<Server>,
-    mut news: broadcast::Receiver<Changed>,
+    mut news: broadcast::Receiver<ServerChange>,
     settle: Duration,
 ) {
     loop {
@@ -79,7 +79,7 @@ async fn follow_server(
             Ok(changed) => vec![changed],
             // Too much changed to be told one by one.
             Err(broadcast::error::RecvError::Lagged(_)) => {
-                vec![Changed::Resources, Changed::Prompts]
+                vec![ServerChange::Resources, ServerChange::Prompts]
             }
             Err(broadcast::error::RecvError::Closed) => return,
         };
@@ -93,7 +93,7 @@ async fn follow_server(
         let Some(server) = server.upgrade() else { return };
         server.watch_again().await;
         // Its tools are told of when the manager has them.
-        for changed in settled.into_iter().filter(|changed| *changed != Changed::Tools) {
+        for changed in settled.into_iter().filter(|changed| *changed != ServerChange::Tools) {
             inner.tell(changed);
         }
     }
@@ -114,12 +114,12 @@ async fn sweep(inside: Weak<Inner>, idle: Duration, hold: Duration) {
 }
 
 /// The notification that tells of a change, with its parameters.
-pub(super) fn notification(changed: &Changed) -> (&'static str, Option<Box<RawValue>>) {
+pub(super) fn notification(changed: &ServerChange) -> (&'static str, Option<Box<RawValue>>) {
     match changed {
-        Changed::Tools => ("notifications/tools/list_changed", None),
-        Changed::Resources => ("notifications/resources/list_changed", None),
-        Changed::Prompts => ("notifications/prompts/list_changed", None),
-        Changed::Resource(uri) => {
+        ServerChange::Tools => ("notifications/tools/list_changed", None),
+        ServerChange::Resources => ("notifications/resources/list_changed", None),
+        ServerChange::Prompts => ("notifications/prompts/list_changed", None),
+        ServerChange::Resource(uri) => {
             let params = serde_json::value::to_raw_value(&json!({"uri": uri}));
             ("notifications/resources/updated", params.ok())
         }
@@ -127,7 +127,7 @@ pub(super) fn notification(changed: &Changed) -> (&'static str, Option<Box<RawVa
 }
 
 impl Inner {
-    fn tell(self: &Arc<Self>, changed: Changed) {
+    fn tell(self: &Arc<Self>, changed: ServerChange) {
         let (method, params) = notification(&changed);
         let elsewhere = self.sessions.tell(&changed, method, params.as_deref());
         if self.siblings.is_some() && !elsewhere.is_empty() {

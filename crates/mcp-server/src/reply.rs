@@ -8,7 +8,7 @@ use switchboard_toolcall::{
 
 use super::{Inner, exchange::Exchange};
 use switchboard_mcp_wire::{
-    Written,
+    JsonText,
     error_kind::{self, is_passed_on},
 };
 
@@ -59,7 +59,7 @@ impl Reply {
 
 impl Inner {
     /// The result as the client's era wants it.
-    pub(crate) fn dress(&self, reply: &Reply, exchange: &Exchange) -> Written {
+    pub(crate) fn dress(&self, reply: &Reply, exchange: &Exchange) -> JsonText {
         let info = exchange.is_modern().then_some(&self.info);
         let kind = match reply {
             Reply::Tool(result) => result.error_kind().filter(|kind| is_passed_on(*kind)),
@@ -67,7 +67,7 @@ impl Inner {
         };
         let mut json = String::with_capacity(512);
         Dressed { reply, info, kind }.write(&mut json);
-        Written(json)
+        JsonText(json)
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, exchange::Level, outbox::Outbox};
-use switchboard_mcp_wire::{Incoming, RpcError};
+use switchboard_mcp_wire::{IncomingMessage, RpcError};
 
 pub(crate) use reach::{Agreed, Reach};
 
@@ -157,17 +157,19 @@ impl Session {
 
     /// Takes what the client says: a notification, or an answer to something that we have asked. What somebody else may
     /// wait for, and nobody here, comes back.
-    pub(crate) fn take(&self, message: Incoming) -> Option<Incoming> {
+    pub(crate) fn take(&self, message: IncomingMessage) -> Option<IncomingMessage> {
         self.touch();
         match &message {
-            Incoming::Response { id: Some(id), .. } => {
+            IncomingMessage::Response { id: Some(id), .. } => {
                 let Some(waiting) = self.lock().asked.remove(id) else { return Some(message) };
-                let Incoming::Response { outcome, .. } = message else { return None };
+                let IncomingMessage::Response { outcome, .. } = message else { return None };
                 // Who asked may have given up.
                 _ = waiting.send(outcome);
                 None
             }
-            Incoming::Notification { method, params } if method == "notifications/cancelled" => {
+            IncomingMessage::Notification { method, params }
+                if method == "notifications/cancelled" =>
+            {
                 #[derive(serde::Deserialize)]
                 struct Params<'a> {
                     #[serde(rename = "requestId", borrow)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::value::RawValue;
-use switchboard_mcp_client::inbox::Changed;
+use switchboard_mcp_client::ServerChange;
 use switchboard_mcp_wire::Outgoing;
 
 use super::{
@@ -124,7 +124,7 @@ impl Sessions {
     /// watches it: sessions whose clients may have their streams elsewhere are returned.
     pub(crate) fn tell(
         &self,
-        changed: &Changed,
+        changed: &ServerChange,
         method: &str,
         params: Option<&RawValue>,
     ) -> Vec<Arc<Session>> {
@@ -132,14 +132,14 @@ impl Sessions {
         let message = Outgoing::notification(method, params);
         for session in self.lock().values() {
             let wanted = match changed {
-                Changed::Resource(uri) => session.is_subscribed(uri),
+                ServerChange::Resource(uri) => session.is_subscribed(uri),
                 _ => true,
             };
             if !wanted {
                 continue;
             }
             session.outbox.send(&message);
-            let single = matches!(changed, Changed::Resource(_));
+            let single = matches!(changed, ServerChange::Resource(_));
             if single && session.is_portable() && !session.is_attached() {
                 elsewhere.push(session.clone());
             }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use switchboard_toolcall::{BoxError, BoxFuture};
 
 use super::{Inner, Server, session::Session};
-use switchboard_mcp_wire::{self as wire, Incoming, Outgoing};
+use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing};
 
 /// The other gateways, to whom sessions may wander. Sessions go by short names here, which open nothing.
 pub trait Siblings: Send + Sync {
@@ -54,7 +54,7 @@ impl Server {
     pub fn take_in(&self, session: &str, message: &[u8]) {
         let Some(session) = self.inner.sessions.named(session) else { return };
         match wire::parse(message) {
-            Ok(Incoming::Notification { method, params }) if method == FOR_STREAMS => {
+            Ok(IncomingMessage::Notification { method, params }) if method == FOR_STREAMS => {
                 session.outbox.send(&Outgoing::notification(&method, params.as_deref()));
             }
             Ok(message) => _ = session.take(message),
@@ -73,14 +73,14 @@ impl Server {
 
 impl Inner {
     /// Takes what a client says; what nobody waits for here may be waited for elsewhere.
-    pub(crate) async fn take(&self, session: &Session, message: Incoming) {
+    pub(crate) async fn take(&self, session: &Session, message: IncomingMessage) {
         let Some(message) = session.take(message) else { return };
         let message = match &message {
-            Incoming::Response { id: Some(id), outcome } => {
+            IncomingMessage::Response { id: Some(id), outcome } => {
                 let id = serde_json::value::to_raw_value(id);
                 id.ok().map(|id| Outgoing::response(&id, outcome).to_bytes())
             }
-            Incoming::Notification { method, params } => {
+            IncomingMessage::Notification { method, params } => {
                 Some(Outgoing::notification(method, params.as_deref()).to_bytes())
             }
             _ => None,

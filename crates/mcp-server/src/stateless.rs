@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
-use switchboard_mcp_wire::{RpcError, Written, eras};
+use switchboard_mcp_wire::{JsonText, RpcError, eras};
 use switchboard_toolcall::TraceContext;
 use tokio_util::sync::CancellationToken;
 
@@ -177,7 +177,7 @@ impl Inner {
             "requestState": handle,
             "_meta": {"io.modelcontextprotocol/serverInfo": self.info},
         });
-        Ok(Written(result.to_string()))
+        Ok(JsonText(result.to_string()))
     }
 }
 

@@ -7,8 +7,8 @@ use std::{io, sync::Arc};
 
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{
-    self, Incoming, Outgoing, RpcError, Written,
-    lines::{Line as WireLine, Lines},
+    self, IncomingMessage, JsonText, Outgoing, RpcError,
+    lines::{LineSplitter, WireLine},
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
@@ -97,7 +97,7 @@ struct Connection {
 
 impl Connection {
     async fn read_all(&mut self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
-        let mut lines = Lines::new(self.inner.config.max_message());
+        let mut lines = LineSplitter::new(self.inner.config.max_message());
         loop {
             let ended = input.read_buf(lines.room()).await? == 0;
             while let Some(line) = lines.next() {
@@ -149,11 +149,11 @@ impl Connection {
         self.outbox.send(&Outgoing::error(id, &error));
     }
 
-    fn take(&mut self, message: Incoming) {
+    fn take(&mut self, message: IncomingMessage) {
         let (id, method, params) = match message {
-            Incoming::Request { id, method, params } => (id, method, params),
+            IncomingMessage::Request { id, method, params } => (id, method, params),
             message => {
-                if let Incoming::Notification { method, params } = &message {
+                if let IncomingMessage::Notification { method, params } = &message {
                     self.under_way.take(method, params.as_deref());
                 }
                 if let Some(session) = &self.session {
@@ -194,7 +194,7 @@ impl Connection {
     }
 
     fn answer_ping(&self, id: &RawValue) {
-        self.outbox.send(&Outgoing::response(id, &Ok(Written("{}".to_owned()))));
+        self.outbox.send(&Outgoing::response(id, &Ok(JsonText("{}".to_owned()))));
     }
 
     fn initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 pub use field::Field;
-pub use kind::{Choice, Format, Kind};
+pub use kind::{FieldChoice, FieldKind, TextFormat};
 
 /// How many bytes a question may have.
 const MOST_BYTES: usize = 64 * 1024;
@@ -18,9 +18,9 @@ const MOST_FIELDS: usize = 100;
 /// A question for a person.
 pub enum Elicitation {
     /// Values are asked for.
-    Form(Form),
+    Form(ElicitForm),
     /// A page is to be opened in a browser.
-    Page(Page),
+    Page(ElicitPage),
 }
 
 /// What is said to a question.
@@ -47,7 +47,7 @@ impl ElicitResult {
 }
 
 /// A question whose answer is values.
-pub struct Form {
+pub struct ElicitForm {
     /// What the server says.
     pub message: String,
     /// What it asks for, in its order.
@@ -55,7 +55,7 @@ pub struct Form {
 }
 
 /// A page that a server wants opened.
-pub struct Page {
+pub struct ElicitPage {
     /// What the server says.
     pub message: String,
     /// The whole address.
@@ -78,18 +78,18 @@ impl Elicitation {
         match params.get("mode").map(|mode| mode.as_str().unwrap_or_default()) {
             None | Some("form") => {
                 let fields = fields(&params["requestedSchema"])?;
-                Ok(Self::Form(Form { message, fields }))
+                Ok(Self::Form(ElicitForm { message, fields }))
             }
             Some("url") => {
                 let (address, host) = page(params["url"].as_str().unwrap_or_default())?;
-                Ok(Self::Page(Page { message, address, host }))
+                Ok(Self::Page(ElicitPage { message, address, host }))
             }
             Some(other) => Err(format!("its mode '{other}' is not known")),
         }
     }
 }
 
-impl Form {
+impl ElicitForm {
     /// Checks an answer that came from elsewhere.
     ///
     /// # Errors
@@ -131,12 +131,10 @@ fn fields(schema: &Value) -> Result<Vec<Field>, String> {
 
 /// The address of a page and its host.
 fn page(address: &str) -> Result<(String, String), String> {
-    let url = Url::parse(address).map_err(|error| format!("its address is none: {error}"))?;
+    let url = Url::parse(address).map_err(|error| format!("its address is not a URL: {error}"))?;
     match (url.scheme(), url.host_str()) {
         ("http" | "https", Some(host)) => Ok((url.to_string(), host.to_owned())),
-        (scheme, _) => {
-            Err(format!("its address is no page of the web: it begins with '{scheme}:'"))
-        }
+        (scheme, _) => Err(format!("its address is not a web page: it begins with '{scheme}:'")),
     }
 }
 

@@ -14,8 +14,8 @@ pub mod elicitation;
 pub mod sampling;
 
 pub use eras::Era;
-pub use message::{Incoming, NotJsonRpc, RpcError, parse};
-pub use outgoing::{AsJson, Outgoing, Written};
+pub use message::{IncomingMessage, NotJsonRpc, RpcError, parse};
+pub use outgoing::{AsJson, JsonText, Outgoing};
 
 /// The prefix of the protocol's own `_meta` keys.
 pub const META: &str = "io.modelcontextprotocol/";

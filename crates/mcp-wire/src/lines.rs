@@ -1,6 +1,6 @@
 //! Framing for stdio: bytes become lines, and lines messages, whatever else a server writes.
 //!
-//! [`Lines`] cuts a stream into lines without ever holding more than its limit; [`messages`] finds the messages in
+//! [`LineSplitter`] cuts a stream into lines without ever holding more than its limit; [`messages`] finds the messages in
 //! one. Neither reads nor writes anything itself.
 
 mod salvage;
@@ -22,7 +22,7 @@ const ENDS: usize = 2048;
 
 /// Cuts a stream of bytes into lines.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineSplitter {
     buffer: Vec<u8>,
     /// Where the next line starts.
     start: usize,
@@ -34,7 +34,7 @@ pub struct Lines {
 
 /// A line, without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum WireLine<'a> {
     /// All of it.
     Whole(&'a [u8]),
     /// It was longer than the limit and is gone.
@@ -52,8 +52,8 @@ pub struct TooLong {
     pub tail: Vec<u8>,
 }
 
-impl Lines {
-    /// Lines of up to `limit` bytes.
+impl LineSplitter {
+    /// Splits off lines of up to `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, scanned: 0, limit, skipping: None }
     }
@@ -77,7 +77,7 @@ impl Lines {
 
     /// The next line, once its end is there.
     #[expect(clippy::should_implement_trait, reason = "an iterator's items cannot borrow from it")]
-    pub fn next(&mut self) -> Option<Line<'_>> {
+    pub fn next(&mut self) -> Option<WireLine<'_>> {
         let Some(length) = to_line_end(&self.buffer[self.scanned..]) else {
             self.scanned = self.buffer.len();
             if self.skipping.is_some() || self.scanned - self.start > self.limit {
@@ -93,20 +93,20 @@ impl Lines {
     }
 
     /// What is left at the end of the stream, where the last line has no end.
-    pub fn finish(&mut self) -> Option<Line<'_>> {
+    pub fn finish(&mut self) -> Option<WireLine<'_>> {
         let end = self.buffer.len();
         self.scanned = end;
         (self.start < end || self.skipping.is_some()).then(|| self.cut(end, end))
     }
 
-    fn cut(&mut self, end: usize, next: usize) -> Line<'_> {
+    fn cut(&mut self, end: usize, next: usize) -> WireLine<'_> {
         let line = &self.buffer[std::mem::replace(&mut self.start, next)..end];
         if self.skipping.is_none() && line.len() <= self.limit {
-            return Line::Whole(line.strip_suffix(b"\r").unwrap_or(line));
+            return WireLine::Whole(line.strip_suffix(b"\r").unwrap_or(line));
         }
         let mut skipped = self.skipping.take().unwrap_or_default();
         skipped.add(line);
-        Line::TooLong(skipped)
+        WireLine::TooLong(skipped)
     }
 }
 

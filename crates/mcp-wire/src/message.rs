@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// A message from the other side.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum IncomingMessage {
     /// The answer to a request of ours.
     Response {
         /// Our id; none where the other side could not read it.
@@ -90,7 +90,7 @@ pub struct NotJsonRpc(pub String);
 
 /// All fields that a message can have.
 #[derive(Deserialize)]
-struct Fields<'a> {
+struct MessageFields<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -109,8 +109,8 @@ struct Fields<'a> {
 ///
 /// # Errors
 /// The bytes are not JSON, or JSON of another kind.
-pub fn parse(bytes: &[u8]) -> Result<Incoming, NotJsonRpc> {
-    let fields: Fields<'_> =
+pub fn parse(bytes: &[u8]) -> Result<IncomingMessage, NotJsonRpc> {
+    let fields: MessageFields<'_> =
         serde_json::from_slice(bytes).map_err(|error| NotJsonRpc(error.to_string()))?;
     fields.message()
 }
@@ -119,8 +119,8 @@ pub fn parse(bytes: &[u8]) -> Result<Incoming, NotJsonRpc> {
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_prefix(bytes: &[u8]) -> Result<(Incoming, usize), NotJsonRpc> {
-    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Fields<'_>>();
+pub fn parse_prefix(bytes: &[u8]) -> Result<(IncomingMessage, usize), NotJsonRpc> {
+    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<MessageFields<'_>>();
     match stream.next() {
         Some(Ok(fields)) => Ok((fields.message()?, stream.byte_offset())),
         Some(Err(error)) => Err(NotJsonRpc(error.to_string())),
@@ -128,8 +128,8 @@ pub fn parse_prefix(bytes: &[u8]) -> Result<(Incoming, usize), NotJsonRpc> {
     }
 }
 
-impl Fields<'_> {
-    fn message(self) -> Result<Incoming, NotJsonRpc> {
+impl MessageFields<'_> {
+    fn message(self) -> Result<IncomingMessage, NotJsonRpc> {
         if self.jsonrpc.as_deref() != Some("2.0") {
             return Err(NotJsonRpc("no \"jsonrpc\":\"2.0\"".to_owned()));
         }
@@ -137,12 +137,12 @@ impl Fields<'_> {
         // `"id": null` is as good as none.
         let id = self.id.filter(|id| id.get() != "null");
         match (self.method, id) {
-            (Some(method), Some(id)) => Ok(Incoming::Request {
+            (Some(method), Some(id)) => Ok(IncomingMessage::Request {
                 id: id.to_owned(),
                 method: method.into_owned(),
                 params: self.params.map(owned),
             }),
-            (Some(method), None) => Ok(Incoming::Notification {
+            (Some(method), None) => Ok(IncomingMessage::Notification {
                 method: method.into_owned(),
                 params: self.params.map(owned),
             }),
@@ -152,7 +152,7 @@ impl Fields<'_> {
                     (Some(result), _) => Ok(result.to_owned()),
                     _ => return Err(NotJsonRpc("no method, result or error".to_owned())),
                 };
-                Ok(Incoming::Response { id: id.and_then(our_id), outcome })
+                Ok(IncomingMessage::Response { id: id.and_then(our_id), outcome })
             }
         }
     }
@@ -166,7 +166,7 @@ fn our_id(id: &RawValue) -> Option<u64> {
 fn read_error(error: &RawValue) -> RpcError {
     serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError {
         code: 0,
-        message: format!("an error that is none: {}", error.get()),
+        message: format!("not a JSON-RPC error: {}", error.get()),
         data: None,
     })
 }

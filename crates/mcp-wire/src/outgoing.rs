@@ -31,21 +31,21 @@ impl<T: AsJson + ?Sized> AsJson for Box<T> {
 
 /// JSON that we have written ourselves, here or at another gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written(pub String);
+pub struct JsonText(pub String);
 
-impl AsJson for Written {
+impl AsJson for JsonText {
     fn as_json(&self) -> &str {
         &self.0
     }
 }
 
-impl<'de> Deserialize<'de> for Written {
+impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(|raw| Self(Box::<str>::from(raw).into()))
     }
 }
 
-impl Serialize for Written {
+impl Serialize for JsonText {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw = serde_json::from_str::<&RawValue>(&self.0).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
@@ -208,7 +208,7 @@ mod tests {
         );
         check(Outgoing::notification("n", None::<&str>), r#"{"jsonrpc":"2.0","method":"n"}"#);
         check(
-            Outgoing::response(&json("\"x\""), &Ok(Written("{}".to_owned()))),
+            Outgoing::response(&json("\"x\""), &Ok(JsonText("{}".to_owned()))),
             r#"{"jsonrpc":"2.0","id":"x","result":{}}"#,
         );
         let error = RpcError::new(-1, "no").with_data(json!({"why": ["b", 2]}));

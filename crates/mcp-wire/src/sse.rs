@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// Its kind; empty where the stream named none, which means `message`.
     pub name: String,
     /// Its data lines, joined by line feeds.
@@ -21,11 +21,11 @@ pub struct TooLarge {
 
 /// Reads one stream. What a stream tells about resuming it stays known after its end.
 #[derive(Debug)]
-pub struct Parser {
+pub struct SseParser {
     limit: usize,
     /// The line that has begun but not ended.
     line: Vec<u8>,
-    event: Event,
+    event: SseEvent,
     has_data: bool,
     next_id: Option<String>,
     last_id: Option<String>,
@@ -35,13 +35,13 @@ pub struct Parser {
     at_start: bool,
 }
 
-impl Parser {
+impl SseParser {
     /// A parser for events of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
             line: Vec::new(),
-            event: Event::default(),
+            event: SseEvent::default(),
             has_data: false,
             next_id: None,
             last_id: None,
@@ -55,7 +55,7 @@ impl Parser {
     ///
     /// # Errors
     /// An event is too large; the events before it were appended, and the stream is of no more use.
-    pub fn feed(&mut self, mut chunk: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
+    pub fn feed(&mut self, mut chunk: &[u8], events: &mut Vec<SseEvent>) -> Result<(), TooLarge> {
         while !chunk.is_empty() {
             if std::mem::take(&mut self.after_return) && chunk[0] == b'\n' {
                 chunk = &chunk[1..];
@@ -95,7 +95,7 @@ impl Parser {
     /// Prepares for the stream that resumes this one: what was left of the old one is forgotten.
     pub fn restart(&mut self) {
         self.line.clear();
-        self.event = Event::default();
+        self.event = SseEvent::default();
         self.has_data = false;
         self.next_id.clone_from(&self.last_id);
         self.after_return = false;
@@ -107,7 +107,7 @@ impl Parser {
         if held + more > self.limit { Err(TooLarge { limit: self.limit }) } else { Ok(()) }
     }
 
-    fn take_line(&mut self, mut line: &[u8], events: &mut Vec<Event>) {
+    fn take_line(&mut self, mut line: &[u8], events: &mut Vec<SseEvent>) {
         if std::mem::take(&mut self.at_start) {
             line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         }
@@ -134,7 +134,7 @@ impl Parser {
         }
     }
 
-    fn finish(&mut self, events: &mut Vec<Event>) {
+    fn finish(&mut self, events: &mut Vec<SseEvent>) {
         self.last_id.clone_from(&self.next_id);
         let event = std::mem::take(&mut self.event);
         if std::mem::take(&mut self.has_data) {

@@ -10,7 +10,7 @@ use std::{
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use switchboard_mcp_client::{Method, Session, State, discover::List, transport::Failure};
+use switchboard_mcp_client::{Failure, List, Method, ServerState, Session};
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{CallContext, HumanDuration, ToolCall};
 use tokio::time::timeout;
@@ -50,7 +50,7 @@ pub(super) fn with_server(server: &str, value: &Value) -> Value {
 /// The servers that are connected.
 pub(super) fn connected(connections: &Connections) -> Vec<(Arc<str>, Arc<Session>)> {
     let ready = connections.all().into_iter().filter_map(|server| match server.state() {
-        State::Ready(session) => Some((server.name().clone(), session)),
+        ServerState::Ready(session) => Some((server.name().clone(), session)),
         _ => None,
     });
     ready.collect()

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use switchboard_mcp_client::{Method, discover::List};
+use switchboard_mcp_client::{List, Method};
 use switchboard_runtime::{ToolExecutor, lookup::close_names};
 
 use super::lists::{Entry, ask, gather, table, with_server};

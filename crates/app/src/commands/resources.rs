@@ -6,7 +6,7 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
-use switchboard_mcp_client::{Method, Session, discover::List};
+use switchboard_mcp_client::{List, Method, Session};
 use switchboard_runtime::ToolExecutor;
 
 use super::lists::{Answered, Entry, ask, connected, gather, table, with_server};

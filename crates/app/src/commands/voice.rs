@@ -5,7 +5,7 @@ mod screen;
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
-use switchboard_mcp_client::NoAnswers;
+use switchboard_mcp_client::NoRequestHandler;
 use switchboard_voice::{
     BackgroundTranscriber, Config, Mind, Parts, ToolServers, Watcher,
     config::{Call, Origin},
@@ -29,7 +29,7 @@ pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
     // Whoever is asked about a call may sit elsewhere.
     let approver = approvals::here_or_elsewhere(&loaded);
     // Nobody can be asked by voice, so servers are not told that somebody can.
-    let answers = Arc::new(NoAnswers);
+    let answers = Arc::new(NoRequestHandler);
     let around = house::Around { approver, answers, ..house::Around::usual(&loaded) };
     let house = House::build_in(&loaded, around)?;
     on_runtime(async {

@@ -4,7 +4,7 @@ use std::{collections::HashSet, num::NonZeroUsize, process::ExitCode, sync::Arc,
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
-use switchboard_mcp_client::NoAnswers;
+use switchboard_mcp_client::NoRequestHandler;
 use switchboard_runtime::{RegisteredTool, services};
 use switchboard_toolcall::ToolPatterns;
 use switchboard_workers::{Worker as Offering, worker::Choice};
@@ -32,7 +32,7 @@ pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
     on_threads(NonZeroUsize::new(threads), async {
         let around = Around {
             records: Records::of(&loaded),
-            answers: Arc::new(NoAnswers),
+            answers: Arc::new(NoRequestHandler),
             approver: approvals::elsewhere(approvals::desk(&loaded)),
             is_open: false,
         };

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use indexmap::IndexMap;
-use switchboard_mcp_client::{ServerConfig, config::Start};
+use switchboard_mcp_client::{ServerConfig, Start};
 
 use super::{Needs, questions};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_mcp_client::{GivenUp, Server, Servers, State};
+use switchboard_mcp_client::{Server, ServerFailure, ServerState, Servers};
 use switchboard_toolcall::{BoxFuture, HumanDuration};
 use switchboard_voice::ToolServers;
 use switchboard_workers::Groups;
@@ -68,10 +68,11 @@ impl Connections {
 
     /// Waits until people have read of every server that has failed: a server counts as failed a moment before.
     async fn told(&self) {
-        let given_up = |server: &Arc<Server>| matches!(server.state(), State::GivenUp(_));
+        let given_up = |server: &Arc<Server>| matches!(server.state(), ServerState::Failed(_));
         for server in self.all().into_iter().filter(given_up) {
             let name = &**server.name();
-            let is_told = |told: &Vec<GivenUp>| told.iter().any(|given_up| given_up.server == name);
+            let is_told =
+                |told: &Vec<ServerFailure>| told.iter().any(|given_up| given_up.server == name);
             // The sender is ours, so it is there.
             let _ = self.given_up.subscribe().wait_for(is_told).await;
         }
@@ -80,7 +81,7 @@ impl Connections {
     /// What the spinner says.
     fn waiting(&self) -> String {
         let all = self.all();
-        let away = all.iter().filter(|server| matches!(server.state(), State::Connecting));
+        let away = all.iter().filter(|server| matches!(server.state(), ServerState::Connecting));
         let away: Vec<_> = away.map(|server| &**server.name()).collect();
         match &away[..] {
             [] => "looking for workers…".to_owned(),

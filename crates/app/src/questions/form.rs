@@ -3,7 +3,7 @@
 use std::io;
 
 use serde_json::{Map, Value};
-use switchboard_mcp_wire::elicitation::{Choice, ElicitResult, Field, Form, Kind};
+use switchboard_mcp_wire::elicitation::{ElicitForm, ElicitResult, Field, FieldChoice, FieldKind};
 
 use super::Screen;
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Asks for the values; what does not fit is asked for again.
-pub(super) async fn ask(screen: &Screen<'_>, form: &Form) -> io::Result<ElicitResult> {
+pub(super) async fn ask(screen: &Screen<'_>, form: &ElicitForm) -> io::Result<ElicitResult> {
     terminal::tell(&screen.opening("asks you", &form.message));
     if form.fields.is_empty() {
         let keys = [('y', "es"), ('n', "o, decline"), ('c', "ancel")];
@@ -97,15 +97,15 @@ fn described(screen: &Screen<'_>, field: &Field, number: usize, count: usize) ->
     let kind = paint.dim(&format!("({}, {need})", text::one_line(field.expected())));
     let about = field.description.as_deref().map(|about| screen.quoted(about)).unwrap_or_default();
     let choices = match &field.kind {
-        Kind::One(choices) => numbered(choices, ""),
-        Kind::Several(choices) => numbered(choices, ", several with commas between them"),
+        FieldKind::One(choices) => numbered(choices, ""),
+        FieldKind::Several(choices) => numbered(choices, ", several with commas between them"),
         _ => String::new(),
     };
     format!("\n  {number}/{count} {name}{title} {kind}\n{about}{choices}")
 }
 
-fn numbered(choices: &[Choice], how: &str) -> String {
-    let line = |(index, choice): (usize, &Choice)| {
+fn numbered(choices: &[FieldChoice], how: &str) -> String {
+    let line = |(index, choice): (usize, &FieldChoice)| {
         let value = if choice.title == choice.value {
             String::new()
         } else {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
-use switchboard_mcp_server::{Caller, Config, Server, Siblings, http::Body};
+use switchboard_mcp_server::{Body, Caller, Config, Server, Siblings};
 use switchboard_runtime::{
     self as runtime, ToolExecutor,
     toolcall::{HumanDuration, ServerQuestions, ToolError, ToolOutput},

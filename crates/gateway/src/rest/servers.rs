@@ -13,7 +13,7 @@ use axum::{
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_access::Caller;
-use switchboard_mcp_client::{self as client, Server, config::Kind};
+use switchboard_mcp_client::{self as client, Server, TransportKind};
 use switchboard_mcp_wire::Era;
 use switchboard_runtime::redact;
 use utoipa::ToSchema;
@@ -77,7 +77,7 @@ impl ShownServer {
     fn new(server: &Server, parts: &Parts, caller: &Caller) -> Self {
         let state = server.state();
         let session = match &state {
-            client::State::Ready(session) => Some(session),
+            client::ServerState::Ready(session) => Some(session),
             _ => None,
         };
         let era = session.map(|session| session.era());
@@ -85,12 +85,12 @@ impl ShownServer {
         let info = session.map(|session| session.info());
         let tools = parts.executor.tools().listed();
         let of_server = tools.iter().filter(|tool| tool.spec().server() == Some(server.name()));
-        let setback = server.setback();
-        let sees_stderr = caller.may_administer() && server.kind() == Kind::Stdio;
+        let setback = server.last_error();
+        let sees_stderr = caller.may_administer() && server.kind() == TransportKind::Stdio;
         let sees_errors = sees_errors(caller);
         let setback = setback.filter(|_| sees_errors);
         let skipped = match &state {
-            client::State::Skipped(reason) if sees_errors => Some(reason.to_string()),
+            client::ServerState::Skipped(reason) if sees_errors => Some(reason.to_string()),
             _ => None,
         };
         let error = setback.as_ref().map(|setback| redact::text(&setback.reason).into_owned());
@@ -100,9 +100,9 @@ impl ShownServer {
             name: server.name().to_string(),
             state: state.name(),
             kind: match server.kind() {
-                Kind::Stdio => "stdio",
-                Kind::Http => "http",
-                Kind::Sse => "sse",
+                TransportKind::Stdio => "stdio",
+                TransportKind::Http => "http",
+                TransportKind::Sse => "sse",
             },
             era: era.map(|era| match era {
                 Era::Legacy(_) => "legacy",
@@ -117,7 +117,7 @@ impl ShownServer {
             error: error.or(skipped),
             error_at: setback.map(|setback| timestamp(setback.at)),
             tools: of_server.filter(|tool| caller.sees(tool)).count(),
-            set_aside: if sees_set_aside { server.set_aside() } else { Vec::new() },
+            set_aside: if sees_set_aside { server.skipped_tools() } else { Vec::new() },
             clients: if sees_errors { server.copies() } else { 0 },
             stderr: sees_stderr.then(|| {
                 let lines = server.stderr().lines();

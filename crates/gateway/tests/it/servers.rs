@@ -7,7 +7,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use switchboard_access::NewToken;
 use switchboard_gateway::Config;
-use switchboard_mcp_client::{ServerConfig, Servers, Surroundings};
+use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
 use switchboard_runtime::{Link, ServerSettings, ToolExecutor};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{BoxFuture, ToolError};
@@ -33,7 +33,7 @@ pub(crate) fn started(executor: &ToolExecutor, script: &str) -> Arc<Servers> {
         "command": "sh", "args": ["-c", script], "protocol": "legacy",
     }))
     .unwrap();
-    let around = Surroundings::new(executor.tools());
+    let around = ServerDeps::new(executor.tools());
     let configs = IndexMap::from([("tiny".to_owned(), config)]);
     Arc::new(Servers::start(configs, executor.tools(), &around).unwrap())
 }

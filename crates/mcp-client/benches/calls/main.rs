@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use fixture::{Fixture, Way};
 use ours::Ours;
-use switchboard_mcp_client::config::Protocol;
+use switchboard_mcp_client::Protocol;
 use tokio::runtime::Builder;
 
 /// How often everything is measured; the median of the rounds is shown.

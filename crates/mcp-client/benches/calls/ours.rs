@@ -5,7 +5,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use switchboard_mcp_client::{
-    RemoteTool, ServerConfig, Servers, State, Surroundings, config::Protocol,
+    Protocol, RemoteTool, ServerConfig, ServerDeps, ServerState, Servers,
 };
 use switchboard_runtime::{
     ToolExecutor,
@@ -27,15 +27,15 @@ pub(crate) struct Ours {
 impl Ours {
     pub(crate) async fn connect(fixture: &Fixture, protocol: Protocol) -> Self {
         let executor = ToolExecutor::default();
-        let around = Surroundings::new(executor.tools());
+        let deps = ServerDeps::new(executor.tools());
         let began = Instant::now();
         let config = ServerConfig { protocol, ..fixture.config() };
         let configs = IndexMap::from([("s".to_owned(), config)]);
-        let servers = Servers::start(configs, executor.tools(), &around).unwrap();
+        let servers = Servers::start(configs, executor.tools(), &deps).unwrap();
         servers.settled().await;
         let connecting = began.elapsed();
         let server = servers.get("s").unwrap();
-        assert!(matches!(server.state(), State::Ready(_)), "not connected");
+        assert!(matches!(server.state(), ServerState::Ready(_)), "not connected");
         let entry = json!({"name": "echo", "inputSchema": {"type": "object"}});
         let tool = RemoteTool::new(entry, &server, "__").unwrap();
         Self { executor, servers, tool, connecting }

@@ -7,9 +7,9 @@ use tokio::task::spawn_blocking;
 use tracing::debug;
 
 use crate::{
-    config::{Kind, Protocol},
+    config::{Protocol, TransportKind},
     known_protocols::KnownProtocol,
-    negotiate::{Opening, SILENCE, SLOWNESS},
+    negotiate::{FirstMessage, SILENCE, SLOWNESS},
     server::Server,
     session::Session,
 };
@@ -25,83 +25,86 @@ pub(crate) struct FailedAttempts {
 
 /// How an attempt begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(super) struct AttemptPlan {
     /// The first message.
-    pub(super) opening: Opening,
+    pub(super) first_message: FirstMessage,
     /// The transport that is tried first.
-    pub(super) kind: Kind,
+    pub(super) kind: TransportKind,
     /// What is remembered of the server, if that decided.
     remembered: Option<KnownProtocol>,
 }
 
 /// How an attempt failed, as far as it says something about the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FailureKind {
+pub(super) enum AttemptFailureKind {
     /// The connection was lost: a process died, or an address could not be reached.
     Lost,
     /// The server answered something else, or not in time.
     Other,
 }
 
-impl Plan {
+impl AttemptPlan {
     /// How long the probe may be unanswered.
-    pub(super) fn patience(self, kind: Kind) -> Duration {
+    pub(super) fn patience(self, kind: TransportKind) -> Duration {
         let knows_probe = self.remembered.is_some_and(|known| known.protocol == Protocol::Modern);
         match kind {
-            Kind::Http => SLOWNESS,
-            Kind::Stdio | Kind::Sse if knows_probe => SLOWNESS,
-            Kind::Stdio | Kind::Sse => SILENCE,
+            TransportKind::Http => SLOWNESS,
+            TransportKind::Stdio | TransportKind::Sse if knows_probe => SLOWNESS,
+            TransportKind::Stdio | TransportKind::Sse => SILENCE,
         }
     }
 }
 
 impl Server {
     /// Decides how the next attempt begins.
-    pub(super) fn plan(&self) -> Plan {
+    pub(super) fn plan(&self) -> AttemptPlan {
         let asked = self.config().protocol;
         let failed = self.failed_attempts();
-        let known = self.around.protocols.get(&self.key);
+        let known = self.deps.protocols.get(&self.key);
         let remembered = known.filter(|_| asked == Protocol::Auto && !failed.with_memory);
-        let opening = match remembered.map(|known| known.protocol) {
-            _ if asked == Protocol::Auto && failed.on_probe => Opening::InitializeFirst,
-            Some(Protocol::Legacy) => Opening::InitializeFirst,
+        let first_message = match remembered.map(|known| known.protocol) {
+            _ if asked == Protocol::Auto && failed.on_probe => FirstMessage::InitializeFirst,
+            Some(Protocol::Legacy) => FirstMessage::InitializeFirst,
             _ => asked.into(),
         };
         // Only an address can turn out to be of another kind than the settings say.
         let kind = match (self.kind(), remembered) {
-            (Kind::Http, Some(KnownProtocol { kind: Kind::Sse, .. })) => Kind::Sse,
+            (TransportKind::Http, Some(KnownProtocol { kind: TransportKind::Sse, .. })) => {
+                TransportKind::Sse
+            }
             (kind, _) => kind,
         };
-        Plan { opening, kind, remembered }
+        AttemptPlan { first_message, kind, remembered }
     }
 
     /// Notes what a failed attempt says about the next one.
-    pub(super) fn note_failure(&self, plan: Plan, kind: FailureKind) {
-        let has_died = kind == FailureKind::Lost && self.kind() == Kind::Stdio;
+    pub(super) fn note_failure(&self, plan: AttemptPlan, kind: AttemptFailureKind) {
+        let has_died = kind == AttemptFailureKind::Lost && self.kind() == TransportKind::Stdio;
         let mut failed = self.failed_attempts();
         // A program that died may be another one than before; an address that cannot be reached says nothing.
-        failed.with_memory |= plan.remembered.is_some() && (has_died || kind == FailureKind::Other);
-        if has_died && plan.opening == Opening::Probe {
+        failed.with_memory |=
+            plan.remembered.is_some() && (has_died || kind == AttemptFailureKind::Other);
+        if has_died && plan.first_message == FirstMessage::Probe {
             debug!(server = &**self.name(), "it died of the probe; initialize comes next");
             failed.on_probe = true;
-        } else if kind == FailureKind::Other {
+        } else if kind == AttemptFailureKind::Other {
             failed.on_probe = false;
         }
         self.set_failed_attempts(failed);
     }
 
     /// Remembers how the server was reached, for its next start and for its copies.
-    pub(super) async fn remember(&self, session: &Session, kind: Kind) {
+    pub(super) async fn remember(&self, session: &Session, kind: TransportKind) {
         self.set_failed_attempts(FailedAttempts::default());
         let protocol = match session.era() {
             Era::Legacy(_) => Protocol::Legacy,
             Era::Modern => Protocol::Modern,
         };
         let known = KnownProtocol { protocol, kind };
-        if self.around.protocols.get(&self.key) == Some(known) {
+        if self.deps.protocols.get(&self.key) == Some(known) {
             return;
         }
-        let (protocols, key) = (self.around.protocols.clone(), self.key.clone());
+        let (protocols, key) = (self.deps.protocols.clone(), self.key.clone());
         // If that panics, nothing is remembered.
         _ = spawn_blocking(move || protocols.put(&key, known)).await;
     }

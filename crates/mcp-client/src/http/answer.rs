@@ -8,10 +8,10 @@ use http::{
     header::{CONTENT_TYPE, LOCATION},
 };
 use serde_json::value::RawValue;
-use switchboard_mcp_wire::{Incoming, NotJsonRpc, message};
+use switchboard_mcp_wire::{IncomingMessage, NotJsonRpc, message};
 use tokio::time::timeout;
 
-use super::{pool::Answer, trouble};
+use super::{error_reason, pool::Answer};
 use crate::transport::{Failure, Inbox};
 
 /// How much of a refusal is read, and how long that may take.
@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_millis(250);
 
 /// What a body is, by its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BodyKind {
     /// One JSON text.
     Json,
     /// Server-sent events.
@@ -32,13 +32,13 @@ pub(crate) enum Kind {
 }
 
 /// What the content type says.
-pub(crate) fn kind(response: &Answer) -> Kind {
+pub(crate) fn kind(response: &Answer) -> BodyKind {
     let value = response.header(&CONTENT_TYPE).unwrap_or_default();
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     match essence {
-        json if json.eq_ignore_ascii_case(b"application/json") => Kind::Json,
-        events if events.eq_ignore_ascii_case(b"text/event-stream") => Kind::Events,
-        _ => Kind::Other,
+        json if json.eq_ignore_ascii_case(b"application/json") => BodyKind::Json,
+        events if events.eq_ignore_ascii_case(b"text/event-stream") => BodyKind::Events,
+        _ => BodyKind::Other,
     }
 }
 
@@ -56,10 +56,10 @@ pub(super) async fn json(
     let mut answer = None;
     for message in messages {
         match message {
-            Incoming::Response { id: found, outcome } if is_answer(found, id, &outcome) => {
+            IncomingMessage::Response { id: found, outcome } if is_answer(found, id, &outcome) => {
                 answer = Some(outcome.map_err(Failure::Rpc));
             }
-            Incoming::Response { id, .. } => {
+            IncomingMessage::Response { id, .. } => {
                 tracing::debug!(?id, "an answer to no request of ours was dropped");
             }
             message => inbox.take_during(message, id),
@@ -74,7 +74,7 @@ pub(super) fn is_answer<T, E>(found: Option<u64>, id: u64, outcome: &Result<T, E
 }
 
 /// The messages of a JSON text: one, or a batch of them.
-pub(crate) fn messages(bytes: &[u8]) -> Result<Vec<Incoming>, NotJsonRpc> {
+pub(crate) fn messages(bytes: &[u8]) -> Result<Vec<IncomingMessage>, NotJsonRpc> {
     if bytes.trim_ascii_start().first() != Some(&b'[') {
         return Ok(vec![message::parse(bytes)?]);
     }
@@ -104,7 +104,7 @@ pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
     let location = response.headers().get(LOCATION).cloned();
     let bytes = start(response).await;
     let error = match message::parse(&bytes) {
-        Ok(Incoming::Response { id: found, outcome: Err(error) }) => Some((found, error)),
+        Ok(IncomingMessage::Response { id: found, outcome: Err(error) }) => Some((found, error)),
         _ => None,
     };
     let barred = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -149,7 +149,7 @@ async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
 
 /// Why a body ended too early.
 pub(crate) fn broken(error: &hyper::Error) -> String {
-    format!("the answer broke off: {}", trouble::reason(error))
+    format!("the answer broke off: {}", error_reason::reason(error))
 }
 
 /// The first bytes of a body, as many as come soon.

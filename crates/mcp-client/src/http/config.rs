@@ -8,7 +8,7 @@ use super::Proxies;
 
 /// How a server is reached over HTTP.
 #[derive(Clone)]
-pub struct Config {
+pub struct HttpConfig {
     /// Its address, `http` or `https`.
     pub url: String,
     /// Headers of every request; never logged.
@@ -21,7 +21,7 @@ pub struct Config {
     pub max_message: usize,
 }
 
-impl Default for Config {
+impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             url: String::new(),
@@ -33,11 +33,11 @@ impl Default for Config {
     }
 }
 
-impl fmt::Debug for Config {
+impl fmt::Debug for HttpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Addresses and headers may hold credentials.
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| &**name).collect();
-        f.debug_struct("Config").field("headers", &names).finish_non_exhaustive()
+        f.debug_struct("HttpConfig").field("headers", &names).finish_non_exhaustive()
     }
 }
 
@@ -58,7 +58,7 @@ pub enum ConfigError {
     Tls(#[source] rustls::Error),
 }
 
-impl Config {
+impl HttpConfig {
     /// The address, checked, and without what is for nobody's eyes.
     pub(crate) fn url(&self) -> Result<Url, ConfigError> {
         let url = Url::parse(&self.url).map_err(|error| ConfigError::Url(error.to_string()))?;

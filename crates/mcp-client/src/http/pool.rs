@@ -16,7 +16,7 @@ use tower_service::Service;
 use super::{
     connect::Connector,
     connection::{Connection, OutgoingRequest},
-    trouble,
+    error_reason,
 };
 use crate::transport::Failure;
 
@@ -69,7 +69,7 @@ impl Pool {
             match unanswered.unsent {
                 // The server had closed the connection meanwhile.
                 Some(unsent) if is_reused => request = *unsent,
-                _ => return Err(Failure::Lost(trouble::reason(&unanswered.error))),
+                _ => return Err(Failure::Lost(error_reason::reason(&unanswered.error))),
             }
         }
     }
@@ -86,10 +86,10 @@ impl Pool {
 
     async fn connect(&self) -> Result<Box<Connection>, Failure> {
         let stream = self.connector.clone().call(self.origin.clone()).await;
-        let stream = stream.map_err(|error| Failure::Lost(trouble::reason(&*error)))?;
+        let stream = stream.map_err(|error| Failure::Lost(error_reason::reason(&*error)))?;
         let connection = Connection::new(stream).await;
         // Boxed, for with its TLS it is large and moved often.
-        connection.map(Box::new).map_err(|error| Failure::Lost(trouble::reason(&error)))
+        connection.map(Box::new).map_err(|error| Failure::Lost(error_reason::reason(&error)))
     }
 }
 

@@ -7,39 +7,43 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::value::RawValue;
 
 use super::{
-    answer::{self, Kind},
+    answer::{self, BodyKind},
     engine::Engine,
     pool::Answer,
-    state::{Outset, State},
+    request_headers::{HttpState, RequestHeaders},
     stream,
 };
 use crate::transport::{Failure, SharedInbox};
 
 /// What requests and the tasks beside them share.
-pub(super) struct Shared {
+pub(super) struct HttpShared {
     pub(super) name: Box<str>,
     pub(super) engine: Engine,
-    pub(super) state: RwLock<State>,
+    pub(super) state: RwLock<HttpState>,
     pub(super) inbox: SharedInbox,
     pub(super) max_message: usize,
 }
 
-impl Shared {
-    pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
+impl HttpShared {
+    pub(super) fn state(&self) -> RwLockReadGuard<'_, HttpState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn with_state(&self, change: impl FnOnce(&mut State)) {
+    pub(super) fn with_state(&self, change: impl FnOnce(&mut HttpState)) {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(super) fn outset(&self) -> Outset {
-        self.state().outset()
+    pub(super) fn request_headers(&self) -> RequestHeaders {
+        self.state().request_headers()
     }
 
-    /// Sends a message that begins with `outset`.
-    pub(super) async fn post(&self, outset: &Outset, body: Bytes) -> Result<Answer, Failure> {
-        let Outset { headers, own, .. } = outset;
+    /// Sends a message that has `request_headers`.
+    pub(super) async fn post(
+        &self,
+        request_headers: &RequestHeaders,
+        body: Bytes,
+    ) -> Result<Answer, Failure> {
+        let RequestHeaders { headers, own, .. } = request_headers;
         self.engine.send(Method::POST, self.engine.uri(), headers, own, body).await
     }
 
@@ -53,29 +57,35 @@ impl Shared {
     }
 
     /// Sends what has no answer.
-    pub(super) async fn tell(&self, outset: &Outset, body: Vec<u8>) -> Result<(), Failure> {
-        let response = self.post(outset, body.into()).await?;
+    pub(super) async fn tell(
+        &self,
+        request_headers: &RequestHeaders,
+        body: Vec<u8>,
+    ) -> Result<(), Failure> {
+        let response = self.post(request_headers, body.into()).await?;
         if response.status().is_success() {
             answer::let_end(response);
             return Ok(());
         }
-        Err(Box::pin(self.refused(response, None, outset)).await)
+        Err(Box::pin(self.refused(response, None, request_headers)).await)
     }
 
     pub(super) async fn answer(
         &self,
         response: Answer,
         id: u64,
-        outset: &Outset,
+        request_headers: &RequestHeaders,
     ) -> Result<Box<RawValue>, Failure> {
         if !response.status().is_success() {
-            return Err(Box::pin(self.refused(response, Some(id), outset)).await);
+            return Err(Box::pin(self.refused(response, Some(id), request_headers)).await);
         }
         match answer::kind(&response) {
-            Kind::Json => answer::json(response, id, &*self.inbox, self.max_message).await,
+            BodyKind::Json => answer::json(response, id, &*self.inbox, self.max_message).await,
             // Boxed, as is all that is rare: what every request carries along should be small.
-            Kind::Events => Box::pin(stream::answer(self, response, id, outset.legacy)).await,
-            Kind::Other => Err(Box::pin(answer::unreadable(response)).await),
+            BodyKind::Events => {
+                Box::pin(stream::answer(self, response, id, request_headers.legacy)).await
+            }
+            BodyKind::Other => Err(Box::pin(answer::unreadable(response)).await),
         }
     }
 
@@ -83,9 +93,9 @@ impl Shared {
         &self,
         response: Answer,
         id: Option<u64>,
-        outset: &Outset,
+        request_headers: &RequestHeaders,
     ) -> Failure {
-        let gone = response.status() == StatusCode::NOT_FOUND && outset.in_session;
+        let gone = response.status() == StatusCode::NOT_FOUND && request_headers.in_session;
         if gone { Failure::SessionExpired } else { answer::refused(response, id).await }
     }
 }

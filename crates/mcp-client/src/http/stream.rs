@@ -2,15 +2,15 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::value::RawValue;
-use switchboard_mcp_wire::{Incoming, RpcError, sse};
+use switchboard_mcp_wire::{IncomingMessage, RpcError, sse};
 use tokio::{
     sync::oneshot,
     time::{Duration, sleep},
 };
 
 use super::{
-    Shared,
-    answer::{self, Kind, broken, is_answer, shortened},
+    HttpShared,
+    answer::{self, BodyKind, broken, is_answer, shortened},
     pool::Answer,
 };
 use crate::transport::{Failure, Inbox};
@@ -29,20 +29,20 @@ const RESUMES: u32 = 3;
 /// The events of one body.
 pub(crate) struct Events {
     body: Answer,
-    parser: sse::Parser,
-    ready: std::vec::IntoIter<sse::Event>,
+    parser: sse::SseParser,
+    ready: std::vec::IntoIter<sse::SseEvent>,
     too_large: Option<sse::TooLarge>,
 }
 
 impl Events {
     /// The events in `body`; the parser knows where a stream before it ended.
-    pub(crate) fn new(body: Answer, mut parser: sse::Parser) -> Self {
+    pub(crate) fn new(body: Answer, mut parser: sse::SseParser) -> Self {
         parser.restart();
         Self { body, parser, ready: Vec::new().into_iter(), too_large: None }
     }
 
     /// The next event that has data; none at the orderly end.
-    pub(crate) async fn next(&mut self) -> Result<Option<sse::Event>, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<Option<sse::SseEvent>, Failure> {
         loop {
             // An event without data only says where to resume.
             if let Some(event) = self.ready.find(|event| !event.data.is_empty()) {
@@ -62,19 +62,19 @@ impl Events {
 
 /// Reads the answer to request `id` off the stream that a POST was answered with, and off those that resume it.
 pub(super) async fn answer(
-    shared: &Shared,
+    shared: &HttpShared,
     response: Answer,
     id: u64,
     resumable: bool,
 ) -> Result<Box<RawValue>, Failure> {
-    let mut events = Events::new(response, sse::Parser::new(shared.max_message));
+    let mut events = Events::new(response, sse::SseParser::new(shared.max_message));
     loop {
         let why = match until_answer(shared, &mut events, id).await? {
-            Ending::Answered(outcome) => {
+            StreamEnd::Answered(outcome) => {
                 answer::let_end(events.body);
                 return outcome.map_err(Failure::Rpc);
             }
-            Ending::Early(why) => why,
+            StreamEnd::Early(why) => why,
         };
         if !resumable || events.parser.last_id().is_none_or(str::is_empty) {
             return Err(Failure::Lost(why));
@@ -85,12 +85,16 @@ pub(super) async fn answer(
     }
 }
 
-enum Ending {
+enum StreamEnd {
     Answered(Result<Box<RawValue>, RpcError>),
     Early(String),
 }
 
-async fn until_answer(shared: &Shared, events: &mut Events, id: u64) -> Result<Ending, Failure> {
+async fn until_answer(
+    shared: &HttpShared,
+    events: &mut Events,
+    id: u64,
+) -> Result<StreamEnd, Failure> {
     let mut garbage = None;
     loop {
         let event = match events.next().await {
@@ -98,15 +102,17 @@ async fn until_answer(shared: &Shared, events: &mut Events, id: u64) -> Result<E
             // The answer may have been in what could not be read, and does not come a second time.
             Ok(None) => match garbage {
                 Some(problem) => return Err(Failure::Protocol(problem)),
-                None => return Ok(Ending::Early("the stream ended before the answer".to_owned())),
+                None => {
+                    return Ok(StreamEnd::Early("the stream ended before the answer".to_owned()));
+                }
             },
-            Err(Failure::Lost(why)) => return Ok(Ending::Early(why)),
+            Err(Failure::Lost(why)) => return Ok(StreamEnd::Early(why)),
             Err(failure) => return Err(failure),
         };
         match messages(&event) {
             Ok(messages) => {
                 if let Some(outcome) = deliver(messages, id, &*shared.inbox) {
-                    return Ok(Ending::Answered(outcome));
+                    return Ok(StreamEnd::Answered(outcome));
                 }
             }
             Err(problem) => {
@@ -118,7 +124,7 @@ async fn until_answer(shared: &Shared, events: &mut Events, id: u64) -> Result<E
 }
 
 /// The messages of an event; none, where it is of a kind that is not MCP's.
-pub(crate) fn messages(event: &sse::Event) -> Result<Vec<Incoming>, String> {
+pub(crate) fn messages(event: &sse::SseEvent) -> Result<Vec<IncomingMessage>, String> {
     if !matches!(&*event.name, "" | "message") {
         return Ok(Vec::new());
     }
@@ -129,17 +135,17 @@ pub(crate) fn messages(event: &sse::Event) -> Result<Vec<Incoming>, String> {
 
 /// Gives messages to the inbox, and returns the answer to request `id` if it is among them.
 fn deliver(
-    messages: Vec<Incoming>,
+    messages: Vec<IncomingMessage>,
     id: u64,
     inbox: &dyn Inbox,
 ) -> Option<Result<Box<RawValue>, RpcError>> {
     let mut answer = None;
     for message in messages {
         match message {
-            Incoming::Response { id: found, outcome } if is_answer(found, id, &outcome) => {
+            IncomingMessage::Response { id: found, outcome } if is_answer(found, id, &outcome) => {
                 answer = Some(outcome);
             }
-            Incoming::Response { id, .. } => {
+            IncomingMessage::Response { id, .. } => {
                 tracing::debug!(?id, "an answer nobody waits for was dropped")
             }
             message => inbox.take_during(message, id),
@@ -149,7 +155,7 @@ fn deliver(
 }
 
 /// Asks for the rest of a stream that broke off, once the time has come.
-async fn resume(shared: &Shared, parser: &sse::Parser) -> Result<Answer, Failure> {
+async fn resume(shared: &HttpShared, parser: &sse::SseParser) -> Result<Answer, Failure> {
     let mut failures = 0;
     loop {
         sleep(pause(parser, failures)).await;
@@ -173,8 +179,8 @@ async fn resume(shared: &Shared, parser: &sse::Parser) -> Result<Answer, Failure
 
 /// Follows the stream that old servers offer beside the answers, until they offer it no longer. `answered` is dropped
 /// when the server has said for the first time whether it does.
-pub(super) async fn listen(shared: &Shared, answered: oneshot::Sender<()>) {
-    let mut parser = sse::Parser::new(shared.max_message);
+pub(super) async fn listen(shared: &HttpShared, answered: oneshot::Sender<()>) {
+    let mut parser = sse::SseParser::new(shared.max_message);
     let mut failures = 0;
     let mut answered = Some(answered);
     loop {
@@ -199,7 +205,7 @@ pub(super) async fn listen(shared: &Shared, answered: oneshot::Sender<()>) {
     }
 }
 
-async fn follow(shared: &Shared, events: &mut Events) -> Result<(), Failure> {
+async fn follow(shared: &HttpShared, events: &mut Events) -> Result<(), Failure> {
     while let Some(event) = events.next().await? {
         match messages(&event) {
             // Answers belong on the streams of their requests: there is no such id.
@@ -212,8 +218,8 @@ async fn follow(shared: &Shared, events: &mut Events) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn open(shared: &Shared, last_id: Option<&str>) -> Result<Answer, Failure> {
-    let mut headers = HeaderMap::clone(&shared.outset().headers);
+async fn open(shared: &HttpShared, last_id: Option<&str>) -> Result<Answer, Failure> {
+    let mut headers = HeaderMap::clone(&shared.request_headers().headers);
     headers.remove(header::CONTENT_TYPE);
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
     if let Some(id) = last_id.filter(|id| !id.is_empty()) {
@@ -224,11 +230,11 @@ async fn open(shared: &Shared, last_id: Option<&str>) -> Result<Answer, Failure>
 }
 
 fn is_stream(response: &Answer) -> bool {
-    response.status().is_success() && answer::kind(response) == Kind::Events
+    response.status().is_success() && answer::kind(response) == BodyKind::Events
 }
 
 /// What the server asks for, doubled with each failure.
-fn pause(parser: &sse::Parser, failures: u32) -> Duration {
+fn pause(parser: &sse::SseParser, failures: u32) -> Duration {
     let asked = parser.retry().unwrap_or(RETRY).max(SHORTEST);
     asked.saturating_mul(1 << failures.min(10)).min(LONGEST.max(asked))
 }

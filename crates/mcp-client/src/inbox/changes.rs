@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use indexmap::IndexSet;
 use tokio::sync::Notify;
 
-use super::Changed;
+use super::ServerChange;
 
 /// How many changed resources are kept at once.
 const MOST_RESOURCES: usize = 256;
@@ -15,20 +15,20 @@ const LONGEST_URI: usize = 8 * 1024;
 
 /// Changes that nobody has followed yet.
 #[derive(Default)]
-pub struct Changes {
-    pending: Mutex<IndexSet<Changed>>,
+pub(crate) struct PendingChanges {
+    pending: Mutex<IndexSet<ServerChange>>,
     added: Notify,
 }
 
-impl Changes {
-    fn lock(&self) -> MutexGuard<'_, IndexSet<Changed>> {
+impl PendingChanges {
+    fn lock(&self) -> MutexGuard<'_, IndexSet<ServerChange>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a change; returns `false` if there are too many of them. A changed list is always kept.
-    pub(super) fn add(&self, changed: Changed) -> bool {
+    pub(super) fn add(&self, changed: ServerChange) -> bool {
         let mut pending = self.lock();
-        if let Changed::Resource(uri) = &changed
+        if let ServerChange::Resource(uri) = &changed
             && (uri.len() > LONGEST_URI || pending.len() >= MOST_RESOURCES)
             && !pending.contains(&changed)
         {
@@ -44,7 +44,7 @@ impl Changes {
     ///
     /// # Cancel safety
     /// Dropping the future loses no change.
-    pub(crate) async fn next(&self) -> Changed {
+    pub(crate) async fn next(&self) -> ServerChange {
         loop {
             if let Some(changed) = self.lock().shift_remove_index(0) {
                 return changed;
@@ -54,7 +54,7 @@ impl Changes {
     }
 
     /// Returns everything that has changed until now.
-    pub(crate) fn take(&self) -> IndexSet<Changed> {
+    pub(crate) fn take(&self) -> IndexSet<ServerChange> {
         std::mem::take(&mut *self.lock())
     }
 }
@@ -65,18 +65,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_of_changes_is_bounded_and_loses_no_list() {
-        let changes = Changes::default();
+        let changes = PendingChanges::default();
         for number in 0..10_000 {
-            changes.add(Changed::Resource(format!("a://{number}")));
-            assert!(changes.add(Changed::Tools));
+            changes.add(ServerChange::Resource(format!("a://{number}")));
+            assert!(changes.add(ServerChange::Tools));
         }
-        assert!(!changes.add(Changed::Resource("b://".to_owned() + &"x".repeat(9000))));
-        assert!(changes.add(Changed::Resource("a://0".to_owned())), "it is there already");
-        assert!(changes.add(Changed::Prompts) && changes.add(Changed::Resources));
-        assert_eq!(changes.next().await, Changed::Resource("a://0".to_owned()));
+        assert!(!changes.add(ServerChange::Resource("b://".to_owned() + &"x".repeat(9000))));
+        assert!(changes.add(ServerChange::Resource("a://0".to_owned())), "it is there already");
+        assert!(changes.add(ServerChange::Prompts) && changes.add(ServerChange::Resources));
+        assert_eq!(changes.next().await, ServerChange::Resource("a://0".to_owned()));
         let rest = changes.take();
         assert!(rest.len() < MOST_RESOURCES + 3, "{}", rest.len());
-        for list in [Changed::Tools, Changed::Prompts, Changed::Resources] {
+        for list in [ServerChange::Tools, ServerChange::Prompts, ServerChange::Resources] {
             assert!(rest.contains(&list), "{list:?}");
         }
         assert!(changes.take().is_empty());

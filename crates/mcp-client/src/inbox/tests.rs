@@ -6,7 +6,7 @@ use switchboard_toolcall::BoxFuture;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::transport::{Failure, Request};
+use crate::transport::{Failure, TransportRequest};
 
 /// Notes the ids that were answered, and whether with an error.
 #[derive(Default)]
@@ -28,7 +28,10 @@ impl Answered {
 }
 
 impl Transport for Answered {
-    fn request<'a>(&'a self, _: Request<'a>) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
+    fn request<'a>(
+        &'a self,
+        _: TransportRequest<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         Box::pin(std::future::pending())
     }
 
@@ -62,7 +65,7 @@ impl Transport for Answered {
 /// Answers once it is let.
 struct Later(Arc<Semaphore>);
 
-impl Answers for Later {
+impl ServerRequestHandler for Later {
     fn capabilities(&self) -> Value {
         Value::Null
     }
@@ -75,20 +78,20 @@ impl Answers for Later {
     }
 }
 
-fn request(id: usize) -> Incoming {
+fn request(id: usize) -> IncomingMessage {
     let id = RawValue::from_string(id.to_string()).unwrap();
-    Incoming::Request { id, method: "sampling/createMessage".to_owned(), params: None }
+    IncomingMessage::Request { id, method: "sampling/createMessage".to_owned(), params: None }
 }
 
 // What a server asks at once is bounded; the rest is answered with an error.
 #[tokio::test]
 async fn a_server_that_asks_too_much_at_once_is_refused() {
     let gate = Arc::new(Semaphore::new(0));
-    let (desk, _changes) = Desk::new("s", Arc::new(Later(gate.clone())));
+    let (router, _changes) = NotificationRouter::new("s", Arc::new(Later(gate.clone())));
     let answered = Arc::new(Answered::default());
     let transport: Arc<dyn Transport> = answered.clone();
-    desk.attach(&transport);
-    (0..MOST_REQUESTS + 100).for_each(|id| desk.take(request(id)));
+    router.attach(&transport);
+    (0..MOST_REQUESTS + 100).for_each(|id| router.take(request(id)));
     let refused = answered.wait_for(100).await;
     let expected: Vec<_> =
         (MOST_REQUESTS..MOST_REQUESTS + 100).map(|id| (id.to_string(), true)).collect();
@@ -97,10 +100,10 @@ async fn a_server_that_asks_too_much_at_once_is_refused() {
     let all = answered.wait_for(100 + MOST_REQUESTS).await;
     assert!(all[100..].iter().all(|(_, failed)| !failed));
     // There is room again.
-    while desk.slots.available_permits() < MOST_REQUESTS {
+    while router.slots.available_permits() < MOST_REQUESTS {
         tokio::task::yield_now().await;
     }
-    desk.take(request(7));
+    router.take(request(7));
     let last = answered.wait_for(101 + MOST_REQUESTS).await.pop();
     assert_eq!(last, Some(("7".to_owned(), false)));
 }

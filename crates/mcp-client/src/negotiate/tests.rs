@@ -8,8 +8,8 @@ use switchboard_toolcall::BoxFuture;
 use super::*;
 use crate::{
     discover::List,
-    inbox::{NoAnswers, ServerRequest},
-    session::Asking,
+    inbox::{NoRequestHandler, ServerRequest},
+    session::OutgoingRequest,
 };
 
 /// What a server answers to a method with parameters; `None` is silence.
@@ -32,7 +32,7 @@ struct Scripted {
 impl Transport for Scripted {
     fn request<'a>(
         &'a self,
-        request: Request<'a>,
+        request: TransportRequest<'a>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         let params = request.params.map_or(Value::Null, |raw| serde_json::from_str(raw).unwrap());
         let answer = (self.answer)(request.method, &params);
@@ -94,10 +94,10 @@ fn server(answer: Box<Answer>) -> Arc<Scripted> {
 }
 
 async fn met(server: &Arc<Scripted>, protocol: Protocol) -> Result<Session, Failure> {
-    let answers: Arc<dyn Answers> = Arc::new(NoAnswers);
-    let (desk, _changes) = Desk::new("s", answers.clone());
+    let answers: Arc<dyn ServerRequestHandler> = Arc::new(NoRequestHandler);
+    let (router, _changes) = NotificationRouter::new("s", answers.clone());
     let transport: Arc<dyn Transport> = server.clone();
-    Stranger { transport, desk, answers, patience: SILENCE, tell: Box::new(|_| {}) }
+    Handshake { transport, router, answers, patience: SILENCE, tell: Box::new(|_| {}) }
         .meet(protocol.into())
         .await
 }
@@ -251,7 +251,7 @@ async fn a_list_without_end_is_cut() {
 /// Says yes to everything.
 struct Yes;
 
-impl Answers for Yes {
+impl ServerRequestHandler for Yes {
     fn capabilities(&self) -> Value {
         json!({"elicitation": {}})
     }
@@ -272,22 +272,22 @@ async fn input_is_given_when_asked_for() {
         }))),
         _ => Some(Ok(params.clone())),
     }));
-    let (desk, _changes) = Desk::new("s", Arc::new(Yes));
+    let (router, _changes) = NotificationRouter::new("s", Arc::new(Yes));
     let transport: Arc<dyn Transport> = server.clone();
-    let stranger = Stranger {
+    let handshake = Handshake {
         transport,
-        desk,
+        router,
         answers: Arc::new(Yes),
         patience: SILENCE,
         tell: Box::new(|_| {}),
     };
-    let session = stranger.meet(Opening::Discover).await.unwrap();
-    let result = session.ask(Asking::new("tools/call", Map::new())).await.unwrap();
+    let session = handshake.meet(FirstMessage::Discover).await.unwrap();
+    let result = session.ask(OutgoingRequest::new("tools/call", Map::new())).await.unwrap();
     assert_eq!(result["requestState"], "s\u{e9}al");
     assert_eq!(result["inputResponses"]["ok"]["asked"], "elicitation/create");
     // Without anybody to answer, the call ends with the reason.
     let session = met(&server, Protocol::Modern).await.unwrap();
-    let failure = session.ask(Asking::new("tools/call", Map::new())).await.unwrap_err();
+    let failure = session.ask(OutgoingRequest::new("tools/call", Map::new())).await.unwrap_err();
     let text = "MCP server 's' asked a question ('elicitation/create'), and this caller cannot be asked; \
                 call it from a terminal, the console or an MCP client that supports elicitation";
     assert_eq!(failure.to_string(), text);

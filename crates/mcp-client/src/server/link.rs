@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use switchboard_runtime::Link;
 use switchboard_toolcall::{BoxFuture, ToolError};
 
-use super::{Server, State};
+use super::{Server, ServerState};
 
 impl Link for Server {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
@@ -25,8 +25,10 @@ impl Link for Server {
         let state = self.state();
         let name = state.name();
         match state {
-            State::Ready(session) => json!({"state": name, "protocol": session.era().version()}),
-            State::GivenUp(reason) | State::Skipped(reason) => {
+            ServerState::Ready(session) => {
+                json!({"state": name, "protocol": session.era().version()})
+            }
+            ServerState::Failed(reason) | ServerState::Skipped(reason) => {
                 json!({"state": name, "error": &*reason})
             }
             _ => json!({"state": name}),

@@ -10,44 +10,44 @@ use switchboard_mcp_wire::Outgoing;
 use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
-use crate::transport::{Failure, Request};
+use super::StdioShared;
+use crate::transport::{Failure, TransportRequest};
 
-pub(super) type Outcome = Result<Box<RawValue>, Failure>;
+pub(super) type RequestOutcome = Result<Box<RawValue>, Failure>;
 
 /// Who waits for which answer, until the connection is lost.
 #[derive(Default)]
-pub(super) struct Pending {
-    state: Mutex<State>,
+pub(super) struct PendingRequests {
+    state: Mutex<PendingState>,
     /// Cancelled when the state says why the connection is lost.
     lost: CancellationToken,
 }
 
-enum State {
-    Open(HashMap<u64, oneshot::Sender<Outcome>>),
+enum PendingState {
+    Open(HashMap<u64, oneshot::Sender<RequestOutcome>>),
     Lost(String),
 }
 
-impl Default for State {
+impl Default for PendingState {
     fn default() -> Self {
         Self::Open(HashMap::new())
     }
 }
 
-impl Pending {
-    fn open(&self, id: u64) -> Result<oneshot::Receiver<Outcome>, Failure> {
+impl PendingRequests {
+    fn open(&self, id: u64) -> Result<oneshot::Receiver<RequestOutcome>, Failure> {
         match &mut *self.state() {
-            State::Open(waiting) => {
+            PendingState::Open(waiting) => {
                 let (sender, answer) = oneshot::channel();
                 waiting.insert(id, sender);
                 Ok(answer)
             }
-            State::Lost(reason) => Err(Failure::Lost(reason.clone())),
+            PendingState::Lost(reason) => Err(Failure::Lost(reason.clone())),
         }
     }
 
     /// Hands an answer to whom it is for; returns whether anybody waited.
-    pub(super) fn settle(&self, id: u64, outcome: Outcome) -> bool {
+    pub(super) fn settle(&self, id: u64, outcome: RequestOutcome) -> bool {
         // The state must not stay locked while the one who waited is woken.
         let sender = self.remove(id);
         sender.is_some_and(|sender| sender.send(outcome).is_ok())
@@ -56,15 +56,15 @@ impl Pending {
     /// Whether nobody waits.
     pub(super) fn is_empty(&self) -> bool {
         match &*self.state() {
-            State::Open(waiting) => waiting.is_empty(),
-            State::Lost(_) => true,
+            PendingState::Open(waiting) => waiting.is_empty(),
+            PendingState::Lost(_) => true,
         }
     }
 
-    fn remove(&self, id: u64) -> Option<oneshot::Sender<Outcome>> {
+    fn remove(&self, id: u64) -> Option<oneshot::Sender<RequestOutcome>> {
         match &mut *self.state() {
-            State::Open(waiting) => waiting.remove(&id),
-            State::Lost(_) => None,
+            PendingState::Open(waiting) => waiting.remove(&id),
+            PendingState::Lost(_) => None,
         }
     }
 
@@ -72,13 +72,13 @@ impl Pending {
     pub(super) fn lose(&self, reason: &str) {
         let before = {
             let mut state = self.state();
-            if matches!(*state, State::Lost(_)) {
+            if matches!(*state, PendingState::Lost(_)) {
                 return;
             }
-            std::mem::replace(&mut *state, State::Lost(reason.to_owned()))
+            std::mem::replace(&mut *state, PendingState::Lost(reason.to_owned()))
         };
         self.lost.cancel();
-        if let State::Open(waiting) = before {
+        if let PendingState::Open(waiting) = before {
             for sender in waiting.into_values() {
                 let _ = sender.send(Err(Failure::Lost(reason.to_owned())));
             }
@@ -89,19 +89,19 @@ impl Pending {
     pub(super) async fn lost(&self) -> String {
         self.lost.cancelled().await;
         match &*self.state() {
-            State::Lost(reason) => reason.clone(),
-            State::Open(_) => String::new(),
+            PendingState::Lost(reason) => reason.clone(),
+            PendingState::Open(_) => String::new(),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PendingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request under way; dropped before it is closed, it takes the request back.
-pub(super) struct Ticket<'a> {
-    shared: &'a Arc<Shared>,
+pub(super) struct RequestTicket<'a> {
+    shared: &'a Arc<StdioShared>,
     runtime: &'a Handle,
     id: u64,
     cancellable: bool,
@@ -110,15 +110,15 @@ pub(super) struct Ticket<'a> {
     closed: bool,
 }
 
-impl<'a> Ticket<'a> {
+impl<'a> RequestTicket<'a> {
     /// Registers the request, so that an answer finds it however fast it comes.
     pub(super) fn open(
-        shared: &'a Arc<Shared>,
+        shared: &'a Arc<StdioShared>,
         runtime: &'a Handle,
-        request: &Request<'_>,
-    ) -> Result<(Self, oneshot::Receiver<Outcome>), Failure> {
+        request: &TransportRequest<'_>,
+    ) -> Result<(Self, oneshot::Receiver<RequestOutcome>), Failure> {
         let answer = shared.pending.open(request.id)?;
-        let Request { id, cancellable, .. } = *request;
+        let TransportRequest { id, cancellable, .. } = *request;
         Ok((Self { shared, runtime, id, cancellable, committed: false, closed: false }, answer))
     }
 
@@ -133,7 +133,7 @@ impl<'a> Ticket<'a> {
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for RequestTicket<'_> {
     fn drop(&mut self) {
         if self.closed {
             return;
@@ -148,7 +148,7 @@ impl Drop for Ticket<'_> {
 }
 
 /// Writes the rest of the request where that is still to do, and that nobody waits for its answer.
-async fn take_back(shared: Arc<Shared>, id: u64, tell: bool) {
+async fn take_back(shared: Arc<StdioShared>, id: u64, tell: bool) {
     let params = json!({"requestId": id, "reason": "the caller no longer waits for it"});
     let written = match serde_json::value::to_raw_value(&params) {
         Ok(params) if tell => {

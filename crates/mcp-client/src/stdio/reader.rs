@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use switchboard_mcp_wire::{
-    Incoming, NotJsonRpc, RpcError,
-    lines::{Line, Lines, TooLong, messages, unreadable_answer},
+    IncomingMessage, NotJsonRpc, RpcError,
+    lines::{LineSplitter, TooLong, WireLine, messages, unreadable_answer},
 };
 use switchboard_process::excerpt::excerpt;
 use tokio::{io::AsyncReadExt, process::ChildStdout};
 
-use super::{Shared, pace::Pace};
+use super::{StdioShared, pace::Pace};
 use crate::transport::Failure;
 
 /// How much of a line that is no message is logged, in characters.
 const SHOWN: usize = 200;
 
 /// Reads until the server closes its stdout.
-pub(super) async fn read(mut stdout: ChildStdout, shared: Arc<Shared>, limit: usize) {
-    let mut reader = Reader { shared, warned: false, pace: Pace::new() };
-    let mut lines = Lines::new(limit);
+pub(super) async fn read(mut stdout: ChildStdout, shared: Arc<StdioShared>, limit: usize) {
+    let mut reader = StdoutReader { shared, warned: false, pace: Pace::new() };
+    let mut lines = LineSplitter::new(limit);
     while stdout.read_buf(lines.room()).await.is_ok_and(|length| length > 0) {
         while let Some(line) = lines.next() {
             reader.handle(line);
@@ -30,20 +30,20 @@ pub(super) async fn read(mut stdout: ChildStdout, shared: Arc<Shared>, limit: us
     }
 }
 
-struct Reader {
-    shared: Arc<Shared>,
+struct StdoutReader {
+    shared: Arc<StdioShared>,
     /// Whether the log has been told that this server writes garbage.
     warned: bool,
     pace: Pace,
 }
 
-impl Reader {
-    fn handle(&mut self, line: Line<'_>) {
+impl StdoutReader {
+    fn handle(&mut self, line: WireLine<'_>) {
         match line {
-            Line::Whole(line) => {
+            WireLine::Whole(line) => {
                 let (shared, pace) = (&self.shared, &mut self.pace);
                 let read = messages(line, |message| {
-                    if !matches!(message, Incoming::Response { .. }) {
+                    if !matches!(message, IncomingMessage::Response { .. }) {
                         pace.count();
                     }
                     shared.take(message);
@@ -53,7 +53,7 @@ impl Reader {
                     self.garbage(line, &error);
                 }
             }
-            Line::TooLong(line) => self.too_long(&line),
+            WireLine::TooLong(line) => self.too_long(&line),
         }
     }
 
@@ -82,16 +82,16 @@ impl Reader {
     }
 }
 
-impl Shared {
+impl StdioShared {
     /// Takes a message where it belongs.
-    fn take(&self, message: Incoming) {
+    fn take(&self, message: IncomingMessage) {
         match message {
-            Incoming::Response { id: Some(id), outcome } => {
+            IncomingMessage::Response { id: Some(id), outcome } => {
                 if !self.pending.settle(id, outcome.map_err(Failure::Rpc)) {
                     tracing::debug!(server = %self.name, id, "an answer that nobody waits for");
                 }
             }
-            Incoming::Response { id: None, outcome } => self.unaddressed(&outcome.err()),
+            IncomingMessage::Response { id: None, outcome } => self.unaddressed(&outcome.err()),
             message => self.inbox.take(message),
         }
     }

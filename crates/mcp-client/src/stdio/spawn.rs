@@ -3,7 +3,7 @@
 use switchboard_process::Program;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
-use super::{Config, StartError};
+use super::{StartError, StdioConfig};
 
 /// Our ends of the child's pipes.
 pub(super) struct Pipes {
@@ -13,7 +13,7 @@ pub(super) struct Pipes {
 }
 
 /// Starts the server, or the guard that starts it.
-pub(super) fn spawn(config: &Config) -> Result<(Child, Pipes), StartError> {
+pub(super) fn spawn(config: &StdioConfig) -> Result<(Child, Pipes), StartError> {
     let mut child = program(config).spawn()?;
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok((child, Pipes { stdin, stdout, stderr })),
@@ -22,7 +22,7 @@ pub(super) fn spawn(config: &Config) -> Result<(Child, Pipes), StartError> {
     }
 }
 
-fn program(config: &Config) -> Program {
+fn program(config: &StdioConfig) -> Program {
     Program {
         command: config.command.clone(),
         args: config.args.clone(),

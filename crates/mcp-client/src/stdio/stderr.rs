@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-use switchboard_mcp_wire::lines::{Line, Lines};
+use switchboard_mcp_wire::lines::{LineSplitter, WireLine};
 use switchboard_process::excerpt::excerpt;
 use tokio::{io::AsyncReadExt, process::ChildStderr, time::Instant};
 
-use super::Shared;
+use super::StdioShared;
 use switchboard_process::guard::STARTED;
 
 /// How many lines are kept.
@@ -27,9 +27,9 @@ const LOGGED: u32 = 50;
 
 /// The last lines.
 #[derive(Default)]
-pub(super) struct Tail(Mutex<VecDeque<String>>);
+pub(super) struct StderrTail(Mutex<VecDeque<String>>);
 
-impl Tail {
+impl StderrTail {
     pub(super) fn lines(&self) -> Vec<String> {
         self.locked().iter().cloned().collect()
     }
@@ -57,9 +57,9 @@ impl Tail {
 }
 
 /// Reads until the server closes its stderr.
-pub(super) async fn read(mut stderr: ChildStderr, shared: Arc<Shared>) {
-    let mut forward = Forward { since: Instant::now(), passed: 0, left_out: 0 };
-    let mut lines = Lines::new(LONGEST);
+pub(super) async fn read(mut stderr: ChildStderr, shared: Arc<StdioShared>) {
+    let mut forward = StderrForwarder { since: Instant::now(), passed: 0, left_out: 0 };
+    let mut lines = LineSplitter::new(LONGEST);
     while stderr.read_buf(lines.room()).await.is_ok_and(|length| length > 0) {
         while let Some(line) = lines.next() {
             shared.hear(&line, &mut forward);
@@ -71,11 +71,11 @@ pub(super) async fn read(mut stderr: ChildStderr, shared: Arc<Shared>) {
     forward.say_left_out(&shared.name);
 }
 
-impl Shared {
-    fn hear(&self, line: &Line<'_>, forward: &mut Forward) {
+impl StdioShared {
+    fn hear(&self, line: &WireLine<'_>, forward: &mut StderrForwarder) {
         let bytes = match line {
-            Line::Whole(line) => line,
-            Line::TooLong(line) => line.head.as_slice(),
+            WireLine::Whole(line) => line,
+            WireLine::TooLong(line) => line.head.as_slice(),
         };
         if let Some(group) = bytes.strip_prefix(STARTED.as_bytes()) {
             return self.group.learn(group);
@@ -92,13 +92,13 @@ impl Shared {
 }
 
 /// Passes lines on to our log, so many a second.
-struct Forward {
+struct StderrForwarder {
     since: Instant,
     passed: u32,
     left_out: u64,
 }
 
-impl Forward {
+impl StderrForwarder {
     fn pass(&mut self, server: &str, line: &str) {
         if self.since.elapsed() >= Duration::from_secs(1) {
             self.say_left_out(server);

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 const KEPT: usize = 1024 * 1024;
 
 /// The write end of the server's stdin.
-pub(super) struct Writer {
+pub(super) struct StdinWriter {
     pipe: Mutex<Pipe>,
     /// Cancelled to make those let go who wait for a server that does not read.
     closed: CancellationToken,
@@ -26,7 +26,7 @@ struct Pipe {
     sent: usize,
 }
 
-impl Writer {
+impl StdinWriter {
     pub(super) fn new(stdin: ChildStdin) -> Self {
         Self {
             pipe: Mutex::new(Pipe { stdin: Some(stdin), unsent: Vec::new(), sent: 0 }),
@@ -39,7 +39,7 @@ impl Writer {
     ///
     /// # Cancel safety
     /// Dropped before that, nothing is written. Dropped after it, the rest of the line is written before the next
-    /// one, or by [`Writer::flush`].
+    /// one, or by [`StdinWriter::flush`].
     pub(super) async fn send(
         &self,
         message: &Outgoing<'_>,

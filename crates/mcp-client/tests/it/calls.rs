@@ -14,62 +14,62 @@ use switchboard_runtime::toolcall::{
 use switchboard_testkit::Logs;
 use tracing::Level;
 
-use super::{House, misbehaving, until};
+use super::{TestServers, misbehaving, until};
 
 // RS-3
 #[tokio::test]
 async fn nothing_that_a_server_says_is_dropped() {
-    let house = House::misbehaving("vendor-fields").await;
-    let result = house.call("s__echo", json!({"text": "hi"})).await;
+    let test = TestServers::misbehaving("vendor-fields").await;
+    let result = test.call("s__echo", json!({"text": "hi"})).await;
     let value = result.value().unwrap().into_owned();
     assert!(value["content"].is_array(), "{value}");
     assert!(value.as_object().unwrap().len() > 1, "the vendor's fields are kept: {value}");
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // RS-6
 #[tokio::test]
 async fn binaries_become_artifacts() {
-    let house = House::misbehaving("binary").await;
-    let result = house.call("s__echo", json!({"text": "hi"})).await;
+    let test = TestServers::misbehaving("binary").await;
+    let result = test.call("s__echo", json!({"text": "hi"})).await;
     assert!(!result.artifacts.is_empty(), "{}", result.text());
     assert!(result.text().contains("artifact"), "{}", result.text());
     let ToolOutput::Content(content) = result.outcome.unwrap().output else { panic!("no content") };
     assert!(content.parts.iter().any(|part| part.as_binary().is_some()));
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // RS-4
 #[tokio::test]
 async fn failures_are_told_apart() {
-    let house = House::misbehaving("is-error").await;
-    let result = house.call("s__echo", json!({"text": "hi"})).await;
+    let test = TestServers::misbehaving("is-error").await;
+    let result = test.call("s__echo", json!({"text": "hi"})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::ToolError));
     assert_eq!(result.message().content, result.text(), "unchanged, without a prefix");
-    house.servers.close().await;
+    test.servers.close().await;
 
-    let house = House::misbehaving("rpc-error").await;
-    let result = house.call("s__echo", json!({"text": "hi"})).await;
+    let test = TestServers::misbehaving("rpc-error").await;
+    let result = test.call("s__echo", json!({"text": "hi"})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::ToolError));
     assert_eq!(result.message().content, format!("Error: {}", result.text()));
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // MC-1: progress in order, and before the result.
 #[tokio::test]
 async fn progress_comes_in_order() {
-    let house = House::misbehaving("progress=20").await;
+    let test = TestServers::misbehaving("progress=20").await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let listener = seen.clone();
     let progress = Progress::to(move |update| listener.lock().unwrap().push(update.progress));
     let cx = CallContext { progress, ..Default::default() };
     let args = json!({"text": "hi"}).as_object().unwrap().clone();
-    let result = house.executor.execute(ToolCall::new("s__echo", args), &cx).await;
+    let result = test.executor.execute(ToolCall::new("s__echo", args), &cx).await;
     assert!(result.is_success(), "{}", result.text());
     let seen = seen.lock().unwrap().clone();
     assert_eq!(seen.len(), 20);
     assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // EX-3, EX-4: the server is told that the call was given up.
@@ -81,15 +81,15 @@ async fn a_timeout_reaches_the_server() {
         timeout: Some(HumanDuration(Duration::from_millis(50))),
         ..misbehaving(&modes)
     };
-    let house = House::configured(config).await;
-    let result = house.call("s__echo", json!({"text": "hi"})).await;
+    let test = TestServers::configured(config).await;
+    let result = test.call("s__echo", json!({"text": "hi"})).await;
     assert_eq!(
         result.text(),
         "Tool 's__echo' timed out after 0.05s; side effects may have happened"
     );
     let told = || std::fs::read_to_string(&log).unwrap().contains("notifications/cancelled");
     until(told).await;
-    house.servers.close().await;
+    test.servers.close().await;
     std::fs::remove_file(&log).unwrap();
 }
 
@@ -101,34 +101,34 @@ async fn names_are_fixed_by_the_executor_and_by_nothing_else() {
         validate: Some(false),
         ..misbehaving("refuses-snake-case")
     };
-    let house = House::configured(never).await;
+    let test = TestServers::configured(never).await;
     let args = json!({"device_name": "Lamp", "level": 5});
-    let refused = house.call("s__set_level", args.clone()).await;
+    let refused = test.call("s__set_level", args.clone()).await;
     assert_eq!(refused.error_kind(), Some(ErrorKind::ToolError), "{}", refused.text());
-    house.servers.close().await;
+    test.servers.close().await;
 
     // With validation on, the schema judges before the server does.
     let strict = ServerConfig { normalize: Normalize::Never, ..misbehaving("refuses-snake-case") };
-    let house = House::configured(strict).await;
-    let refused = house.call("s__set_level", args.clone()).await;
+    let test = TestServers::configured(strict).await;
+    let refused = test.call("s__set_level", args.clone()).await;
     assert_eq!(refused.error_kind(), Some(ErrorKind::InvalidParameters), "{}", refused.text());
-    house.servers.close().await;
+    test.servers.close().await;
 
-    let house = House::misbehaving("refuses-snake-case").await;
-    let taken = house.call("s__set_level", args).await;
+    let test = TestServers::misbehaving("refuses-snake-case").await;
+    let taken = test.call("s__set_level", args).await;
     assert!(taken.is_success(), "{}", taken.text());
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // MC-5, EX-5: the first garbage line of a server is a warning, the rest is for those who look closely.
 #[tokio::test]
 async fn garbage_is_warned_about_once() {
     let logs = Logs::collect(Level::DEBUG);
-    let house = House::misbehaving("garbage-text").await;
+    let test = TestServers::misbehaving("garbage-text").await;
     for _ in 0..3 {
-        assert_eq!(house.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
+        assert_eq!(test.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
     }
-    house.servers.close().await;
+    test.servers.close().await;
     let lines = logs.lines();
     let about = |level: &str| {
         let told =
@@ -143,9 +143,9 @@ async fn garbage_is_warned_about_once() {
 #[tokio::test]
 async fn a_flood_on_stderr_is_forwarded_with_moderation() {
     let logs = Logs::collect(Level::DEBUG);
-    let house = House::misbehaving("stderr-flood=20000").await;
-    assert_eq!(house.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
-    house.servers.close().await;
+    let test = TestServers::misbehaving("stderr-flood=20000").await;
+    assert_eq!(test.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
+    test.servers.close().await;
     let lines = logs.lines();
     let forwarded = lines.iter().filter(|line| line.contains("server stderr")).count();
     assert!((1..2000).contains(&forwarded), "{forwarded} lines");

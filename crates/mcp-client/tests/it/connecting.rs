@@ -10,7 +10,7 @@ use switchboard_testkit::Logs;
 use tokio::time::{Instant, resume, sleep};
 use tracing::Level;
 
-use super::{House, example, life::missing, misbehaving};
+use super::{TestServers, example, life::missing, misbehaving};
 
 const NOT_THERE: &str = "cannot start 'no-such-program-anywhere': No such file or directory";
 const ENVIRONMENT: &str =
@@ -32,8 +32,8 @@ fn shell(script: &str) -> ServerConfig {
 async fn three_attempts_with_growing_delays_and_nothing_more_is_said() {
     let logs = Logs::collect(Level::INFO);
     let began = Instant::now();
-    let house = House::with(Duration::from_secs(2), [("ghost", missing())]);
-    house.servers.settled().await;
+    let test = TestServers::with(Duration::from_secs(2), [("ghost", missing())]);
+    test.servers.settled().await;
     assert_eq!(began.elapsed().as_secs(), 6, "0 s, 2 s and 4 s");
     let failed = format!("Connection to stdio server 'ghost' failed: {NOT_THERE}; {ENVIRONMENT}");
     let expected = [
@@ -44,7 +44,7 @@ async fn three_attempts_with_growing_delays_and_nothing_more_is_said() {
     ];
     assert_eq!(told(&logs), expected);
     assert_eq!(logs.lines().iter().filter(|line| line.contains("No such file")).count(), 1);
-    let told = house.given_up.lock().unwrap().clone();
+    let told = test.failures.lock().unwrap().clone();
     assert_eq!(told.len(), 1);
     assert!(told[0].block(&[], &[]).contains(&format!("\n   Reason: {failed}\n")));
 }
@@ -54,11 +54,11 @@ async fn three_attempts_with_growing_delays_and_nothing_more_is_said() {
 async fn attempts_and_delays_can_be_set() {
     let logs = Logs::collect(Level::INFO);
     let began = Instant::now();
-    let house = House::in_surroundings([("ghost", missing())], |around| {
-        around.mcp.retry_attempts = 5;
-        around.mcp.retry_base_delay = HumanDuration(Duration::from_millis(500));
+    let test = TestServers::with_deps([("ghost", missing())], |deps| {
+        deps.mcp.retry_attempts = 5;
+        deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(500));
     });
-    house.servers.settled().await;
+    test.servers.settled().await;
     assert_eq!(began.elapsed(), Duration::from_millis(7500));
     let told = told(&logs);
     assert_eq!(told[1], "MCP connection attempt 2 of 5 to 'ghost' (delay 0.5s)");
@@ -73,12 +73,12 @@ async fn the_second_attempt_that_succeeds_is_told() {
     let program = folder.path().join("server");
     let logs = Logs::collect(Level::INFO);
     let config = ServerConfig { command: Some(program.display().to_string()), ..misbehaving("") };
-    let house = House::with(Duration::from_secs(2), [("s", config)]);
+    let test = TestServers::with(Duration::from_secs(2), [("s", config)]);
     sleep(Duration::from_millis(1900)).await;
     std::os::unix::fs::symlink(example("misbehaving_server"), &program).unwrap();
     // From here on there is a process, which takes its own time.
     resume();
-    house.servers.settled().await;
+    test.servers.settled().await;
     let expected = [
         "MCP connection attempt 1 of 3 to 's' (delay 0s)",
         "MCP connection attempt 2 of 3 to 's' (delay 2s)",
@@ -87,7 +87,7 @@ async fn the_second_attempt_that_succeeds_is_told() {
     assert_eq!(told(&logs), expected);
     let connected = "MCP server 's' is connected: 2 tools, protocol 2025-11-25";
     assert_eq!(logs.lines().iter().filter(|line| line.contains(connected)).count(), 1);
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // MC-2: a dead server is started three times, not more.
@@ -96,17 +96,17 @@ async fn a_dead_server_is_started_three_times() {
     let folder = tempfile::tempdir().unwrap();
     let starts = folder.path().join("starts");
     let script = format!("echo started >> '{}'; echo no broker >&2; exit 3", starts.display());
-    let house = House::in_surroundings([("dead", shell(&script))], |around| {
-        around.mcp.retry_base_delay = HumanDuration(Duration::from_millis(100));
+    let test = TestServers::with_deps([("dead", shell(&script))], |deps| {
+        deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(100));
     });
-    house.servers.settled().await;
+    test.servers.settled().await;
     let started = std::fs::read_to_string(&starts).unwrap();
     assert_eq!(started.lines().count(), 3);
-    let told = house.given_up.lock().unwrap().clone();
+    let told = test.failures.lock().unwrap().clone();
     let expected = format!("the server exited with status 3; {ENVIRONMENT}");
     assert_eq!((told.len(), &told[0].reason), (1, &expected));
     assert_eq!(told[0].stderr, ["no broker"]);
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // MC-2: an attempt takes at most `connect_timeout`, by default that of `[mcp]`.
@@ -116,19 +116,19 @@ async fn a_silent_server_is_left_after_its_time() {
         connect_timeout: Some(HumanDuration(Duration::from_millis(150))),
         ..shell("sleep 1000")
     };
-    let house = House::in_surroundings([("own", own), ("usual", shell("sleep 1001"))], |around| {
-        around.mcp.retry_attempts = 2;
-        around.mcp.retry_base_delay = HumanDuration(Duration::from_millis(1));
-        around.mcp.connect_timeout = HumanDuration(Duration::from_millis(250));
+    let test = TestServers::with_deps([("own", own), ("usual", shell("sleep 1001"))], |deps| {
+        deps.mcp.retry_attempts = 2;
+        deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(1));
+        deps.mcp.connect_timeout = HumanDuration(Duration::from_millis(250));
     });
-    house.servers.settled().await;
-    let told = house.given_up.lock().unwrap().clone();
+    test.servers.settled().await;
+    let told = test.failures.lock().unwrap().clone();
     for (server, limit) in [("own", "0.15s"), ("usual", "0.25s")] {
         let told = told.iter().find(|told| told.server == server).unwrap();
         assert_eq!(told.reason, format!("no answer within {limit}; {ENVIRONMENT}"));
         assert_eq!((told.attempts, told.stderr.len()), (2, 0));
     }
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // TL-6: what waiting cannot mend is tried once where nothing runs on; a spawn error is not the server's stderr.
@@ -165,12 +165,12 @@ async fn what_waiting_cannot_mend_is_tried_once() {
     for guard in [None, Some(Guard { program: example("guard"), args: Vec::new() })] {
         let logs = Logs::collect(Level::INFO);
         let configs = cases.iter().map(|(name, config, _)| (*name, config.clone()));
-        let house = House::in_surroundings(configs, |around| {
-            around.guard = guard;
-            around.retries_permanent = false;
+        let test = TestServers::with_deps(configs, |deps| {
+            deps.guard = guard;
+            deps.retries_permanent = false;
         });
-        house.servers.settled().await;
-        let told = house.given_up.lock().unwrap().clone();
+        test.servers.settled().await;
+        let told = test.failures.lock().unwrap().clone();
         for (name, _, reason) in &cases {
             let told = told.iter().find(|told| told.server == *name).unwrap();
             assert_eq!((told.attempts, &told.reason), (1, reason));
@@ -180,7 +180,7 @@ async fn what_waiting_cannot_mend_is_tried_once() {
             );
         }
         assert!(!logs.lines().iter().any(|line| line.contains("attempt 2")));
-        house.servers.close().await;
+        test.servers.close().await;
     }
 }
 
@@ -194,7 +194,7 @@ async fn connecting_keeps_to_the_servers_own_timeout() {
     };
     config.tools.entry("quick".to_owned()).or_default().timeout =
         Some(HumanDuration(Duration::from_millis(500)));
-    let house = House::with(Duration::from_secs(60), [("slow", config)]);
+    let test = TestServers::with(Duration::from_secs(60), [("slow", config)]);
     let cases = [
         ("slow__x", None, "1s", 1.0),
         ("home__x", None, "1s", 1.0),
@@ -205,7 +205,7 @@ async fn connecting_keeps_to_the_servers_own_timeout() {
         let began = Instant::now();
         let timeout = timeout.map(Duration::from_secs);
         let cx = CallContext { timeout, ..CallContext::default() };
-        let result = house.executor.execute(ToolCall::new(name, Default::default()), &cx).await;
+        let result = test.executor.execute(ToolCall::new(name, Default::default()), &cx).await;
         assert_eq!(result.text(), format!("Tool '{name}' timed out after {limit}"));
         assert_eq!(result.error_kind(), Some(ErrorKind::Timeout));
         assert_eq!(began.elapsed().as_secs_f64(), seconds);
@@ -217,33 +217,34 @@ async fn connecting_keeps_to_the_servers_own_timeout() {
 // TL-6: waiting for all servers has an end, and says who is missing; nobody waits a second time.
 #[tokio::test(start_paused = true)]
 async fn waiting_for_all_servers_has_an_end() {
-    let house = House::with(Duration::from_secs(60), [("ghost", missing())]);
+    let test = TestServers::with(Duration::from_secs(60), [("ghost", missing())]);
     let limit = Duration::from_secs(10);
     let names = |servers: Vec<std::sync::Arc<switchboard_mcp_client::Server>>| {
         servers.iter().map(|server| server.name().to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(names(house.servers.connecting(limit)), ["ghost"]);
+    assert_eq!(names(test.servers.connecting(limit)), ["ghost"]);
     for seconds in [10, 0] {
         let began = Instant::now();
-        assert_eq!(names(house.servers.settled_within(limit).await), ["ghost"]);
+        assert_eq!(names(test.servers.settled_within(limit).await), ["ghost"]);
         assert_eq!(began.elapsed().as_secs(), seconds);
     }
-    assert!(house.servers.connecting(limit).is_empty());
+    assert!(test.servers.connecting(limit).is_empty());
     // One that has failed is waited for by nobody.
-    house.servers.settled().await;
-    assert!(house.servers.settled_within(Duration::MAX).await.is_empty());
+    test.servers.settled().await;
+    assert!(test.servers.settled_within(Duration::MAX).await.is_empty());
 }
 
 // TL-4: an unknown server is told with the names that are close.
 #[tokio::test(start_paused = true)]
 async fn a_misspelt_server_is_told_with_those_that_are_close() {
-    let house = House::with(Duration::from_secs(60), [("time", missing()), ("weather", missing())]);
-    let result = house.call("tme__get_time", json!({})).await;
+    let test =
+        TestServers::with(Duration::from_secs(60), [("time", missing()), ("weather", missing())]);
+    let result = test.call("tme__get_time", json!({})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::UnknownServer));
     assert_eq!(result.text(), "Unknown MCP server 'tme' in tool name 'tme__get_time'");
     let hint = result.outcome.unwrap_err().hint;
     assert_eq!(hint.as_deref(), Some("Did you mean: time__get_time"));
-    let result = house.call("calendar__x", json!({})).await;
+    let result = test.call("calendar__x", json!({})).await;
     assert_eq!(result.text(), "Unknown MCP server 'calendar' in tool name 'calendar__x'");
     assert_eq!(result.outcome.unwrap_err().hint, None);
 }

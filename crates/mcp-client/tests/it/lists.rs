@@ -7,13 +7,13 @@ use switchboard_mcp_client::ServerConfig;
 use switchboard_testkit::Logs;
 use tracing::Level;
 
-use super::{House, misbehaving, until};
+use super::{TestServers, misbehaving, until};
 
 // MC-1, TL-5
 #[tokio::test]
 async fn all_pages_are_read_in_order() {
-    let plain = House::misbehaving("").await;
-    let paged = House::misbehaving("paginates").await;
+    let plain = TestServers::misbehaving("").await;
+    let paged = TestServers::misbehaving("paginates").await;
     assert_eq!(plain.tool_names(), paged.tool_names());
     assert_eq!(plain.tool_names()[0], "s__echo");
     plain.servers.close().await;
@@ -23,51 +23,52 @@ async fn all_pages_are_read_in_order() {
 // MC-1: a list without end is no trouble.
 #[tokio::test]
 async fn a_list_without_end_is_bounded() {
-    let house = House::misbehaving("endless-pages").await;
-    assert_eq!(house.tool_names().len(), 1000, "a thousand pages of one tool each");
-    house.servers.close().await;
+    let test = TestServers::misbehaving("endless-pages").await;
+    assert_eq!(test.tool_names().len(), 1000, "a thousand pages of one tool each");
+    test.servers.close().await;
 }
 
 // TL-2
 #[tokio::test]
 async fn bad_tools_are_set_aside_one_by_one() {
     let logs = Logs::collect(Level::WARN);
-    let house = House::misbehaving("bad-tools").await;
-    let aside = house.servers.get("s").unwrap().set_aside();
+    let test = TestServers::misbehaving("bad-tools").await;
+    let aside = test.servers.get("s").unwrap().skipped_tools();
     assert!(!aside.is_empty());
-    assert!(house.tool_names().contains(&"s__echo".to_owned()));
+    assert!(test.tool_names().contains(&"s__echo".to_owned()));
     let warned = logs.lines().iter().filter(|line| line.contains("is set aside")).count();
     assert_eq!(warned, aside.len());
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 // MC-1
 #[tokio::test]
 async fn a_changed_list_is_followed() {
-    let house = House::misbehaving("list-changed").await;
-    assert!(!house.tool_names().contains(&"s__late".to_owned()));
-    house.call("s__echo", json!({"text": "hi"})).await;
-    until(|| house.tool_names().contains(&"s__late".to_owned())).await;
-    house.servers.close().await;
+    let test = TestServers::misbehaving("list-changed").await;
+    assert!(!test.tool_names().contains(&"s__late".to_owned()));
+    test.call("s__echo", json!({"text": "hi"})).await;
+    until(|| test.tool_names().contains(&"s__late".to_owned())).await;
+    test.servers.close().await;
 }
 
 // TL-4: two servers with the same tool names, each call reaching the right one.
 #[tokio::test]
 async fn two_servers_with_the_same_names() {
     let late = ServerConfig { prefix: Some(String::new()), ..misbehaving("vendor-fields") };
-    let house = House::with(Duration::from_millis(1), [("one", misbehaving("")), ("two", late)]);
-    house.servers.settled().await;
-    let one = house.call("one__echo", json!({"text": "hi"})).await;
+    let test =
+        TestServers::with(Duration::from_millis(1), [("one", misbehaving("")), ("two", late)]);
+    test.servers.settled().await;
+    let one = test.call("one__echo", json!({"text": "hi"})).await;
     assert_eq!(one.text(), "hi");
     assert_eq!(one.server.as_deref(), Some("one"));
-    let two = house.call("echo", json!({"text": "hi"})).await;
+    let two = test.call("echo", json!({"text": "hi"})).await;
     assert_eq!(two.server.as_deref(), Some("two"));
-    house.servers.close().await;
+    test.servers.close().await;
 }
 
 #[tokio::test]
 async fn a_thousand_tools_are_there_at_once() {
-    let house = House::misbehaving("many-tools=1000").await;
-    assert!(house.tool_names().len() >= 1000);
-    house.servers.close().await;
+    let test = TestServers::misbehaving("many-tools=1000").await;
+    assert!(test.tool_names().len() >= 1000);
+    test.servers.close().await;
 }

@@ -15,45 +15,45 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use switchboard_mcp_client::{GivenUp, ServerConfig, Servers, Surroundings};
+use switchboard_mcp_client::{ServerConfig, ServerDeps, ServerFailure, Servers};
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 use switchboard_testkit::parts::example;
 
 /// An executor with servers, and what was said of those given up.
-struct House {
+struct TestServers {
     executor: ToolExecutor,
     servers: Servers,
-    given_up: Arc<Mutex<Vec<GivenUp>>>,
+    failures: Arc<Mutex<Vec<ServerFailure>>>,
 }
 
-impl House {
+impl TestServers {
     /// Starts servers that are tried anew after `base_delay`.
     fn with(
         base_delay: Duration,
         configs: impl IntoIterator<Item = (&'static str, ServerConfig)>,
     ) -> Self {
-        Self::in_surroundings(configs, |around| {
-            around.mcp.retry_base_delay = HumanDuration(base_delay);
+        Self::with_deps(configs, |deps| {
+            deps.mcp.retry_base_delay = HumanDuration(base_delay);
         })
     }
 
-    /// Starts servers in surroundings that `change` makes different from the usual ones.
-    fn in_surroundings(
+    /// Starts servers with dependencies that `change` makes different from the defaults.
+    fn with_deps(
         configs: impl IntoIterator<Item = (&'static str, ServerConfig)>,
-        change: impl FnOnce(&mut Surroundings),
+        change: impl FnOnce(&mut ServerDeps),
     ) -> Self {
         let executor = ToolExecutor::default();
-        let given_up = Arc::new(Mutex::new(Vec::new()));
-        let noted = given_up.clone();
-        let mut around = Surroundings {
+        let failures = Arc::new(Mutex::new(Vec::new()));
+        let noted = failures.clone();
+        let mut deps = ServerDeps {
             announce: Arc::new(move |told| noted.lock().unwrap().push(told.clone())),
-            ..Surroundings::new(executor.tools())
+            ..ServerDeps::new(executor.tools())
         };
-        change(&mut around);
+        change(&mut deps);
         let configs: IndexMap<_, _> =
             configs.into_iter().map(|(name, config)| (name.to_owned(), config)).collect();
-        let servers = Servers::start(configs, executor.tools(), &around).unwrap();
-        Self { executor, servers, given_up }
+        let servers = Servers::start(configs, executor.tools(), &deps).unwrap();
+        Self { executor, servers, failures }
     }
 
     /// Starts one misbehaving server, called `s`, that is tried anew at once.
@@ -62,9 +62,9 @@ impl House {
     }
 
     async fn configured(config: ServerConfig) -> Self {
-        let house = Self::with(Duration::from_millis(1), [("s", config)]);
-        house.servers.settled().await;
-        house
+        let test = Self::with(Duration::from_millis(1), [("s", config)]);
+        test.servers.settled().await;
+        test
     }
 
     async fn call(

@@ -9,13 +9,13 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_mcp_client::{KnownProtocols, ServerConfig, State};
+use switchboard_mcp_client::{KnownProtocols, ServerConfig, ServerState};
 use switchboard_runtime::toolcall::HumanDuration;
 use switchboard_testkit::Logs;
 use tempfile::TempDir;
 use tracing::Level;
 
-use super::{House, example, misbehaving};
+use super::{TestServers, example, misbehaving};
 
 /// A place for the memory, and for a server that can be replaced by another one under the same command.
 struct Machine {
@@ -48,17 +48,17 @@ impl Machine {
         fs::write(self.file("input"), "").unwrap();
         let logs = Logs::collect(Level::INFO);
         let memory = Arc::new(KnownProtocols::load(self.file("state/protocols.json")));
-        let house = House::in_surroundings([("s", config)], |around| {
-            around.mcp.retry_base_delay = HumanDuration(Duration::from_millis(1));
-            around.protocols = memory;
+        let test = TestServers::with_deps([("s", config)], |deps| {
+            deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(1));
+            deps.protocols = memory;
         });
-        house.servers.settled().await;
-        assert_eq!(house.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
-        let State::Ready(session) = house.servers.get("s").unwrap().state() else {
+        test.servers.settled().await;
+        assert_eq!(test.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
+        let ServerState::Ready(session) = test.servers.get("s").unwrap().state() else {
             panic!("not connected")
         };
         let protocol = session.era().version().to_owned();
-        house.servers.close().await;
+        test.servers.close().await;
         let attempts =
             logs.lines().iter().filter(|line| line.contains("connection attempt")).count();
         (attempts, openings(&self.file("input")), protocol)
@@ -136,12 +136,12 @@ async fn a_place_that_takes_no_memory_is_no_error() {
 // MC-1: what is prescribed is spoken, whatever is remembered.
 #[tokio::test]
 async fn a_prescribed_protocol_needs_no_memory() {
-    let house = House::configured(ServerConfig {
-        protocol: switchboard_mcp_client::config::Protocol::Legacy,
+    let test = TestServers::configured(ServerConfig {
+        protocol: switchboard_mcp_client::Protocol::Legacy,
         ..misbehaving("dies-on-discover")
     })
     .await;
-    assert_eq!(house.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
-    assert_eq!(house.servers.get("s").unwrap().starts(), 1);
-    house.servers.close().await;
+    assert_eq!(test.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
+    assert_eq!(test.servers.get("s").unwrap().starts(), 1);
+    test.servers.close().await;
 }

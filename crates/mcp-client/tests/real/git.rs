@@ -6,8 +6,8 @@ use serde_json::json;
 use switchboard_mcp_wire::Era;
 
 use crate::{
-    house::House,
     parts::{Folder, pypi},
+    test_servers::TestServers,
 };
 
 fn git(folder: &Folder, args: &[&str]) -> String {
@@ -29,17 +29,17 @@ async fn git_sees_and_changes_the_repository() {
     git(&folder, &["commit", "--quiet", "--message=The first commit"]);
     folder.write("b.txt", "two\n");
 
-    let house = House::of(pypi("mcp-python", "mcp-server-git", &["-r", folder.text()])).await;
-    assert_eq!(house.era("s"), Era::Modern);
+    let test = TestServers::of(pypi("mcp-python", "mcp-server-git", &["-r", folder.text()])).await;
+    assert_eq!(test.era("s"), Era::Modern);
     let repository = json!({"repo_path": folder.text()});
-    let status = house.call("s__git_status", repository.clone()).await;
+    let status = test.call("s__git_status", repository.clone()).await;
     assert!(status.to_string().contains("b.txt"), "{status}");
-    let log = house.call("s__git_log", repository).await;
+    let log = test.call("s__git_log", repository).await;
     assert!(log.to_string().contains("The first commit"), "{log}");
 
-    house.call("s__git_add", json!({"repo_path": folder.text(), "files": ["b.txt"]})).await;
+    test.call("s__git_add", json!({"repo_path": folder.text(), "files": ["b.txt"]})).await;
     assert_eq!(git(&folder, &["diff", "--cached", "--name-only"]), "b.txt\n");
-    let staged = house.call("s__git_diff_staged", json!({"repo_path": folder.text()})).await;
+    let staged = test.call("s__git_diff_staged", json!({"repo_path": folder.text()})).await;
     assert!(staged.to_string().contains("+two"), "{staged}");
-    house.close().await;
+    test.close().await;
 }

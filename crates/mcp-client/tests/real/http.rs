@@ -8,7 +8,7 @@ use std::{
 use switchboard_mcp_client::ServerConfig;
 use tokio::process::{Child, Command};
 
-use crate::house::until;
+use crate::test_servers::until;
 
 /// A program that listens, ended with everything that it started when this is dropped.
 pub(crate) struct Listening {

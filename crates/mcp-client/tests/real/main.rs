@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod parts;
-mod house;
+mod test_servers;
 mod http;
 mod everything;
 mod files;

@@ -5,8 +5,8 @@ use switchboard_mcp_client::{RemoteTool, ServerConfig};
 use switchboard_runtime::toolcall::{CallContext, ErrorKind, Normalize, Tool};
 
 use crate::{
-    house::House,
     parts::{Folder, example, npm, stdio},
+    test_servers::TestServers,
 };
 
 // MC-1
@@ -15,18 +15,18 @@ async fn two_servers_with_the_same_tools_get_their_own_calls() {
     let folders = [Folder::new(), Folder::new()];
     let server = |folder: &Folder| npm("mcp-server-filesystem", &[folder.text()]);
     let [left, right] = &folders;
-    let house = House::with([("left", server(left)), ("right", server(right))]).await;
+    let test = TestServers::with([("left", server(left)), ("right", server(right))]).await;
     for (name, folder) in [("left", left), ("right", right)] {
-        assert!(house.tools().contains(&format!("{name}__write_file")), "{:?}", house.tools());
+        assert!(test.tools().contains(&format!("{name}__write_file")), "{:?}", test.tools());
         let args = json!({"path": folder.file("whose.txt"), "content": name});
-        house.call(&format!("{name}__write_file"), args).await;
+        test.call(&format!("{name}__write_file"), args).await;
     }
     assert_eq!([left.read("whose.txt"), right.read("whose.txt")], ["left", "right"]);
     // Each knows only its own folder.
     let args = json!({"path": right.file("whose.txt")});
-    let refusal = house.refused("left__read_text_file", args).await;
+    let refusal = test.refused("left__read_text_file", args).await;
     assert!(refusal.starts_with("Access denied"), "{refusal}");
-    house.close().await;
+    test.close().await;
 }
 
 /// A server that wants `messageType`, with validation left to it.
@@ -40,23 +40,23 @@ fn camel_case(normalize: Normalize) -> ServerConfig {
 async fn snake_case_reaches_a_camel_case_server_only_through_the_executor() {
     let args = json!({"message_type": "success"});
 
-    let house = House::of(camel_case(Normalize::Auto)).await;
-    let answer = house.call("s__get-annotated-message", args.clone()).await;
+    let test = TestServers::of(camel_case(Normalize::Auto)).await;
+    let answer = test.call("s__get-annotated-message", args.clone()).await;
     assert_eq!(answer["content"][0]["text"], "Operation completed successfully");
 
     // The client layer by itself sends what it is given, and the server refuses it.
     let entry = json!({"name": "get-annotated-message", "inputSchema": {"type": "object"}});
-    let tool = RemoteTool::new(entry, &house.servers.get("s").unwrap(), "__").unwrap();
+    let tool = RemoteTool::new(entry, &test.servers.get("s").unwrap(), "__").unwrap();
     let error = tool.call(args.clone(), &CallContext::default()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::ToolError);
     let refusal = error.for_model;
     assert!(refusal.contains("messageType"), "{refusal}");
-    house.close().await;
+    test.close().await;
 
     // With `never` its refusal is what the caller reads.
-    let house = House::of(camel_case(Normalize::Never)).await;
-    assert_eq!(house.refused("s__get-annotated-message", args).await, refusal);
-    house.close().await;
+    let test = TestServers::of(camel_case(Normalize::Never)).await;
+    assert_eq!(test.refused("s__get-annotated-message", args).await, refusal);
+    test.close().await;
 }
 
 // AN-2, AN-5
@@ -68,14 +68,14 @@ async fn a_strict_server_gets_the_names_that_it_declares() {
         ServerConfig { normalize, validate: Some(false), ..config }
     };
     let args = json!({"device_name": "lamp"});
-    let house = House::of(config(Normalize::Auto)).await;
-    assert_eq!(house.call("s__set_level", args.clone()).await, "set \"lamp\"");
-    house.close().await;
-    let house = House::of(config(Normalize::Never)).await;
-    assert_eq!(house.refused("s__set_level", args).await, "deviceName is missing");
+    let test = TestServers::of(config(Normalize::Auto)).await;
+    assert_eq!(test.call("s__set_level", args.clone()).await, "set \"lamp\"");
+    test.close().await;
+    let test = TestServers::of(config(Normalize::Never)).await;
+    assert_eq!(test.refused("s__set_level", args).await, "deviceName is missing");
     assert_eq!(
-        house.executor.call("s__set_level", json!(Map::new())).await.text(),
+        test.executor.call("s__set_level", json!(Map::new())).await.text(),
         "deviceName is missing"
     );
-    house.close().await;
+    test.close().await;
 }

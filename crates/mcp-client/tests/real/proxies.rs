@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use switchboard_mcp_client::{
-    http::{Config, HttpTransport, Proxies},
-    transport::{Failure, Inbox, Request, Transport},
+    Failure, HttpConfig, HttpTransport, Inbox, Proxies, Transport, TransportRequest,
 };
-use switchboard_mcp_wire::Incoming;
+use switchboard_mcp_wire::IncomingMessage;
 use tokio::{io::AsyncReadExt, net::TcpListener, process::Command};
 
 use crate::{
@@ -25,15 +24,18 @@ const HELLO: &str =
 struct Silent;
 
 impl Inbox for Silent {
-    fn take(&self, _: Incoming) {}
+    fn take(&self, _: IncomingMessage) {}
 }
 
 /// What a server at `url` says to `initialize`, or why it cannot be reached.
 async fn hello(url: &str, proxy: &str, no: &str) -> String {
-    let config =
-        Config { url: url.to_owned(), proxies: Proxies::all(proxy, no), ..Config::default() };
+    let config = HttpConfig {
+        url: url.to_owned(),
+        proxies: Proxies::all(proxy, no),
+        ..HttpConfig::default()
+    };
     let transport = HttpTransport::new("behind", &config, Arc::new(Silent)).unwrap();
-    let request = Request {
+    let request = TransportRequest {
         id: 1,
         method: "initialize",
         params: Some(HELLO),

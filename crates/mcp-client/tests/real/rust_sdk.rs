@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use serde_json::json;
-use switchboard_mcp_client::{ServerConfig, config::Protocol};
+use switchboard_mcp_client::{Protocol, ServerConfig};
 use switchboard_mcp_wire::Era;
 use switchboard_runtime::toolcall::ErrorKind;
 
 use crate::{
-    house::{House, legacy},
     rust_server::RustServer,
+    test_servers::{TestServers, legacy},
 };
 
 /// How the server answers; it notices a closed stream when it next writes to it.
@@ -23,30 +23,30 @@ fn settings(sessions: bool, json: bool) -> StreamableHttpServerConfig {
 
 async fn converses(protocol: Protocol, era: Era, settings: StreamableHttpServerConfig) {
     let server = RustServer::start(settings).await;
-    let house = House::of(ServerConfig { protocol, ..server.config() }).await;
-    assert_eq!(house.era("s"), era);
-    assert_eq!(house.call("s__echo", json!({"text": "hé"})).await, "hé");
-    let sum = house.call("s__add", json!({"a": 2, "b": 40})).await;
+    let test = TestServers::of(ServerConfig { protocol, ..server.config() }).await;
+    assert_eq!(test.era("s"), era);
+    assert_eq!(test.call("s__echo", json!({"text": "hé"})).await, "hé");
+    let sum = test.call("s__add", json!({"a": 2, "b": 40})).await;
     assert_eq!(sum["structuredContent"], json!({"sum": 42}));
     // RS-4
-    assert_eq!(house.refused("s__fail", json!({"text": "no more oil"})).await, "no more oil");
+    assert_eq!(test.refused("s__fail", json!({"text": "no more oil"})).await, "no more oil");
     // MC-1: progress in order and before the result.
-    let events = house.watched("s__count", json!({"steps": 50})).await;
+    let events = test.watched("s__count", json!({"steps": 50})).await;
     let expected: Vec<_> =
         (1..=50).map(|step| format!("{step} of 50")).chain(["ok".into()]).collect();
     assert_eq!(events, expected);
-    house.close().await;
+    test.close().await;
 }
 
 /// A cancelled call ends at the server too.
 async fn cancels(protocol: Protocol, settings: StreamableHttpServerConfig) {
     let server = RustServer::start(settings).await;
-    let house = House::of(ServerConfig { protocol, ..server.config() }).await;
-    let result = house.cancelled("s__wait", json!({}), server.waiting.began.notified()).await;
+    let test = TestServers::of(ServerConfig { protocol, ..server.config() }).await;
+    let result = test.cancelled("s__wait", json!({}), server.waiting.began.notified()).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::Cancelled));
     server.waiting.cancelled.notified().await;
-    assert_eq!(house.call("s__echo", json!({"text": "on"})).await, "on");
-    house.close().await;
+    assert_eq!(test.call("s__echo", json!({"text": "on"})).await, "on");
+    test.close().await;
 }
 
 // MC-1

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::{
-    house::{House, legacy},
     parts::{Folder, pypi},
+    test_servers::{TestServers, legacy},
 };
 
 // MC-1, MC-7
@@ -12,18 +12,18 @@ use crate::{
 async fn sqlite_keeps_what_is_inserted() {
     let folder = Folder::new();
     let database = folder.file("t.db");
-    let house = House::of(pypi("mcp-sqlite", "mcp-server-sqlite", &["--db-path", &database])).await;
-    assert_eq!(house.era("s"), legacy());
+    let test =
+        TestServers::of(pypi("mcp-sqlite", "mcp-server-sqlite", &["--db-path", &database])).await;
+    assert_eq!(test.era("s"), legacy());
 
     let query = |text: &str| json!({"query": text});
-    house.call("s__create_table", query("CREATE TABLE lamps (name TEXT, level INTEGER)")).await;
-    house
-        .call("s__write_query", query("INSERT INTO lamps VALUES ('kitchen', 70), ('hall', 0)"))
+    test.call("s__create_table", query("CREATE TABLE lamps (name TEXT, level INTEGER)")).await;
+    test.call("s__write_query", query("INSERT INTO lamps VALUES ('kitchen', 70), ('hall', 0)"))
         .await;
-    let rows = house.call("s__read_query", query("SELECT name FROM lamps WHERE level > 0")).await;
+    let rows = test.call("s__read_query", query("SELECT name FROM lamps WHERE level > 0")).await;
     assert_eq!(rows, "[{'name': 'kitchen'}]");
     // RS-4: its errors are no failures to it; its words are passed on.
-    let words = house.call("s__read_query", query("SELECT level FROM nowhere")).await;
+    let words = test.call("s__read_query", query("SELECT level FROM nowhere")).await;
     assert_eq!(words, "Database error: no such table: nowhere");
-    house.close().await;
+    test.close().await;
 }

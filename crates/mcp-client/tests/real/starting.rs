@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 use serde_json::json;
-use switchboard_mcp_client::{GivenUp, KnownProtocols, ServerConfig, Servers, Surroundings};
+use switchboard_mcp_client::{KnownProtocols, ServerConfig, ServerDeps, ServerFailure, Servers};
 use switchboard_process::guard::Guard;
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 use switchboard_testkit::Logs;
@@ -39,27 +39,27 @@ struct Connected {
     executor: ToolExecutor,
     servers: Servers,
     told: Vec<String>,
-    given_up: Option<GivenUp>,
+    failures: Option<ServerFailure>,
 }
 
 /// Connects as a process of its own would, with what is remembered in `folder`.
 async fn connect(config: ServerConfig, folder: &Folder) -> Connected {
     let logs = Logs::collect(Level::INFO);
     let executor = ToolExecutor::default();
-    let (failed, given_up) = std::sync::mpsc::channel();
+    let (failed, failures) = std::sync::mpsc::channel();
     let failed = std::sync::Mutex::new(failed);
-    let mut around = Surroundings::new(executor.tools());
-    around.announce = Arc::new(move |told| failed.lock().unwrap().send(told.clone()).unwrap());
-    around.guard = Some(Guard { program: example("guard"), args: Vec::new() });
-    around.protocols = Arc::new(KnownProtocols::load(folder.path().join("protocols.json")));
-    around.mcp.retry_base_delay = HumanDuration(Duration::from_millis(100));
+    let mut deps = ServerDeps::new(executor.tools());
+    deps.announce = Arc::new(move |told| failed.lock().unwrap().send(told.clone()).unwrap());
+    deps.guard = Some(Guard { program: example("guard"), args: Vec::new() });
+    deps.protocols = Arc::new(KnownProtocols::load(folder.path().join("protocols.json")));
+    deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(100));
     let configs = IndexMap::from([("s".to_owned(), config)]);
-    let servers = Servers::start(configs, executor.tools(), &around).unwrap();
+    let servers = Servers::start(configs, executor.tools(), &deps).unwrap();
     servers.settled().await;
     let lines = logs.lines();
     let told =
         lines.iter().filter_map(|line| Some(line[line.find("MCP connection")?..].to_owned()));
-    Connected { executor, servers, told: told.collect(), given_up: given_up.try_recv().ok() }
+    Connected { executor, servers, told: told.collect(), failures: failures.try_recv().ok() }
 }
 
 fn python(folder: &Folder, script: &str) -> ServerConfig {
@@ -115,15 +115,15 @@ async fn a_python_server_that_exits() {
     );
     let dead = connect(python(&folder, &script), &folder).await;
     assert_eq!(folder.read("starts").lines().count(), 3);
-    let given_up = dead.given_up.unwrap();
-    assert_eq!(given_up.stderr, ["no broker at 127.0.0.1:1883"]);
+    let failures = dead.failures.unwrap();
+    assert_eq!(failures.stderr, ["no broker at 127.0.0.1:1883"]);
     assert!(
-        given_up.reason.starts_with("the server exited with status 1; "),
+        failures.reason.starts_with("the server exited with status 1; "),
         "{}",
-        given_up.reason
+        failures.reason
     );
     assert_eq!(dead.told.len(), 4, "{:?}", dead.told);
-    assert_eq!(dead.told[3], given_up.error());
+    assert_eq!(dead.told[3], failures.error());
     dead.servers.close().await;
 }
 
@@ -136,9 +136,9 @@ async fn a_program_that_is_no_server_and_stays_silent() {
         ..stdio("sleep".to_owned(), &["1000"])
     };
     let silent = connect(config, &folder).await;
-    let given_up = silent.given_up.unwrap();
-    assert_eq!(given_up.attempts, 3);
-    assert!(given_up.reason.starts_with("no answer within 0.3s; "), "{}", given_up.reason);
-    assert!(given_up.stderr.is_empty(), "{:?}", given_up.stderr);
+    let failures = silent.failures.unwrap();
+    assert_eq!(failures.attempts, 3);
+    assert!(failures.reason.starts_with("no answer within 0.3s; "), "{}", failures.reason);
+    assert!(failures.stderr.is_empty(), "{:?}", failures.stderr);
     silent.servers.close().await;
 }

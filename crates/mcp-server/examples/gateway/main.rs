@@ -31,7 +31,7 @@ use axum::{
 };
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
-use switchboard_mcp_client::{ServerConfig, Servers, Surroundings};
+use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
 use switchboard_mcp_server::{Bridge, Caller, Config, Fleet, Seal, Server};
 use switchboard_runtime::{
     ToolExecutor,
@@ -86,10 +86,10 @@ impl Gateway {
     async fn start(args: &[String], beside: &Beside) -> Result<Self, Box<dyn Error>> {
         let executor = ToolExecutor::default();
         let fleet = fleet(args, &executor, beside)?;
-        let around = Surroundings {
+        let around = ServerDeps {
             answers: Arc::new(Bridge::to_clients()),
             announce: Arc::new(|told| _ = writeln!(std::io::stderr(), "{}", told.error())),
-            ..Surroundings::new(executor.tools())
+            ..ServerDeps::new(executor.tools())
         };
         let servers: IndexMap<String, ServerConfig> = json(args, "--servers")?.unwrap_or_default();
         let servers = Arc::new(Servers::start(servers, executor.tools(), &around)?);

@@ -9,10 +9,7 @@ use std::{
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
-use switchboard_mcp_client::{
-    Server, Session,
-    discover::{List, Listed},
-};
+use switchboard_mcp_client::{List, ListResult, Server, Session};
 
 /// How long one server may take to say what it has; the others do not wait longer for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,7 +25,7 @@ type ByServer = HashMap<(Arc<str>, List), Arc<ServerList>>;
 
 /// A list of a server's.
 pub(super) struct ServerList {
-    pub(super) listed: Listed,
+    pub(super) listed: ListResult,
     /// The URIs of resources; empty for other lists.
     uris: HashSet<String>,
     session: Arc<Session>,
@@ -75,11 +72,11 @@ impl Lists {
             }
             Ok(Err(failure)) => {
                 debug!(server = &**server.name(), %failure, list = list.key(), "not listed");
-                (Listed::default(), Fresh::No)
+                (ListResult::default(), Fresh::No)
             }
             Err(_) => {
                 debug!(server = &**server.name(), list = list.key(), "too slow to be listed");
-                (Listed::default(), Fresh::No)
+                (ListResult::default(), Fresh::No)
             }
         };
         let resources: &[_] = if list == List::Resources { &listed.entries } else { &[] };

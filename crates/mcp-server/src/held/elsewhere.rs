@@ -17,7 +17,7 @@ use crate::{
     exchange::{Line, Outcome},
     outbox::Outbox,
 };
-use switchboard_mcp_wire::{RpcError, Written};
+use switchboard_mcp_wire::{JsonText, RpcError};
 
 /// What a client comes back with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ enum Request {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Reply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    result: Option<Written>,
+    result: Option<JsonText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<RpcError>,
 }

@@ -22,7 +22,7 @@ use crate::{
     Caller, Inner,
     stateless::{Head, is_id},
 };
-use switchboard_mcp_wire::{self as wire, Incoming, RpcError, eras};
+use switchboard_mcp_wire::{self as wire, IncomingMessage, RpcError, eras};
 
 /// A request of the client's.
 struct Asked {
@@ -114,18 +114,18 @@ fn unread(error: &BoxError) -> Refused {
 async fn answer(
     inner: &Arc<Inner>,
     head: &HeaderMap,
-    message: Incoming,
+    message: IncomingMessage,
     caller: &Caller,
 ) -> Response<Body> {
     let session = headers::text(head, SESSION);
     let version = headers::text(head, headers::VERSION);
     match message {
-        Incoming::Request { id, .. } if !is_id(&id) => {
+        IncomingMessage::Request { id, .. } if !is_id(&id) => {
             let text = "`id` must be a string or a number";
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
             refusal::error(StatusCode::BAD_REQUEST, None, error)
         }
-        Incoming::Request { id, method, params } => {
+        IncomingMessage::Request { id, method, params } => {
             let mut asked = match Head::of(params.as_deref()) {
                 Ok(head) => Asked { id, method, params, head },
                 Err(error) => return refusal::error(StatusCode::BAD_REQUEST, Some(&id), error),

@@ -17,7 +17,7 @@ use crate::{
     sessions::Full,
     stateless, tasks, token,
 };
-use switchboard_mcp_wire::{RpcError, Written, eras};
+use switchboard_mcp_wire::{JsonText, RpcError, eras};
 
 #[derive(Deserialize)]
 struct InitializeParams {
@@ -65,7 +65,7 @@ impl Inner {
         caller: &Caller,
         outbox: Arc<Outbox>,
         entrance: Entrance,
-    ) -> Result<(Arc<Session>, Written), RpcError> {
+    ) -> Result<(Arc<Session>, JsonText), RpcError> {
         let internal = |text: String| RpcError::new(RpcError::INTERNAL, text);
         let asked: InitializeParams = read(params)?;
         // Who asks for what we do not have, or for the revision without sessions, gets the newest that has them.
@@ -94,7 +94,7 @@ impl Inner {
                 return Err(internal("there are too many sessions; try again later".to_owned()));
             }
         }
-        Ok((session, Written(result.to_string())))
+        Ok((session, JsonText(result.to_string())))
     }
 
     /// An id for a new session, and how far it reaches with it; none, where there is no randomness.

@@ -15,7 +15,7 @@ use crate::{
     reply::Reply,
     tasks::{EXTENSION, Following, not_known},
 };
-use switchboard_mcp_client::inbox::Changed;
+use switchboard_mcp_client::ServerChange;
 use switchboard_mcp_wire::RpcError;
 
 /// How many tasks one request may follow.
@@ -48,12 +48,12 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Wanted {
-    fn wants(&self, changed: &Changed) -> bool {
+    fn wants(&self, changed: &ServerChange) -> bool {
         match changed {
-            Changed::Tools => self.tools_list_changed,
-            Changed::Prompts => self.prompts_list_changed,
-            Changed::Resources => self.resources_list_changed,
-            Changed::Resource(uri) => self.resource_subscriptions.contains(uri),
+            ServerChange::Tools => self.tools_list_changed,
+            ServerChange::Prompts => self.prompts_list_changed,
+            ServerChange::Resources => self.resources_list_changed,
+            ServerChange::Resource(uri) => self.resource_subscriptions.contains(uri),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Inner {
             let changed = match changed {
                 Ok(changed) => vec![changed],
                 Err(RecvError::Lagged(_)) => {
-                    vec![Changed::Tools, Changed::Resources, Changed::Prompts]
+                    vec![ServerChange::Tools, ServerChange::Resources, ServerChange::Prompts]
                 }
                 Err(RecvError::Closed) => break,
             };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{read, unknown};
 use crate::{Inner, exchange::Exchange, reply::Reply};
-use switchboard_mcp_client::{Method, discover::List};
+use switchboard_mcp_client::{List, Method};
 use switchboard_mcp_wire::RpcError;
 
 impl Inner {

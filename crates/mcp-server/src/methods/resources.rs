@@ -14,7 +14,7 @@ use crate::{
     reply::{ListReply, Reply},
     session::Session,
 };
-use switchboard_mcp_client::{Method, Server, discover::List};
+use switchboard_mcp_client::{List, Method, Server};
 use switchboard_mcp_wire::RpcError;
 
 #[derive(Deserialize)]

@@ -2,10 +2,7 @@
 
 use axum::{Router, body::Body, extract::Request, routing::any};
 use serde_json::{Value, json};
-use switchboard_mcp_client::{
-    ServerConfig,
-    config::{Protocol, Share},
-};
+use switchboard_mcp_client::{Protocol, ServerConfig, Share};
 use switchboard_mcp_server::{Caller, Config, Server};
 use switchboard_runtime::toolcall::{CallContext, ErrorKind, Progress, ToolCall, ToolError};
 use switchboard_testkit::{parts::example, tools::Fake};

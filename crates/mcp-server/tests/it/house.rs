@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
 use switchboard_mcp_client::Servers;
-use switchboard_mcp_server::{Caller, Config, Fleet, Server, http::Body};
+use switchboard_mcp_server::{Body, Caller, Config, Fleet, Server};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{

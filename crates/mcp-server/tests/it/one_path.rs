@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_mcp_client::{ServerConfig, config::Protocol};
+use switchboard_mcp_client::{Protocol, ServerConfig};
 use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::{
     PolicyConfig, RulePolicy, ToolExecutor,

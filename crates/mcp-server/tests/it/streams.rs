@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config, http::Body};
+use switchboard_mcp_server::{Body, Caller, Config};
 use switchboard_runtime::toolcall::HumanDuration;
 use switchboard_testkit::tools::Fake;
 

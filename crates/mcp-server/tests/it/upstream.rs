@@ -15,7 +15,7 @@ use axum::{
 };
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use switchboard_mcp_client::{ServerConfig, Servers, Surroundings, config::Protocol};
+use switchboard_mcp_client::{Protocol, ServerConfig, ServerDeps, Servers};
 use switchboard_mcp_server::{Bridge, Config};
 use switchboard_runtime::ToolExecutor;
 use tokio::net::TcpListener;
@@ -99,10 +99,8 @@ pub(crate) async fn running<const N: usize>(
     configs: [(&str, ServerConfig); N],
     config: Config,
 ) -> (House, Arc<Servers>) {
-    let around = Surroundings {
-        answers: Arc::new(Bridge::to_clients()),
-        ..Surroundings::new(executor.tools())
-    };
+    let around =
+        ServerDeps { answers: Arc::new(Bridge::to_clients()), ..ServerDeps::new(executor.tools()) };
     let configs: IndexMap<_, _> = configs.map(|(name, config)| (name.to_owned(), config)).into();
     let servers = Arc::new(Servers::start(configs, executor.tools(), &around).unwrap());
     servers.settled().await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::Method;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_client::{ServerConfig, config::Protocol};
-use switchboard_mcp_server::{Caller, Config, http::Body};
+use switchboard_mcp_client::{Protocol, ServerConfig};
+use switchboard_mcp_server::{Body, Caller, Config};
 
 use crate::{
     house::{Answer, House, events, in_session, sees},

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value, json};
-use switchboard_mcp_server::{Caller, Config, Fleet, Seal, Server, Siblings, http::Body};
+use switchboard_mcp_server::{Body, Caller, Config, Fleet, Seal, Server, Siblings};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{BoxError, BoxFuture, HumanDuration, ServerQuestions, ToolError, ToolOutput},

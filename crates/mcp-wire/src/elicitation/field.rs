@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use switchboard_runtime::validate::Check;
 use switchboard_toolcall::Strictness;
 
-use super::kind::{Choice, Kind};
+use super::kind::{FieldChoice, FieldKind};
 
 /// One value that a server asks for.
 pub struct Field {
@@ -19,7 +19,7 @@ pub struct Field {
     /// What it is unless something else is said.
     pub default: Option<Value>,
     /// What its value can be.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// What its value must be, in words.
     expected: String,
     /// Judges an object in which it is the only member.
@@ -29,7 +29,7 @@ pub struct Field {
 impl Field {
     pub(super) fn read(name: &str, schema: &Value, required: bool) -> Result<Self, String> {
         let problem = |problem: String| format!("its field '{name}' {problem}");
-        let kind = Kind::read(schema).map_err(problem)?;
+        let kind = FieldKind::read(schema).map_err(problem)?;
         let whole = json!({"type": "object", "properties": {name: schema}, "required": [name]});
         let check = Check::compile(&whole, Strictness::Strict)
             .map_err(|error| problem(format!("has a schema that cannot be used: {error}")))?;
@@ -62,7 +62,7 @@ impl Field {
     pub fn check(&self, value: &Value) -> Result<(), String> {
         let whole = Value::Object(Map::from_iter([(self.name.clone(), value.clone())]));
         let has_format = match (&self.kind, value) {
-            (Kind::Text(Some(format)), Value::String(text)) => format.accepts(text),
+            (FieldKind::Text(Some(format)), Value::String(text)) => format.accepts(text),
             _ => true,
         };
         match has_format && self.check.accepts(&whole) {
@@ -77,17 +77,19 @@ impl Field {
     /// Says what it must be.
     pub fn parse(&self, typed: &str) -> Result<Value, String> {
         let value = match &self.kind {
-            Kind::Text(_) => Some(Value::from(typed)),
-            Kind::Number | Kind::Integer => {
+            FieldKind::Text(_) => Some(Value::from(typed)),
+            FieldKind::Number | FieldKind::Integer => {
                 typed.trim().parse::<serde_json::Number>().ok().map(Value::Number)
             }
-            Kind::Boolean => match typed.trim().to_lowercase().as_str() {
+            FieldKind::Boolean => match typed.trim().to_lowercase().as_str() {
                 "y" | "yes" | "true" => Some(Value::Bool(true)),
                 "n" | "no" | "false" => Some(Value::Bool(false)),
                 _ => None,
             },
-            Kind::One(choices) => chosen(choices, typed),
-            Kind::Several(choices) => typed.split(',').map(|one| chosen(choices, one)).collect(),
+            FieldKind::One(choices) => chosen(choices, typed),
+            FieldKind::Several(choices) => {
+                typed.split(',').map(|one| chosen(choices, one)).collect()
+            }
         };
         let value = value.ok_or_else(|| format!("must be {}", self.expected))?;
         self.check(&value).map(|()| value)
@@ -95,10 +97,10 @@ impl Field {
 }
 
 /// The choice that somebody means: by its number, counted from 1, or by its title or value.
-fn chosen(choices: &[Choice], typed: &str) -> Option<Value> {
+fn chosen(choices: &[FieldChoice], typed: &str) -> Option<Value> {
     let typed = typed.trim();
     let number = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    let is_meant = |choice: &&Choice| {
+    let is_meant = |choice: &&FieldChoice| {
         choice.value == typed || choice.title.to_lowercase() == typed.to_lowercase()
     };
     let found = number.and_then(|index| choices.get(index));

@@ -10,9 +10,9 @@ const MOST_CHOICES: usize = 500;
 
 /// What the value of a field can be.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum FieldKind {
     /// A text.
-    Text(Option<Format>),
+    Text(Option<TextFormat>),
     /// A number.
     Number,
     /// A whole number.
@@ -20,14 +20,14 @@ pub enum Kind {
     /// Yes or no.
     Boolean,
     /// One of these.
-    One(Vec<Choice>),
+    One(Vec<FieldChoice>),
     /// Several of these.
-    Several(Vec<Choice>),
+    Several(Vec<FieldChoice>),
 }
 
 /// Something that can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct FieldChoice {
     /// What is answered.
     pub value: String,
     /// What is shown for it.
@@ -36,7 +36,7 @@ pub struct Choice {
 
 /// How a text has to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum TextFormat {
     /// `email`
     Email,
     /// `uri`
@@ -47,7 +47,7 @@ pub enum Format {
     DateTime,
 }
 
-impl Kind {
+impl FieldKind {
     /// Reads it from the schema of a field.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Kind {
         match schema["type"].as_str() {
             Some("string") => match choices(schema)? {
                 Some(choices) => Ok(Self::One(choices)),
-                None => Ok(Self::Text(Format::read(&schema["format"]))),
+                None => Ok(Self::Text(TextFormat::read(&schema["format"]))),
             },
             Some("number") => Ok(Self::Number),
             Some("integer") => Ok(Self::Integer),
@@ -103,7 +103,7 @@ impl Kind {
     }
 }
 
-impl Format {
+impl TextFormat {
     fn read(name: &Value) -> Option<Self> {
         match name.as_str()? {
             "email" => Some(Self::Email),
@@ -145,16 +145,16 @@ fn is_email(text: &str) -> bool {
 
 /// The choices of a schema in any of the forms that MCP has had: `enum`, with or without `enumNames`, and
 /// `oneOf` or `anyOf` of titled constants.
-fn choices(schema: &Value) -> Result<Option<Vec<Choice>>, String> {
+fn choices(schema: &Value) -> Result<Option<Vec<FieldChoice>>, String> {
     let titled = schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array());
     let choices: Vec<_> = match (schema["enum"].as_array(), titled) {
         (Some(values), _) => {
             let name = |index: usize| schema["enumNames"][index].as_str();
-            let choice = |(index, value): (usize, &Value)| Choice::new(value, name(index));
+            let choice = |(index, value): (usize, &Value)| FieldChoice::new(value, name(index));
             values.iter().enumerate().map(choice).collect::<Result<_, _>>()?
         }
         (None, Some(titled)) => {
-            let choice = |one: &Value| Choice::new(&one["const"], one["title"].as_str());
+            let choice = |one: &Value| FieldChoice::new(&one["const"], one["title"].as_str());
             titled.iter().map(choice).collect::<Result<_, _>>()?
         }
         (None, None) => return Ok(None),
@@ -170,7 +170,7 @@ fn too_many(count: impl Display) -> String {
     format!("has {count} choices, and {MOST_CHOICES} at most can be shown")
 }
 
-impl Choice {
+impl FieldChoice {
     fn new(value: &Value, title: Option<&str>) -> Result<Self, String> {
         let value = value.as_str().ok_or("has a choice that is no text")?;
         Ok(Self { value: value.to_owned(), title: title.unwrap_or(value).to_owned() })

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn form(schema: &Value) -> Result<Form, String> {
+fn form(schema: &Value) -> Result<ElicitForm, String> {
     match Elicitation::read(&json!({"message": "m", "requestedSchema": schema}))? {
         Elicitation::Form(form) => Ok(form),
         Elicitation::Page(_) => Err("a page".to_owned()),
@@ -142,12 +142,12 @@ fn what_cannot_be_asked_is_refused() {
         ),
         (schema(json!({"properties": 7})), "its fields are no object"),
         (json!({"mode": "dance"}), "its mode 'dance' is not known"),
-        (page("nowhere"), "its address is none: relative URL without a base"),
+        (page("nowhere"), "its address is not a URL: relative URL without a base"),
         (
             page("javascript:alert(1)"),
-            "its address is no page of the web: it begins with 'javascript:'",
+            "its address is not a web page: it begins with 'javascript:'",
         ),
-        (page("file:///etc/passwd"), "its address is no page of the web: it begins with 'file:'"),
+        (page("file:///etc/passwd"), "its address is not a web page: it begins with 'file:'"),
     ];
     for (params, expected) in cases {
         assert_eq!(refused(&params), expected);

@@ -1,6 +1,6 @@
 //! Finds the messages in a line, and in whatever a server has glued to them.
 
-use crate::message::{Incoming, NotJsonRpc, parse, parse_prefix};
+use crate::message::{IncomingMessage, NotJsonRpc, parse, parse_prefix};
 
 /// How many bytes may be read in vain for one line, as long as that leaves a few attempts.
 const BUDGET: usize = 8 * 1024 * 1024;
@@ -12,7 +12,7 @@ const BUDGET: usize = 8 * 1024 * 1024;
 ///
 /// # Errors
 /// Not all of the line was messages. What could be found was handed on nevertheless.
-pub fn messages(line: &[u8], mut take: impl FnMut(Incoming)) -> Result<(), NotJsonRpc> {
+pub fn messages(line: &[u8], mut take: impl FnMut(IncomingMessage)) -> Result<(), NotJsonRpc> {
     let line = line.trim_ascii();
     match line.first() {
         None => Ok(()),
@@ -37,13 +37,13 @@ pub fn messages(line: &[u8], mut take: impl FnMut(Incoming)) -> Result<(), NotJs
 pub fn unreadable_answer(line: &[u8]) -> Option<u64> {
     let Err(_) = std::str::from_utf8(line) else { return None };
     match parse(String::from_utf8_lossy(line).trim().as_bytes()) {
-        Ok(Incoming::Response { id, .. }) => id,
+        Ok(IncomingMessage::Response { id, .. }) => id,
         _ => None,
     }
 }
 
 /// Takes what messages there are; returns whether they are a batch and nothing else.
-fn search(line: &[u8], mut take: impl FnMut(Incoming)) -> bool {
+fn search(line: &[u8], mut take: impl FnMut(IncomingMessage)) -> bool {
     // A line full of beginnings costs a few times its length, not its square.
     let mut attempts = (BUDGET / line.len()).clamp(4, 64);
     let mut clean = line.starts_with(b"[") && line.ends_with(b"]");
@@ -58,7 +58,7 @@ fn search(line: &[u8], mut take: impl FnMut(Incoming)) -> bool {
         found = true;
         end = start + length;
         position = end;
-        if clean || !matches!(message, Incoming::Request { .. }) {
+        if clean || !matches!(message, IncomingMessage::Request { .. }) {
             take(message);
         }
     }

@@ -2,8 +2,8 @@
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{Line, Lines, TooLong, messages, unreadable_answer};
-use crate::Incoming;
+use super::{LineSplitter, TooLong, WireLine, messages, unreadable_answer};
+use crate::IncomingMessage;
 
 /// Short names for what comes out: a response's id, `method` or `method?` for a request; `!` where garbage was.
 fn read(line: &[u8]) -> Vec<String> {
@@ -15,22 +15,22 @@ fn read(line: &[u8]) -> Vec<String> {
     found
 }
 
-fn short(message: &Incoming) -> String {
+fn short(message: &IncomingMessage) -> String {
     match message {
-        Incoming::Response { id: Some(id), .. } => id.to_string(),
-        Incoming::Response { id: None, .. } => "nobody".to_owned(),
-        Incoming::Request { method, .. } => format!("{method}?"),
-        Incoming::Notification { method, .. } => method.clone(),
+        IncomingMessage::Response { id: Some(id), .. } => id.to_string(),
+        IncomingMessage::Response { id: None, .. } => "nobody".to_owned(),
+        IncomingMessage::Request { method, .. } => format!("{method}?"),
+        IncomingMessage::Notification { method, .. } => method.clone(),
     }
 }
 
 /// All lines of the chunks, owned; a line that is too long by its length.
 fn cut(chunks: &[&[u8]], limit: usize) -> Vec<Result<Vec<u8>, TooLong>> {
-    let mut lines = Lines::new(limit);
+    let mut lines = LineSplitter::new(limit);
     let mut all = Vec::new();
-    let own = |line: Line<'_>| match line {
-        Line::Whole(line) => Ok(line.to_owned()),
-        Line::TooLong(line) => Err(line),
+    let own = |line: WireLine<'_>| match line {
+        WireLine::Whole(line) => Ok(line.to_owned()),
+        WireLine::TooLong(line) => Err(line),
     };
     for chunk in chunks {
         lines.room().extend_from_slice(chunk);
@@ -85,16 +85,16 @@ fn a_line_full_of_beginnings_is_given_up_soon() {
 
 #[test]
 fn a_line_that_is_too_long_is_skipped_and_never_held() {
-    let mut lines = Lines::new(1000);
+    let mut lines = LineSplitter::new(1000);
     for _ in 0..1000 {
         lines.room().extend_from_slice(&[b'x'; 10_000]);
         assert_eq!(lines.next(), None);
         assert!(lines.buffer.capacity() < 200_000, "{}", lines.buffer.capacity());
     }
     lines.room().extend_from_slice(b"end\nnext\n");
-    let Some(Line::TooLong(skipped)) = lines.next() else { panic!("not too long") };
+    let Some(WireLine::TooLong(skipped)) = lines.next() else { panic!("not too long") };
     assert_eq!((skipped.bytes, skipped.tail.ends_with(b"xend")), (10_000_003, true));
-    assert_eq!(lines.next(), Some(Line::Whole(b"next")));
+    assert_eq!(lines.next(), Some(WireLine::Whole(b"next")));
     assert_eq!(lines.next(), None);
 }
 

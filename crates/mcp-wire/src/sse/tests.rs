@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 
 /// Feeds the chunks one after the other, and checks nothing but that they fit.
-fn read(chunks: &[&[u8]]) -> (Vec<(String, String)>, Parser) {
-    let mut parser = Parser::new(1 << 20);
+fn read(chunks: &[&[u8]]) -> (Vec<(String, String)>, SseParser) {
+    let mut parser = SseParser::new(1 << 20);
     let mut events = Vec::new();
     for chunk in chunks {
         parser.feed(chunk, &mut events).unwrap();
@@ -62,7 +62,7 @@ fn a_restart_keeps_the_id_and_drops_the_rest() {
     parser.restart();
     let mut events = Vec::new();
     parser.feed(b"data: whole\n\n", &mut events).unwrap();
-    assert_eq!(events, [Event { name: String::new(), data: b"whole".to_vec() }]);
+    assert_eq!(events, [SseEvent { name: String::new(), data: b"whole".to_vec() }]);
     assert_eq!(parser.last_id(), Some("1"));
 }
 
@@ -74,7 +74,7 @@ fn a_large_event_is_refused_and_those_before_it_are_not() {
         ": 0123456789abcdef012",
     ] {
         for size in [1, 3, 100] {
-            let mut parser = Parser::new(20);
+            let mut parser = SseParser::new(20);
             let mut events = Vec::new();
             let text = format!("data: ok\n\n{large}");
             let end =
@@ -121,7 +121,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), limit in 0usize..64) {
-        let mut parser = Parser::new(limit);
+        let mut parser = SseParser::new(limit);
         let _ = parser.feed(&bytes, &mut Vec::new());
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_mcp_client::{Server, State, config::Kind};
+use switchboard_mcp_client::{Server, ServerState, TransportKind};
 use switchboard_runtime::{RegisteredTool, rename};
 use switchboard_toolcall::{HumanDuration, Origin};
 use tokio::time::{Instant, timeout};
@@ -84,15 +84,15 @@ impl ServerReport {
         let rejected = tools.iter().map(|tool| tool.name()).filter(is_rejected);
         let given_up = connections.given_up(server.name());
         let (state, session, error) = match server.state() {
-            State::Ready(session) => ("ready", Some(session), None),
-            State::GivenUp(reason) => ("given_up", None, Some(reason.to_string())),
-            State::Skipped(reason) => ("skipped", None, Some(format!("skipped: {reason}"))),
-            State::Connecting => {
+            ServerState::Ready(session) => ("ready", Some(session), None),
+            ServerState::Failed(reason) => ("given_up", None, Some(reason.to_string())),
+            ServerState::Skipped(reason) => ("skipped", None, Some(format!("skipped: {reason}"))),
+            ServerState::Connecting => {
                 let limit = HumanDuration(connections.startup_wait());
                 let text = format!("not connected within {limit} (`[mcp] startup_wait`)");
                 ("connecting", None, Some(text))
             }
-            State::Idle | State::Stopped => {
+            ServerState::Idle | ServerState::Stopped => {
                 ("given_up", None, Some("it is connected no more".to_owned()))
             }
         };
@@ -106,16 +106,16 @@ impl ServerReport {
         Self {
             name: server.name().to_string(),
             kind: match server.kind() {
-                Kind::Stdio => "stdio",
-                Kind::Http => "http",
-                Kind::Sse => "sse",
+                TransportKind::Stdio => "stdio",
+                TransportKind::Http => "http",
+                TransportKind::Sse => "sse",
             },
             state,
             error,
             protocol: session.as_ref().map(|session| session.era().version().to_owned()),
             info: session.as_ref().map_or(Value::Null, |session| session.info().clone()),
             tools: tools.len(),
-            set_aside: server.set_aside(),
+            set_aside: server.skipped_tools(),
             attempts,
             connect_ms,
             stderr,

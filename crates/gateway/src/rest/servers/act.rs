@@ -97,7 +97,7 @@ pub(crate) async fn start(
 fn find_to_act(parts: &Parts, caller: &Caller, name: Name) -> Result<Arc<Server>, ApiError> {
     let server = find_for_admin(parts, caller, name)?;
     match server.state() {
-        client::State::Skipped(reason) => {
+        client::ServerState::Skipped(reason) => {
             Err(ApiError::Conflict(format!("Server '{}' is skipped: {reason}", server.name())))
         }
         _ => Ok(server),

@@ -7,10 +7,9 @@ use std::{
 
 use serde_json::value::RawValue;
 use switchboard_mcp_client::{
-    http::{Config, HttpTransport},
-    transport::{Failure, Inbox, Request, Transport},
+    Failure, HttpConfig, HttpTransport, Inbox, Transport, TransportRequest,
 };
-use switchboard_mcp_wire::{Era, Incoming};
+use switchboard_mcp_wire::{Era, IncomingMessage};
 use tokio::time::sleep;
 
 use super::server::Server;
@@ -20,16 +19,18 @@ use super::server::Server;
 pub(crate) struct Heard(Mutex<Vec<String>>);
 
 impl Inbox for Heard {
-    fn take(&self, message: Incoming) {
+    fn take(&self, message: IncomingMessage) {
         let params = |params: Option<Box<RawValue>>| {
             params.map_or(String::new(), |raw| raw.get().to_owned())
         };
         let text = match message {
-            Incoming::Notification { method, params: raw } => format!("{method} {}", params(raw)),
-            Incoming::Request { id, method, params: raw } => {
+            IncomingMessage::Notification { method, params: raw } => {
+                format!("{method} {}", params(raw))
+            }
+            IncomingMessage::Request { id, method, params: raw } => {
                 format!("{id}: {method} {}", params(raw))
             }
-            Incoming::Response { .. } => panic!("an answer came to the inbox"),
+            IncomingMessage::Response { .. } => panic!("an answer came to the inbox"),
         };
         self.0.lock().unwrap().push(text);
     }
@@ -52,8 +53,8 @@ impl Heard {
     }
 }
 
-pub(crate) fn config(url: &str) -> Config {
-    Config { url: url.to_owned(), ..Config::default() }
+pub(crate) fn config(url: &str) -> HttpConfig {
+    HttpConfig { url: url.to_owned(), ..HttpConfig::default() }
 }
 
 /// A client of the server, in this era if one was agreed on.
@@ -91,12 +92,12 @@ pub(crate) async fn open_session(server: &mut Server, client: &HttpTransport) {
     told.unwrap();
 }
 
-pub(crate) fn initialize(id: u64) -> Request<'static> {
-    Request { id, method: "initialize", params: None, headers: &[], cancellable: false }
+pub(crate) fn initialize(id: u64) -> TransportRequest<'static> {
+    TransportRequest { id, method: "initialize", params: None, headers: &[], cancellable: false }
 }
 
-pub(crate) fn call(id: u64) -> Request<'static> {
-    Request { id, method: "tools/call", params: None, headers: &[], cancellable: true }
+pub(crate) fn call(id: u64) -> TransportRequest<'static> {
+    TransportRequest { id, method: "tools/call", params: None, headers: &[], cancellable: true }
 }
 
 /// What a request came to, in a line.

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_mcp_client::{
-    http::{Config, HttpTransport, Proxies},
-    transport::Transport,
-};
+use switchboard_mcp_client::{HttpConfig, HttpTransport, Proxies, Transport};
 use switchboard_mcp_wire::Era;
 use tokio::{net::TcpListener, time::timeout};
 
@@ -16,7 +13,7 @@ use super::{
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"ok":true}}"#;
 
-async fn call_at(config: &Config) -> String {
+async fn call_at(config: &HttpConfig) -> String {
     let client = HttpTransport::new("docs", config, std::sync::Arc::new(Heard::default())).unwrap();
     told(client.request(call(2)).await)
 }
@@ -26,7 +23,7 @@ async fn call_at(config: &Config) -> String {
 async fn a_proxy_forwards_plain_http_that_names_the_server() {
     let mut proxy = Server::start().await;
     let proxies = proxy.url.replace("http://", "http://ada:x@");
-    let config = Config {
+    let config = HttpConfig {
         proxies: Proxies::all(&proxies, "direct.example"),
         ..config("http://tools.example:81/mcp?a=b")
     };
@@ -163,7 +160,7 @@ async fn a_connection_that_cannot_be_made_says_why() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/mcp", listener.local_addr().unwrap());
     let limit = Duration::from_millis(200);
-    let silent = call_at(&Config { connect_timeout: limit, ..config(&url) }).await;
+    let silent = call_at(&HttpConfig { connect_timeout: limit, ..config(&url) }).await;
     assert_eq!(silent, "Lost no connection within 0.2 s");
 }
 
@@ -210,7 +207,7 @@ async fn it_is_never_lost() {
 fn settings_are_checked() {
     let check = |url: &str, headers: &[(&str, &str)]| {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let config = Config { headers: headers.collect(), ..config(url) };
+        let config = HttpConfig { headers: headers.collect(), ..config(url) };
         let made = HttpTransport::new("docs", &config, std::sync::Arc::new(Heard::default()));
         made.err().map_or_else(String::new, |error| error.to_string())
     };

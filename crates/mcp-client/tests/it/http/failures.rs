@@ -1,9 +1,6 @@
 //! Answers that are none.
 
-use switchboard_mcp_client::{
-    http::{Config, HttpTransport},
-    transport::Transport,
-};
+use switchboard_mcp_client::{HttpConfig, HttpTransport, Transport};
 use switchboard_mcp_wire::Era;
 
 use super::{
@@ -14,7 +11,7 @@ use super::{
 /// What a request comes to when the server answers with these bytes and closes the connection.
 async fn answered(answer: &str) -> String {
     let mut server = Server::start().await;
-    let config = Config { max_message: 1000, ..config(&server.url) };
+    let config = HttpConfig { max_message: 1000, ..config(&server.url) };
     let client =
         HttpTransport::new("docs", &config, std::sync::Arc::new(Heard::default())).unwrap();
     client.set_era(Era::Modern);

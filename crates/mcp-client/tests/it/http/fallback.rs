@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use switchboard_mcp_client::{KnownProtocols, ServerConfig, Servers, State, Surroundings};
+use switchboard_mcp_client::{KnownProtocols, ServerConfig, ServerDeps, ServerState, Servers};
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 
 use super::server::Server;
@@ -20,13 +20,13 @@ struct Client {
 impl Client {
     fn connect(url: &str, protocols: &Arc<KnownProtocols>) -> Self {
         let executor = ToolExecutor::default();
-        let mut around = Surroundings::new(executor.tools());
-        around.mcp.retry_base_delay = HumanDuration(Duration::from_millis(1));
-        around.mcp.retry_attempts = 1;
-        around.protocols = protocols.clone();
+        let mut deps = ServerDeps::new(executor.tools());
+        deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(1));
+        deps.mcp.retry_attempts = 1;
+        deps.protocols = protocols.clone();
         let config = ServerConfig { url: Some(url.to_owned()), ..ServerConfig::default() };
         let configs = IndexMap::from([("s".to_owned(), config)]);
-        let servers = Servers::start(configs, executor.tools(), &around).unwrap();
+        let servers = Servers::start(configs, executor.tools(), &deps).unwrap();
         Self { executor, servers }
     }
 
@@ -34,7 +34,7 @@ impl Client {
     async fn reason(&self) -> String {
         self.servers.settled().await;
         match self.servers.get("s").unwrap().state() {
-            State::GivenUp(reason) => reason.to_string(),
+            ServerState::Failed(reason) => reason.to_string(),
             other => panic!("{}", other.name()),
         }
     }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
-use switchboard_mcp_client::{http::HttpTransport, transport::Transport};
+use switchboard_mcp_client::{HttpTransport, Transport};
 use switchboard_mcp_wire::Era;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

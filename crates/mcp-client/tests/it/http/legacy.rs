@@ -3,7 +3,7 @@
 use std::{cell::Cell, time::Duration};
 
 use serde_json::value::RawValue;
-use switchboard_mcp_client::transport::{Failure, Transport};
+use switchboard_mcp_client::{Failure, Transport};
 use switchboard_mcp_wire::{Era, RpcError};
 use tokio::time::sleep;
 

@@ -4,23 +4,23 @@ use std::{collections::VecDeque, time::Duration};
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use switchboard_mcp_client::{McpConfig, ServerConfig, Servers, Surroundings};
+use switchboard_mcp_client::{McpConfig, ServerConfig, ServerDeps, Servers};
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 
 use super::server::{Asked, Server};
 
 fn connect(url: &str) -> (ToolExecutor, Servers) {
     let executor = ToolExecutor::default();
-    let around = Surroundings {
+    let deps = ServerDeps {
         mcp: McpConfig {
             retry_base_delay: HumanDuration(Duration::from_millis(1)),
             ..McpConfig::default()
         },
-        ..Surroundings::new(executor.tools())
+        ..ServerDeps::new(executor.tools())
     };
     let config = ServerConfig { url: Some(url.to_owned()), ..ServerConfig::default() };
     let configs = IndexMap::from([("s".to_owned(), config)]);
-    let servers = Servers::start(configs, executor.tools(), &around).unwrap();
+    let servers = Servers::start(configs, executor.tools(), &deps).unwrap();
     (executor, servers)
 }
 

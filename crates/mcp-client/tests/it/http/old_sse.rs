@@ -3,11 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
-use switchboard_mcp_client::{
-    http::Config,
-    old_sse::OldSseTransport,
-    transport::{Failure, Transport},
-};
+use switchboard_mcp_client::{Failure, HttpConfig, OldSseTransport, Transport};
 
 use super::{
     client::{Heard, call, config, told},
@@ -18,7 +14,7 @@ const OK: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"ok":true}}"#;
 
 fn client(server: &Server) -> (Arc<OldSseTransport>, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
-    let config = Config {
+    let config = HttpConfig {
         headers: vec![("x-key".to_owned(), "k".to_owned())],
         connect_timeout: Duration::from_millis(500),
         ..config(&server.url)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_mcp_client::transport::Transport;
+use switchboard_mcp_client::Transport;
 use switchboard_mcp_wire::Era;
 use tokio::time::Instant;
 

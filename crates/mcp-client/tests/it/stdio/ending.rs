@@ -2,17 +2,14 @@
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::json;
-use switchboard_mcp_client::{
-    stdio::Config,
-    transport::{Failure, Transport},
-};
+use switchboard_mcp_client::{Failure, StdioConfig, Transport};
 
 use super::support::{
     Directory, Server, bounded, config, number_in, processes, running, unguarded, until,
 };
 
 /// What calls in flight and `lost` say when a call ends the connection.
-async fn lost_in_call(config: &Config) -> String {
+async fn lost_in_call(config: &StdioConfig) -> String {
     let server = Server::start_with(config);
     let (first, second) = bounded(futures_util::future::join(
         server.call("echo", json!({})),
@@ -89,7 +86,7 @@ async fn a_killed_guard_leaves_nothing() {
 }
 
 /// Closes a server that is in the middle of a call; nothing runs afterwards.
-async fn close_leaves_nothing(test: &str, start: fn(&str) -> Config, modes: &str) {
+async fn close_leaves_nothing(test: &str, start: fn(&str) -> StdioConfig, modes: &str) {
     let directory = Directory::new(test);
     let file = directory.file("pid");
     let modes = format!("{modes},never-answers-tools-call,spawns-grandchild={}", file.display());

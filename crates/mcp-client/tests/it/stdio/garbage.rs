@@ -1,7 +1,7 @@
 //! MC-5: what is no message is skipped, and the next message is handled.
 
 use serde_json::json;
-use switchboard_mcp_client::transport::Failure;
+use switchboard_mcp_client::Failure;
 
 use super::support::{Directory, Server, bounded, config};
 

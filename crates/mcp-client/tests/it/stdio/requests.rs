@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_mcp_client::transport::{Failure, Transport};
+use switchboard_mcp_client::{Failure, Transport};
 
 use super::support::{Directory, Server, bounded, until};
 

@@ -3,17 +3,14 @@
 use std::{collections::BTreeMap, env, path::PathBuf, sync::Arc};
 
 use serde_json::{Value, json};
-use switchboard_mcp_client::{
-    stdio::{Config, StdioTransport},
-    transport::Transport,
-};
+use switchboard_mcp_client::{StdioConfig, StdioTransport, Transport};
 use switchboard_process::environment;
 use switchboard_process::guard::Guard;
 
 use super::support::{Directory, Heard, Server, bounded, config, unguarded};
 
 /// What the server says about its environment.
-async fn environment(config: &Config) -> Value {
+async fn environment(config: &StdioConfig) -> Value {
     let server = Server::start_with(config);
     let result = bounded(server.call("environment", json!({}))).await.unwrap();
     server.close().await;
@@ -64,7 +61,7 @@ async fn a_working_directory_is_used() {
     assert_eq!(start_error(&config), "the working directory '/nonexistent/place' does not exist");
 }
 
-fn start_error(config: &Config) -> String {
+fn start_error(config: &StdioConfig) -> String {
     let heard = Arc::new(Heard::default());
     match StdioTransport::start("test", config, heard) {
         Ok(_) => panic!("it started"),
@@ -75,7 +72,7 @@ fn start_error(config: &Config) -> String {
 // MC-2: the reason names the command.
 #[tokio::test]
 async fn a_command_that_cannot_be_started_is_named() {
-    let mut config = Config::new("no-such-command");
+    let mut config = StdioConfig::new("no-such-command");
     let expected = "cannot start 'no-such-command': No such file or directory";
     assert_eq!(start_error(&config), expected);
 

@@ -1,6 +1,6 @@
 //! MC-4: stderr is captured, bounded, and never mixed with stdout.
 
-use switchboard_mcp_client::transport::Transport;
+use switchboard_mcp_client::Transport;
 
 use super::support::{Server, bounded, config, unguarded, until};
 

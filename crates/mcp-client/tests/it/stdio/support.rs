@@ -12,10 +12,9 @@ use std::{
 
 use serde_json::{Value, json, value::to_raw_value};
 use switchboard_mcp_client::{
-    stdio::{Config, StdioTransport},
-    transport::{Failure, Inbox, Request, Transport},
+    Failure, Inbox, StdioConfig, StdioTransport, Transport, TransportRequest,
 };
-use switchboard_mcp_wire::Incoming;
+use switchboard_mcp_wire::IncomingMessage;
 use switchboard_process::guard::Guard;
 pub(crate) use switchboard_testkit::parts::example;
 
@@ -42,16 +41,16 @@ pub(crate) fn guard() -> Guard {
 }
 
 /// The misbehaving server, under a guard.
-pub(crate) fn config(modes: &str) -> Config {
-    let mut config = Config::new(example("misbehaving_server").to_str().unwrap());
+pub(crate) fn config(modes: &str) -> StdioConfig {
+    let mut config = StdioConfig::new(example("misbehaving_server").to_str().unwrap());
     config.args = vec![modes.to_owned()];
     config.guard = Some(guard());
     config
 }
 
 /// As above, without one.
-pub(crate) fn unguarded(modes: &str) -> Config {
-    Config { guard: None, ..config(modes) }
+pub(crate) fn unguarded(modes: &str) -> StdioConfig {
+    StdioConfig { guard: None, ..config(modes) }
 }
 
 /// A directory of its own for each test, gone afterwards.
@@ -87,13 +86,13 @@ impl Heard {
 }
 
 impl Inbox for Heard {
-    fn take(&self, message: Incoming) {
+    fn take(&self, message: IncomingMessage) {
         let line = match message {
-            Incoming::Notification { method, params } => {
+            IncomingMessage::Notification { method, params } => {
                 format!("{method} {}", params.map_or(String::new(), |params| params.to_string()))
             }
-            Incoming::Request { method, .. } => format!("{method}?"),
-            Incoming::Response { .. } => "a response".to_owned(),
+            IncomingMessage::Request { method, .. } => format!("{method}?"),
+            IncomingMessage::Response { .. } => "a response".to_owned(),
         };
         self.0.lock().unwrap().push(line);
     }
@@ -110,7 +109,7 @@ impl Server {
         Self::start_with(&config(modes))
     }
 
-    pub(crate) fn start_with(config: &Config) -> Self {
+    pub(crate) fn start_with(config: &StdioConfig) -> Self {
         let heard = Arc::new(Heard::default());
         let inbox: Arc<dyn Inbox> = Arc::clone(&heard) as _;
         let transport = StdioTransport::start("test", config, inbox).unwrap();
@@ -121,7 +120,7 @@ impl Server {
     pub(crate) async fn request(&self, method: &str, params: &Value) -> Result<Value, Failure> {
         let params = to_raw_value(params).unwrap();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let request = Request {
+        let request = TransportRequest {
             id,
             method,
             params: Some(params.get()),

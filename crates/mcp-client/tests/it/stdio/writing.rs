@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use serde_json::{Value, json, value::RawValue};
-use switchboard_mcp_client::transport::{Request, Transport};
+use switchboard_mcp_client::{Transport, TransportRequest};
 
 use super::support::{Directory, Server, bounded, until};
 
@@ -85,7 +85,7 @@ async fn parameters_on_several_lines_are_sent_on_one() {
     let server = Server::start("");
     let text = "{\n  \"name\": \"echo\",\r\n  \"arguments\": {\"text\": \"a\\nb\"}\n}";
     let params = RawValue::from_string(text.to_owned()).unwrap();
-    let request = Request {
+    let request = TransportRequest {
         id: 1,
         method: "tools/call",
         params: Some(params.get()),

@@ -15,7 +15,7 @@ use crate::{
     session::Session,
     stateless::Head,
 };
-use switchboard_mcp_wire::{self as wire, Incoming, Outgoing, RpcError};
+use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing, RpcError};
 
 /// How many messages a batch may have.
 const MOST_MESSAGES: usize = 50;
@@ -47,7 +47,7 @@ pub(super) async fn batch(
     let mut answers: Vec<Work> = Vec::new();
     for message in messages {
         match wire::parse(message.get().as_bytes()) {
-            Ok(Incoming::Request { id, method, params }) => {
+            Ok(IncomingMessage::Request { id, method, params }) => {
                 let Ok(head) = Head::of(params.as_deref()) else {
                     return wrong("a request of the batch is not usable", RpcError::INVALID_PARAMS);
                 };

@@ -23,7 +23,7 @@ use crate::{
     outbox::Outbox,
     session::Session,
 };
-use switchboard_mcp_wire::{Incoming, Outgoing, RpcError, eras};
+use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError, eras};
 
 /// Opens a session.
 pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> Response<Body> {
@@ -141,7 +141,7 @@ pub(super) fn work(
 pub(super) async fn take(
     inner: &Arc<Inner>,
     head: &HeaderMap,
-    message: Incoming,
+    message: IncomingMessage,
     caller: &Caller,
 ) -> Response<Body> {
     match session(inner, head, None, caller).await {

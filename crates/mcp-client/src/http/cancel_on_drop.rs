@@ -1,4 +1,4 @@
-//! Tells an old server that nobody waits for an answer any more.
+//! Sends `notifications/cancelled` to a legacy server if a request is dropped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,30 +6,30 @@ use serde_json::value::RawValue;
 use switchboard_mcp_wire::Outgoing;
 use tokio::time::timeout;
 
-use super::Shared;
+use super::HttpShared;
 
-/// How long telling may take.
+/// How long sending it may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes a request back when dropped before it was answered.
-pub(super) struct TakeBack {
-    shared: Option<Arc<Shared>>,
+/// Cancels a request when dropped before it was answered.
+pub(super) struct CancelOnDrop {
+    shared: Option<Arc<HttpShared>>,
     id: u64,
 }
 
-impl TakeBack {
-    /// Watches over request `id`.
-    pub(super) fn unless_answered(shared: Arc<Shared>, id: u64) -> Self {
+impl CancelOnDrop {
+    /// Cancels request `id` unless [`disarm`](Self::disarm)ed.
+    pub(super) fn new(shared: Arc<HttpShared>, id: u64) -> Self {
         Self { shared: Some(shared), id }
     }
 
-    /// The request has ended by itself.
-    pub(super) fn answered(&mut self) {
+    /// Cancels nothing from now on: the request was answered.
+    pub(super) fn disarm(&mut self) {
         self.shared = None;
     }
 }
 
-impl Drop for TakeBack {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         // Without a runtime there is no connection left that could tell it.
         let Some((shared, runtime)) =
@@ -41,9 +41,9 @@ impl Drop for TakeBack {
         runtime.spawn(async move {
             let body =
                 Outgoing::notification("notifications/cancelled", params.as_deref()).to_bytes();
-            let outset = shared.outset();
-            let told = timeout(PATIENCE, shared.tell(&outset, body)).await;
-            tracing::debug!(server = &*shared.name, ?told, "a request was taken back");
+            let request_headers = shared.request_headers();
+            let told = timeout(PATIENCE, shared.tell(&request_headers, body)).await;
+            tracing::debug!(server = &*shared.name, ?told, "a request was cancelled");
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Copies of a server, one for each client session that must not share it with others (SPEC GW-3).
+//! Further instances of a server, one for each client session that must not share it with others (SPEC GW-3).
 //!
 //! An HTTP server that opens sessions gets one session per client session, a child process only where its settings say
 //! `share = "session"`. A copy is a server like any other: connected when it is first needed, stopped when it has not
@@ -16,34 +16,34 @@ use switchboard_toolcall::{ErrorKind, HumanDuration, ToolError};
 use tokio::task::JoinHandle;
 
 use super::{
-    config::{Kind, ServerConfig, Share, Start},
-    server::{Server, State, Surroundings},
+    config::{ServerConfig, Share, Start, TransportKind},
+    server::{Server, ServerDeps, ServerState},
 };
 
 /// How many copies of one server there may be.
-const MOST_COPIES: usize = 256;
+const MAX_SESSION_SERVERS: usize = 256;
 
 /// When a copy that nobody needs is stopped, where the settings do not say.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
 /// The copies of one server, by the client sessions that they are for.
 #[derive(Default)]
-pub(super) struct Copies(Mutex<All>);
+pub(super) struct SessionServers(Mutex<SessionServersInner>);
 
 #[derive(Default)]
-struct All {
-    open: HashMap<Arc<str>, Copy>,
+struct SessionServersInner {
+    open: HashMap<Arc<str>, SessionServer>,
     /// The tasks of those that have been told to stop.
     ending: Vec<JoinHandle<()>>,
 }
 
-struct Copy {
+struct SessionServer {
     server: Arc<Server>,
     task: JoinHandle<()>,
 }
 
-impl Copies {
-    fn lock(&self) -> MutexGuard<'_, All> {
+impl SessionServers {
+    fn lock(&self) -> MutexGuard<'_, SessionServersInner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -60,7 +60,7 @@ impl Copies {
 
     /// Waits until nothing of the copies is left; they have been told to stop.
     pub(super) async fn ended(&self) {
-        let All { open, ending } = std::mem::take(&mut *self.lock());
+        let SessionServersInner { open, ending } = std::mem::take(&mut *self.lock());
         let tasks = open.into_values().map(|copy| copy.task).chain(ending);
         // A task that panicked has ended too.
         join_all(tasks).await;
@@ -80,13 +80,14 @@ impl Server {
         if let Some(copy) = copies.get(client) {
             return Ok(copy.server.clone());
         }
-        if copies.len() >= MOST_COPIES {
-            let text = format!("MCP server '{}' has {MOST_COPIES} client sessions", self.name());
+        if copies.len() >= MAX_SESSION_SERVERS {
+            let text =
+                format!("MCP server '{}' has {MAX_SESSION_SERVERS} client sessions", self.name());
             return Err(ToolError::new(ErrorKind::Overloaded, text));
         }
         let server = self.copy().map_err(|problem| ToolError::new(ErrorKind::Internal, problem))?;
         let task = tokio::spawn(server.clone().run());
-        copies.insert(client.clone(), Copy { server: server.clone(), task });
+        copies.insert(client.clone(), SessionServer { server: server.clone(), task });
         Ok(server)
     }
 
@@ -108,10 +109,10 @@ impl Server {
     fn is_private(&self) -> bool {
         match (self.config().share, self.kind()) {
             (Share::Session, _) => true,
-            (Share::All, Kind::Stdio | Kind::Sse) => false,
+            (Share::All, TransportKind::Stdio | TransportKind::Sse) => false,
             // Where there is no session, there is none to share.
-            (Share::All, Kind::Http) => match self.state() {
-                State::Ready(session) => {
+            (Share::All, TransportKind::Http) => match self.state() {
+                ServerState::Ready(session) => {
                     matches!(session.era(), Era::Legacy(_)) && session.transport().has_session()
                 }
                 _ => false,
@@ -125,13 +126,13 @@ impl Server {
             idle_stop: Some(self.config().idle_stop.unwrap_or(HumanDuration(IDLE))),
             ..self.config().clone()
         };
-        let around = Surroundings {
+        let deps = ServerDeps {
             tools: Weak::new(),
             // The original says it when the server is gone.
             announce: Arc::new(|_| {}),
-            ..self.around.clone()
+            ..self.deps.clone()
         };
         // It finds the original's protocol among those that are remembered.
-        Self::build(self.name(), config, around, self.stop.child_token())
+        Self::build(self.name(), config, deps, self.stop.child_token())
     }
 }

@@ -1,4 +1,4 @@
-//! What `tools/call` was answered with: read in one go, for most of it is only passed on.
+//! Reads the result of `tools/call` in one pass: most of it is only passed on.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use switchboard_mcp_wire::META;
 use switchboard_mcp_wire::error_kind;
 use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
 
-/// What a tool answered, with everything in it that is not the protocol's own book-keeping.
+/// Returns what a tool answered, with everything in it that is not the protocol's own book-keeping.
 ///
 /// # Errors
 /// The tool says that it failed, or the server's answer is no result of a tool.
 pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
-    let answered: Answered = serde_json::from_str(result.get())
+    let parsed: ParsedToolResult = serde_json::from_str(result.get())
         .map_err(|_| ToolError::failed("the server's answer is no tool result"))?;
-    let Answered { parts, mut fields, failed } = answered;
+    let ParsedToolResult { parts, mut fields, failed } = parsed;
     let kind = take_error_kind(&mut fields);
     without_server_info(&mut fields);
     let output = ToolOutput::Content(Content { parts, fields });
@@ -47,43 +47,43 @@ pub(super) fn without_server_info(fields: &mut Map<String, Value>) {
 
 /// The fields of a result, the known ones taken apart.
 #[derive(Default)]
-struct Answered {
+struct ParsedToolResult {
     parts: Vec<Part>,
     fields: Map<String, Value>,
     failed: bool,
 }
 
-impl<'de> Deserialize<'de> for Answered {
+impl<'de> Deserialize<'de> for ParsedToolResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(ToolResultVisitor)
     }
 }
 
-struct Fields;
+struct ToolResultVisitor;
 
-impl<'de> Visitor<'de> for Fields {
-    type Value = Answered;
+impl<'de> Visitor<'de> for ToolResultVisitor {
+    type Value = ParsedToolResult;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("the result of a tool")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Answered, A::Error> {
-        let mut answered = Answered::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ParsedToolResult, A::Error> {
+        let mut parsed = ParsedToolResult::default();
         while let Some(key) = map.next_key::<String>()? {
             let value = map.next_value()?;
             match (key.as_str(), value) {
                 ("content", Value::Array(parts)) => {
-                    answered.parts = parts.into_iter().map(part).collect();
+                    parsed.parts = parts.into_iter().map(part).collect();
                 }
                 ("content", _) => return Err(A::Error::custom("the content is no list")),
-                ("isError", failed) => answered.failed = failed == Value::Bool(true),
+                ("isError", failed) => parsed.failed = failed == Value::Bool(true),
                 // This hop's own.
                 ("resultType", _) => {}
-                (_, value) => _ = answered.fields.insert(key, value),
+                (_, value) => _ = parsed.fields.insert(key, value),
             }
         }
-        Ok(answered)
+        Ok(parsed)
     }
 }
 

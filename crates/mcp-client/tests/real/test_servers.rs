@@ -8,7 +8,7 @@ use std::sync::{
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use switchboard_mcp_client::{
-    ServerConfig, Servers, Session, State, Surroundings, session::Asking,
+    OutgoingRequest, ServerConfig, ServerDeps, ServerState, Servers, Session,
 };
 use switchboard_mcp_wire::Era;
 use switchboard_process::guard::Guard;
@@ -21,33 +21,33 @@ use tokio_util::sync::CancellationToken;
 use crate::parts::{example, processes_with};
 
 /// An executor with servers that are connected.
-pub(crate) struct House {
+pub(crate) struct TestServers {
     pub(crate) executor: ToolExecutor,
     pub(crate) servers: Servers,
     /// A variable that all children have, and everything that they start.
     mark: String,
 }
 
-impl House {
+impl TestServers {
     /// Connects to servers, over stdio under a guard as the real program does.
     pub(crate) async fn with<const N: usize>(configs: [(&str, ServerConfig); N]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let executor = ToolExecutor::default();
-        let given_up = Arc::new(Mutex::new(Vec::new()));
-        let noted = given_up.clone();
-        let around = Surroundings {
+        let failures = Arc::new(Mutex::new(Vec::new()));
+        let noted = failures.clone();
+        let deps = ServerDeps {
             announce: Arc::new(move |told| noted.lock().unwrap().push(told.clone())),
             guard: Some(Guard { program: example("guard"), args: Vec::new() }),
-            ..Surroundings::new(executor.tools())
+            ..ServerDeps::new(executor.tools())
         };
         let marked = configs.map(|(name, mut config)| {
             config.env.insert("SWITCHBOARD_REAL".to_owned(), mark.clone());
             (name.to_owned(), config)
         });
-        let servers = Servers::start(IndexMap::from(marked), executor.tools(), &around).unwrap();
+        let servers = Servers::start(IndexMap::from(marked), executor.tools(), &deps).unwrap();
         servers.settled().await;
-        assert!(given_up.lock().unwrap().is_empty(), "{:?}", given_up.lock().unwrap());
+        assert!(failures.lock().unwrap().is_empty(), "{:?}", failures.lock().unwrap());
         Self { executor, servers, mark: format!("SWITCHBOARD_REAL={mark}") }
     }
 
@@ -58,7 +58,7 @@ impl House {
 
     pub(crate) fn session(&self, server: &str) -> Arc<Session> {
         match self.servers.get(server).unwrap().state() {
-            State::Ready(session) => session,
+            ServerState::Ready(session) => session,
             _ => panic!("'{server}' is not connected"),
         }
     }
@@ -89,7 +89,7 @@ impl House {
     /// What the server `s` answers to `tools/call`, before anything of ours looks at it.
     pub(crate) async fn raw(&self, tool: &str, args: Value) -> Value {
         let params = [("name".to_owned(), tool.into()), ("arguments".to_owned(), args)];
-        let mut asking = Asking::new("tools/call", Map::from_iter(params));
+        let mut asking = OutgoingRequest::new("tools/call", Map::from_iter(params));
         asking.headers = vec![("Mcp-Name".to_owned(), tool.to_owned())];
         self.session("s").ask(asking).await.unwrap()
     }

@@ -7,7 +7,7 @@ use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
 
 /// Answers what servers ask of their client (elicitation, sampling, roots) if who made the call cannot be asked.
-pub trait Answers: Send + Sync {
+pub trait ServerRequestHandler: Send + Sync {
     /// The capabilities that are declared to servers, as `initialize` and `_meta` carry them.
     fn capabilities(&self) -> Value;
 
@@ -46,9 +46,9 @@ pub enum NoRecipient {
 }
 
 /// Answers nothing, and says so.
-pub struct NoAnswers;
+pub struct NoRequestHandler;
 
-impl Answers for NoAnswers {
+impl ServerRequestHandler for NoRequestHandler {
     fn capabilities(&self) -> Value {
         Value::Object(Map::new())
     }
@@ -61,7 +61,7 @@ impl Answers for NoAnswers {
 /// What a server is told whose request is not answered.
 pub fn refusal(request: &ServerRequest) -> RpcError {
     let ServerRequest { server, method, recipient, .. } = request;
-    let Some(question) = Question::of(method) else {
+    let Some(question) = QuestionKind::of(method) else {
         let text = format!("Switchboard does not answer '{method}'");
         return RpcError::new(RpcError::METHOD_NOT_FOUND, text);
     };
@@ -81,8 +81,8 @@ pub fn refusal(request: &ServerRequest) -> RpcError {
 
 /// What server and caller are told if the caller cannot be asked what the server wants to know.
 pub fn cannot_be_asked(server: &str, method: &str) -> String {
-    match Question::of(method) {
-        Some(Question { what, from }) => format!(
+    match QuestionKind::of(method) {
+        Some(QuestionKind { what, from }) => format!(
             "MCP server '{server}' {what} ('{method}'), and this caller cannot be asked; call it from {from}"
         ),
         None => {
@@ -93,7 +93,7 @@ pub fn cannot_be_asked(server: &str, method: &str) -> String {
 
 /// What server and caller are told if what the server asks cannot be shown to a person.
 pub fn cannot_be_shown(server: &str, method: &str, reason: &str) -> String {
-    let what = Question::of(method).map_or("asked something", |question| question.what);
+    let what = QuestionKind::of(method).map_or("asked something", |question| question.what);
     format!("MCP server '{server}' {what} ('{method}') that cannot be shown: {reason}")
 }
 
@@ -109,13 +109,13 @@ pub fn may_be_asked(capabilities: &Value, method: &str) -> bool {
 }
 
 /// A kind of question, in words.
-struct Question {
+struct QuestionKind {
     what: &'static str,
     /// Who can be asked it.
     from: &'static str,
 }
 
-impl Question {
+impl QuestionKind {
     fn of(method: &str) -> Option<Self> {
         let (what, from) = match method {
             "elicitation/create" => (

@@ -12,7 +12,7 @@ use switchboard_process::group::Signal;
 use tokio::{process::Child, task::JoinHandle, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Shared;
+use super::StdioShared;
 use switchboard_process::guard::{NOT_STARTED, PATIENCE};
 
 /// How long we wait for the other signs of an end after the first: a process that closes its pipes has usually
@@ -23,20 +23,20 @@ const SIGNS: Duration = Duration::from_secs(1);
 const OVERDUE: Duration = PATIENCE.saturating_mul(4);
 
 /// The process, or the guard before it, and those who read from it.
-pub(super) struct Life {
+pub(super) struct ChildProcess {
     child: Child,
     guarded: bool,
-    shared: Arc<Shared>,
+    shared: Arc<StdioShared>,
     reader: JoinHandle<()>,
     stderr: JoinHandle<()>,
     ended: bool,
 }
 
-impl Life {
+impl ChildProcess {
     pub(super) fn new(
         child: Child,
         guarded: bool,
-        shared: Arc<Shared>,
+        shared: Arc<StdioShared>,
         reader: impl Future<Output = ()> + Send + 'static,
         stderr: impl Future<Output = ()> + Send + 'static,
     ) -> Self {
@@ -153,7 +153,7 @@ impl Life {
     }
 }
 
-impl Drop for Life {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         // The runtime shuts down under us. A guard sees our pipes close; without one there is no time left to be kind.
         if !self.ended && !self.guarded {

@@ -8,7 +8,7 @@ use std::{
 
 use http::{HeaderMap, Method, Uri};
 use serde_json::value::RawValue;
-use switchboard_mcp_wire::{Incoming, Outgoing, RpcError};
+use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError};
 use tokio::{
     sync::{oneshot, watch},
     time::timeout,
@@ -17,31 +17,31 @@ use tokio::{
 use crate::{
     http::{
         answer,
+        cancel_on_drop::cancelled,
         engine::Engine,
         stream::{self, Events},
-        take_back::cancelled,
     },
-    transport::{Failure, Request, SharedInbox},
+    transport::{Failure, SharedInbox, TransportRequest},
 };
 
 /// How long taking a request back may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-type Outcome = Result<Box<RawValue>, RpcError>;
+type ResponseOutcome = Result<Box<RawValue>, RpcError>;
 
 /// What requests and the stream's reader share.
-pub(super) struct Link {
+pub(super) struct SseConnection {
     name: Box<str>,
     pub(super) engine: Engine,
     pub(super) headers: HeaderMap,
     inbox: SharedInbox,
     pub(super) max_message: usize,
-    waiting: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
+    waiting: Mutex<HashMap<u64, oneshot::Sender<ResponseOutcome>>>,
     /// Why the stream has ended, once it has.
     ended: watch::Sender<Option<String>>,
 }
 
-impl Link {
+impl SseConnection {
     pub(super) fn new(
         name: &str,
         engine: Engine,
@@ -86,9 +86,9 @@ impl Link {
         self.end(&why);
     }
 
-    fn take(&self, message: Incoming) {
+    fn take(&self, message: IncomingMessage) {
         match message {
-            Incoming::Response { id, outcome } => {
+            IncomingMessage::Response { id, outcome } => {
                 match id.and_then(|id| self.waiting().remove(&id)) {
                     // Whoever no longer waits does not want it.
                     Some(waiting) => drop(waiting.send(outcome)),
@@ -122,7 +122,7 @@ impl Link {
     /// What a request came to; nothing was sent to it if the stream ended.
     pub(super) fn outcome(
         &self,
-        answered: Result<Outcome, oneshot::error::RecvError>,
+        answered: Result<ResponseOutcome, oneshot::error::RecvError>,
     ) -> Result<Box<RawValue>, Failure> {
         match answered {
             Ok(outcome) => outcome.map_err(Failure::Rpc),
@@ -141,59 +141,59 @@ impl Link {
         why.unwrap_or_default()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Outcome>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<ResponseOutcome>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request that waits for its answer; dropped while it does, it is taken back.
-pub(super) struct Waiting {
-    link: Arc<Link>,
+pub(super) struct PendingResponse {
+    connection: Arc<SseConnection>,
     endpoint: Uri,
     id: u64,
-    takes_back: bool,
+    cancels_on_drop: bool,
 }
 
-impl Waiting {
+impl PendingResponse {
     pub(super) fn new(
-        link: &Arc<Link>,
+        connection: &Arc<SseConnection>,
         endpoint: &Uri,
-        request: &Request<'_>,
-    ) -> Result<(Self, oneshot::Receiver<Outcome>), Failure> {
+        request: &TransportRequest<'_>,
+    ) -> Result<(Self, oneshot::Receiver<ResponseOutcome>), Failure> {
         let (sender, receiver) = oneshot::channel();
-        link.waiting().insert(request.id, sender);
+        connection.waiting().insert(request.id, sender);
         let mut waiting = Self {
-            link: link.clone(),
+            connection: connection.clone(),
             endpoint: endpoint.clone(),
             id: request.id,
-            takes_back: request.cancellable,
+            cancels_on_drop: request.cancellable,
         };
         // Looked at after the entry was made: the end of the stream either finds the entry or is seen here.
-        link.still_there().inspect_err(|_| waiting.end())?;
+        connection.still_there().inspect_err(|_| waiting.end())?;
         Ok((waiting, receiver))
     }
 
     /// The request has ended by itself.
     pub(super) fn end(&mut self) {
-        self.takes_back = false;
+        self.cancels_on_drop = false;
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingResponse {
     fn drop(&mut self) {
-        self.link.waiting().remove(&self.id);
-        if !self.takes_back {
+        self.connection.waiting().remove(&self.id);
+        if !self.cancels_on_drop {
             return;
         }
         // Without a runtime there is no connection left that could tell it.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (link, endpoint, params) =
-            (self.link.clone(), self.endpoint.clone(), cancelled(self.id));
+        let (connection, endpoint, params) =
+            (self.connection.clone(), self.endpoint.clone(), cancelled(self.id));
         runtime.spawn(async move {
             let body =
                 Outgoing::notification("notifications/cancelled", params.as_deref()).to_bytes();
-            let told = timeout(PATIENCE, link.post(&endpoint, body, None)).await;
-            tracing::debug!(server = &*link.name, ?told, "a request was taken back");
+            let told = timeout(PATIENCE, connection.post(&endpoint, body, None)).await;
+            tracing::debug!(server = &*connection.name, ?told, "a request was cancelled");
         });
     }
 }

@@ -1,4 +1,4 @@
-//! What requests say in their headers, by era and session.
+//! The headers of requests, by era and session.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 const NAMES_VERSION: &str = "2025-06-18";
 
 /// What is known of the server so far, with the headers that follow from it built once.
-pub(super) struct State {
+pub(super) struct HttpState {
     era: Option<Era>,
     session: Option<HeaderValue>,
     /// What the settings ask for, and nothing of MCP's.
@@ -33,8 +33,8 @@ pub(super) struct State {
     current: Arc<HeaderMap>,
 }
 
-/// What one request begins with, and what was known when it was made.
-pub(super) struct Outset {
+/// The headers of one request, and what was known of the server when they were made.
+pub(super) struct RequestHeaders {
     /// Its headers, as all requests share them.
     pub(super) headers: Arc<HeaderMap>,
     /// Those that it alone has; they stand for others of the same name.
@@ -45,7 +45,7 @@ pub(super) struct Outset {
     pub(super) in_session: bool,
 }
 
-impl State {
+impl HttpState {
     /// The state before anything was said.
     pub(super) fn new(configured: HeaderMap) -> Self {
         let current = Arc::new(configured.clone());
@@ -76,8 +76,8 @@ impl State {
     }
 
     /// The headers that every message has.
-    pub(super) fn outset(&self) -> Outset {
-        Outset {
+    pub(super) fn request_headers(&self) -> RequestHeaders {
+        RequestHeaders {
             headers: self.current.clone(),
             own: Vec::new(),
             legacy: matches!(self.era, Some(Era::Legacy(_))),
@@ -86,28 +86,28 @@ impl State {
     }
 
     /// The headers of a message with this method, and with `more` where the era has such.
-    pub(super) fn outset_of(
+    pub(super) fn headers_of(
         &self,
         method: &str,
         more: &[(String, String)],
-    ) -> Result<Outset, Failure> {
-        let mut outset = self.outset();
+    ) -> Result<RequestHeaders, Failure> {
+        let mut request_headers = self.request_headers();
         let probe = self.era.is_none() && method == "server/discover";
         if probe {
-            outset.own.push((VERSION, HeaderValue::from_static(eras::MODERN)));
+            request_headers.own.push((VERSION, HeaderValue::from_static(eras::MODERN)));
         }
         let is_modern = probe || self.era == Some(Era::Modern);
         if is_modern {
-            outset.own.push((METHOD, encoded(method)?));
+            request_headers.own.push((METHOD, encoded(method)?));
         }
         // The protocol's own are of the modern era; a trace is known in every one.
         let more = more.iter().filter(|(name, _)| is_modern || !name.starts_with("Mcp-"));
         for (name, value) in more {
             let name = HeaderName::try_from(name.as_str())
                 .map_err(|_| Failure::Protocol(format!("`{name}` cannot be a header's name")))?;
-            outset.own.push((name, encoded(value)?));
+            request_headers.own.push((name, encoded(value)?));
         }
-        Ok(outset)
+        Ok(request_headers)
     }
 
     fn rebuild(&mut self) {
@@ -189,9 +189,9 @@ mod tests {
     }
 
     fn versions(era: Era) -> Option<HeaderValue> {
-        let mut state = State::new(HeaderMap::new());
+        let mut state = HttpState::new(HeaderMap::new());
         state.set_era(era);
-        state.outset().headers.get(VERSION).cloned()
+        state.request_headers().headers.get(VERSION).cloned()
     }
 
     // MC-1
@@ -211,9 +211,9 @@ mod tests {
         for (era, names) in
             [(Era::Modern, [true, true]), (Era::Legacy("2025-06-18".to_owned()), [false, true])]
         {
-            let mut state = State::new(HeaderMap::new());
+            let mut state = HttpState::new(HeaderMap::new());
             state.set_era(era);
-            let sent = state.outset_of("tools/call", &headers).unwrap().own;
+            let sent = state.headers_of("tools/call", &headers).unwrap().own;
             let told =
                 ["mcp-name", "traceparent"].map(|name| sent.iter().any(|(sent, _)| sent == name));
             assert_eq!(told, names);

@@ -1,14 +1,14 @@
-//! What people want of a server: that it runs, that it does not, that it is connected anew.
+//! What people want of a server: running, stopped, or reconnected.
 
 use std::{future::pending, sync::Arc};
 
-use super::server::{Server, State};
+use super::server::{Server, ServerState};
 
 /// What people want of a server; by default that it runs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wish {
+pub(super) struct DesiredState {
     is_halted: bool,
-    /// How often it was to be connected anew.
+    /// How often a reconnect was asked for.
     renewals: u64,
 }
 
@@ -18,12 +18,13 @@ impl Server {
         if self.stop.is_cancelled() || self.config().skipped.is_some() {
             return;
         }
-        self.enter(State::Connecting);
-        self.wish.send_modify(|wish| {
-            *wish = Wish { is_halted: false, renewals: wish.renewals.wrapping_add(1) };
+        self.enter(ServerState::Connecting);
+        self.desired.send_modify(|desired| {
+            *desired =
+                DesiredState { is_halted: false, renewals: desired.renewals.wrapping_add(1) };
         });
         // One that sleeps until it is needed is needed now.
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
     /// Ends it until [`resume`](Self::resume); its tools are gone until then.
@@ -31,40 +32,40 @@ impl Server {
         if self.stop.is_cancelled() || self.config().skipped.is_some() {
             return;
         }
-        self.enter(State::Stopped);
-        self.wish.send_modify(|wish| wish.is_halted = true);
+        self.enter(ServerState::Stopped);
+        self.desired.send_modify(|desired| desired.is_halted = true);
     }
 
     /// Starts it, where it was halted.
     pub fn resume(&self) {
-        if self.wish.borrow().is_halted {
+        if self.desired.borrow().is_halted {
             self.reconnect();
         }
     }
 
-    /// Does what people want, for as long as it is there.
-    pub(super) async fn as_wished(self: &Arc<Self>) {
+    /// Runs, stops and reconnects the server as people want it, until dropped.
+    pub(super) async fn reconcile(self: &Arc<Self>) {
         if self.config().skipped.is_some() {
             return pending().await;
         }
-        let mut wish = self.wish.subscribe();
+        let mut desired = self.desired.subscribe();
         loop {
-            let is_halted = wish.borrow_and_update().is_halted;
+            let is_halted = desired.borrow_and_update().is_halted;
             if is_halted {
-                self.enter(State::Stopped);
+                self.enter(ServerState::Stopped);
                 self.offer(Vec::new()).await;
                 self.copies.end_all();
                 // The sender lives as long as we do.
-                _ = wish.changed().await;
+                _ = desired.changed().await;
                 continue;
             }
             tokio::select! {
                 () = self.keep_connected() => {}
-                _ = wish.changed() => {}
+                _ = desired.changed() => {}
             }
-            let is_halted = wish.borrow().is_halted;
+            let is_halted = desired.borrow().is_halted;
             // Calls wait for the next session, where there is to be one.
-            self.enter(if is_halted { State::Stopped } else { State::Connecting });
+            self.enter(if is_halted { ServerState::Stopped } else { ServerState::Connecting });
             self.close().await;
         }
     }

@@ -1,4 +1,4 @@
-//! The parameters of a request as they are sent: written in one go, nothing copied on the way.
+//! Writes the `params` of a request as JSON, in one pass and without copies.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The parameters of a request, without `_meta`.
 #[derive(Clone, Debug)]
-pub enum Params<'a> {
+pub enum RequestParams<'a> {
     /// Any fields.
     Fields(Map<String, Value>),
     /// Those of a call.
@@ -26,17 +26,17 @@ pub enum Params<'a> {
     },
 }
 
-/// What is sent as `params`.
-pub(super) struct Sent<'a> {
-    pub(super) meta: &'a Meta<'a>,
-    pub(super) params: &'a Params<'a>,
+/// The `params` of a request with `_meta`.
+pub(super) struct ParamsWithMeta<'a> {
+    pub(super) meta: &'a RequestMeta<'a>,
+    pub(super) params: &'a RequestParams<'a>,
     /// What an earlier round adds.
     pub(super) further: &'a Map<String, Value>,
 }
 
 /// The `_meta` of a request.
 #[derive(Default)]
-pub(super) struct Meta<'a> {
+pub(super) struct RequestMeta<'a> {
     /// What the caller says beside the call.
     pub(super) notes: Map<String, Value>,
     /// What may be asked of us; only the modern era tells it with each request.
@@ -49,7 +49,7 @@ pub(super) struct Meta<'a> {
     pub(super) trace: &'a [(String, String)],
 }
 
-impl Sent<'_> {
+impl ParamsWithMeta<'_> {
     pub(super) fn to_json(&self) -> String {
         let mut json = String::with_capacity(512);
         let mut object = Object::begin(&mut json);
@@ -57,8 +57,8 @@ impl Sent<'_> {
             self.meta.write(object.field("_meta"));
         }
         match self.params {
-            Params::Fields(fields) => object.fields(fields),
-            Params::Call { name, arguments } => {
+            RequestParams::Fields(fields) => object.fields(fields),
+            RequestParams::Call { name, arguments } => {
                 write_string(object.field("name"), name);
                 write_value(object.field("arguments"), arguments);
             }
@@ -69,7 +69,7 @@ impl Sent<'_> {
     }
 }
 
-impl Meta<'_> {
+impl RequestMeta<'_> {
     fn is_empty(&self) -> bool {
         let Self { notes, takes, level, progress, trace } = self;
         notes.is_empty()
@@ -116,19 +116,19 @@ pub(super) fn client_info() -> Value {
 mod tests {
     use super::*;
 
-    fn sent(meta: &Meta<'_>, params: &Params<'_>, further: Value) -> String {
+    fn sent(meta: &RequestMeta<'_>, params: &RequestParams<'_>, further: Value) -> String {
         let further = further.as_object().cloned().unwrap_or_default();
-        Sent { meta, params, further: &further }.to_json()
+        ParamsWithMeta { meta, params, further: &further }.to_json()
     }
 
     #[test]
     fn what_is_not_there_is_not_sent() {
-        let params = Params::Fields(Map::new());
-        assert_eq!(sent(&Meta::default(), &params, json!({})), "{}");
+        let params = RequestParams::Fields(Map::new());
+        assert_eq!(sent(&RequestMeta::default(), &params, json!({})), "{}");
         let arguments = json!({"a": 1.0});
-        let params = Params::Call { name: "t", arguments: &arguments };
+        let params = RequestParams::Call { name: "t", arguments: &arguments };
         let expected = r#"{"name":"t","arguments":{"a":1.0},"requestState":"s"}"#;
-        assert_eq!(sent(&Meta::default(), &params, json!({"requestState": "s"})), expected);
+        assert_eq!(sent(&RequestMeta::default(), &params, json!({"requestState": "s"})), expected);
     }
 
     // MC-1
@@ -136,7 +136,7 @@ mod tests {
     fn a_request_says_who_asks_and_where_it_stands() {
         let trace = [("traceparent".to_owned(), "ours".to_owned())];
         let notes = json!({"vendor/x": 1, "traceparent": "theirs"});
-        let meta = Meta {
+        let meta = RequestMeta {
             notes: notes.as_object().cloned().unwrap_or_default(),
             takes: Some(json!({})),
             level: Some("info"),
@@ -144,7 +144,8 @@ mod tests {
             trace: &trace,
         };
         let sent: Value =
-            serde_json::from_str(&sent(&meta, &Params::Fields(Map::new()), json!({}))).unwrap();
+            serde_json::from_str(&sent(&meta, &RequestParams::Fields(Map::new()), json!({})))
+                .unwrap();
         let version = env!("CARGO_PKG_VERSION");
         let expected = json!({"_meta": {
             "vendor/x": 1,

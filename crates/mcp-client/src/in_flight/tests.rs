@@ -42,12 +42,12 @@ fn call(caller: &str) -> Arc<CallOrigin> {
 }
 
 /// Requests 1, 2, … of these callers.
-fn under_way(callers: &[&str]) -> (Arc<UnderWay>, Vec<Option<Remembered>>) {
-    let under_way = Arc::new(UnderWay::default());
+fn in_flight(callers: &[&str]) -> (Arc<InFlightCalls>, Vec<Option<InFlightGuard>>) {
+    let in_flight = Arc::new(InFlightCalls::default());
     let begin =
-        |(id, caller): (u64, &&str)| under_way.begin(id, &Progress::default(), Some(&call(caller)));
+        |(id, caller): (u64, &&str)| in_flight.begin(id, &Progress::default(), Some(&call(caller)));
     let begun = (1..).zip(callers).map(begin).collect();
-    (under_way, begun)
+    (in_flight, begun)
 }
 
 fn words(recipient: &Recipient) -> String {
@@ -63,8 +63,8 @@ fn words(recipient: &Recipient) -> String {
 #[test]
 fn a_question_is_for_the_only_one_it_can_be_for() {
     let asked = |callers: &[&str], during| {
-        let (under_way, _begun) = under_way(callers);
-        words(&under_way.asked(during, true))
+        let (in_flight, _begun) = in_flight(callers);
+        words(&in_flight.recipient(during, true))
     };
     assert_eq!(asked(&[], None), "no call");
     assert_eq!(asked(&["a"], None), "1");
@@ -85,11 +85,11 @@ fn a_question_is_for_the_only_one_it_can_be_for() {
 #[test]
 fn who_waits_for_an_answer_asks_nothing_else() {
     let check = |callers: &[&str]| {
-        let (under_way, _begun) = under_way(callers);
-        let first = under_way.asked(Some(1), true);
-        let second = words(&under_way.asked(None, true));
+        let (in_flight, _begun) = in_flight(callers);
+        let first = in_flight.recipient(Some(1), true);
+        let second = words(&in_flight.recipient(None, true));
         drop(first);
-        (second, words(&under_way.asked(None, true)))
+        (second, words(&in_flight.recipient(None, true)))
     };
     let found = |second: &str, third: &str| (second.to_owned(), third.to_owned());
     assert_eq!(check(&["a/1", "a/1"]), found("2", "unknown"));
@@ -105,28 +105,28 @@ fn who_waits_for_an_answer_asks_nothing_else() {
 // GW-3: servers look for folders whenever they like.
 #[test]
 fn another_request_of_the_server_closes_no_question() {
-    let (under_way, mut begun) = under_way(&["a"]);
-    let _first = under_way.asked(None, true);
-    drop(under_way.asked(None, false));
-    drop(under_way.asked(None, true));
-    begun.push(under_way.begin(2, &Progress::default(), Some(&call("a"))));
-    let _folders = under_way.asked(None, false);
-    assert_eq!(words(&under_way.asked(None, true)), "2");
+    let (in_flight, mut begun) = in_flight(&["a"]);
+    let _first = in_flight.recipient(None, true);
+    drop(in_flight.recipient(None, false));
+    drop(in_flight.recipient(None, true));
+    begun.push(in_flight.begin(2, &Progress::default(), Some(&call("a"))));
+    let _folders = in_flight.recipient(None, false);
+    assert_eq!(words(&in_flight.recipient(None, true)), "2");
 }
 
 #[test]
 fn a_line_of_log_is_for_the_only_one_too() {
-    let (under_way, mut begun) = under_way(&["a", "b"]);
-    assert!(under_way.meant(None).is_none());
-    assert!(under_way.meant(Some(2)).is_some());
+    let (in_flight, mut begun) = in_flight(&["a", "b"]);
+    assert!(in_flight.log_recipient(None).is_none());
+    assert!(in_flight.log_recipient(Some(2)).is_some());
     begun.pop();
-    assert!(under_way.meant(None).is_some());
+    assert!(in_flight.log_recipient(None).is_some());
 }
 
 #[tokio::test]
 async fn who_is_asked_learns_which_server_asks() {
-    let (under_way, _begun) = under_way(&["a"]);
-    let Recipient::Caller(question) = under_way.asked(None, true) else {
+    let (in_flight, _begun) = in_flight(&["a"]);
+    let Recipient::Caller(question) = in_flight.recipient(None, true) else {
         panic!("nobody is asked")
     };
     let answer = question.ask(&"forms".into(), "elicitation/create", json!({})).await;

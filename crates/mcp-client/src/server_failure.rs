@@ -1,14 +1,14 @@
 //! What people read when a server could not be reached (SPEC §12).
 
-use super::config::Kind;
+use super::config::TransportKind;
 
-/// A server that was given up.
+/// A server that could not be reached.
 #[derive(Clone, Debug)]
-pub struct GivenUp {
+pub struct ServerFailure {
     /// Its name.
     pub server: String,
     /// How it was to be reached.
-    pub kind: Kind,
+    pub kind: TransportKind,
     /// How often it was tried.
     pub attempts: u32,
     /// What went wrong the last time.
@@ -28,13 +28,13 @@ const CHECK_URL: &str = "is the server running, and is its url right?";
 /// How many tools are named before the list is cut.
 const NAMED_TOOLS: usize = 3;
 
-impl GivenUp {
+impl ServerFailure {
     /// `Connection to stdio server 'zwave' failed`
     pub fn what_failed(&self) -> String {
         let kind = match self.kind {
-            Kind::Stdio => "stdio",
-            Kind::Http => "http",
-            Kind::Sse => "sse",
+            TransportKind::Stdio => "stdio",
+            TransportKind::Http => "http",
+            TransportKind::Sse => "sse",
         };
         format!("Connection to {kind} server '{}' failed", self.server)
     }
@@ -64,12 +64,12 @@ impl GivenUp {
             format!("❌ Failed to initialize MCP tools after {}", self.tries()),
             format!("   Reason: {}", self.full_reason()),
         ];
-        if self.kind == Kind::Stdio {
+        if self.kind == TransportKind::Stdio {
             let stderr =
                 if stderr.is_empty() { "(nothing)".to_owned() } else { stderr.join(" | ") };
             lines.push(format!("   MCP Server stderr: {stderr}"));
         }
-        let usual = if self.kind == Kind::Stdio { CHECK } else { CHECK_URL };
+        let usual = if self.kind == TransportKind::Stdio { CHECK } else { CHECK_URL };
         lines.push(format!("   Check: {}", check.as_deref().unwrap_or(usual)));
         let mut tools = local_tools.iter().take(NAMED_TOOLS).cloned().collect::<Vec<_>>();
         if local_tools.len() > NAMED_TOOLS {
@@ -91,8 +91,8 @@ impl GivenUp {
 mod tests {
     use super::*;
 
-    fn given_up(kind: Kind, check: Option<&str>) -> GivenUp {
-        GivenUp {
+    fn failure(kind: TransportKind, check: Option<&str>) -> ServerFailure {
+        ServerFailure {
             server: "zwave".to_owned(),
             kind,
             attempts: 3,
@@ -107,17 +107,17 @@ mod tests {
     fn the_block_is_the_contracts_to_the_letter() {
         let tools = ["get_current_datetime", "search_web", "control_speaker_volume", "echo"];
         let tools: Vec<String> = tools.iter().map(|tool| (*tool).to_owned()).collect();
-        let block = given_up(Kind::Stdio, Some("MQTT broker running")).block(&tools, &[]);
+        let block = failure(TransportKind::Stdio, Some("MQTT broker running")).block(&tools, &[]);
         let expected = "❌ Failed to initialize MCP tools after 3 attempts
    Reason: Connection to stdio server 'zwave' failed: the server exited with status 1
    MCP Server stderr: one | two
    Check: MQTT broker running
 ⚠️ Continuing with local tools only (get_current_datetime, search_web, control_speaker_volume, …)";
         assert_eq!(block, expected);
-        let refused = GivenUp {
+        let refused = ServerFailure {
             reason: "connection refused".to_owned(),
             attempts: 1,
-            ..given_up(Kind::Http, None)
+            ..failure(TransportKind::Http, None)
         };
         let block = refused.block(&tools[..1], &["time".into(), "git".into()]);
         let expected = "❌ Failed to initialize MCP tools after 1 attempt
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(block, expected);
         let expected = "MCP connection failed after 1 attempt: Connection to http server 'zwave' failed: connection refused";
         assert_eq!(refused.error(), expected);
-        let silent = GivenUp { stderr: Vec::new(), ..given_up(Kind::Stdio, None) };
+        let silent = ServerFailure { stderr: Vec::new(), ..failure(TransportKind::Stdio, None) };
         let lines = "\n   MCP Server stderr: (nothing)\n   Check: is the command installed, is what it talks to running?\n";
         assert!(silent.block(&tools, &[]).contains(lines));
     }

@@ -1,4 +1,4 @@
-//! The calls under way in one session, and who made each: what a server says in between finds its way back.
+//! The calls in flight in one session, and who made each, so that what a server sends meanwhile reaches that caller.
 
 use std::{
     collections::HashMap,
@@ -11,11 +11,11 @@ use switchboard_toolcall::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The calls under way, by the ids of their requests.
+/// The calls in flight, by the ids of their requests.
 #[derive(Default)]
-pub struct UnderWay(Mutex<HashMap<u64, Entry>>);
+pub(crate) struct InFlightCalls(Mutex<HashMap<u64, InFlightCall>>);
 
-struct Entry {
+struct InFlightCall {
     /// Who hears of its progress.
     progress: Progress,
     call: Arc<CallOrigin>,
@@ -86,9 +86,9 @@ impl CallOrigin {
 }
 
 /// Who a question of a server's is for.
-pub enum Recipient {
+pub(crate) enum Recipient {
     /// Who made the call, and can be asked.
-    Caller(Question),
+    Caller(CallerQuestion),
     /// Who made the call, and cannot be asked.
     Unaskable(Arc<CallOrigin>),
     /// Nobody: no call is under way.
@@ -97,99 +97,99 @@ pub enum Recipient {
     Unknown,
 }
 
-impl UnderWay {
+impl InFlightCalls {
     /// Remembers the call of request `id` until the guard is dropped. Requests that are part of no call, such as those for
     /// lists, are not remembered.
-    pub fn begin(
+    pub(crate) fn begin(
         self: &Arc<Self>,
         id: u64,
         progress: &Progress,
         call: Option<&Arc<CallOrigin>>,
-    ) -> Option<Remembered> {
+    ) -> Option<InFlightGuard> {
         let (progress, call) = (progress.clone(), call?.clone());
-        let entry = Entry { progress, call, open_questions: 0, ended: None };
+        let entry = InFlightCall { progress, call, open_questions: 0, ended: None };
         self.lock().insert(id, entry);
-        Some(Remembered { under_way: self.clone(), id })
+        Some(InFlightGuard { in_flight: self.clone(), id })
     }
 
     /// Who hears of the progress of request `id`.
-    pub fn progress(&self, id: u64) -> Option<Progress> {
+    pub(crate) fn progress(&self, id: u64) -> Option<Progress> {
         self.lock().get(&id).map(|entry| entry.progress.clone())
     }
 
-    /// Who is meant by a line of log: the one who made the request that it came `during`, or else the only one who
+    /// Returns who gets a log message: the one who made the request that it came `during`, or else the only one who
     /// has a request under way. Where several have, nobody is: a guess would show one client another's.
-    pub fn meant(&self, during: Option<u64>) -> Option<Arc<dyn WayBack>> {
-        let under_way = self.lock();
-        if let Some(entry) = during.and_then(|id| under_way.get(&id)) {
+    pub(crate) fn log_recipient(&self, during: Option<u64>) -> Option<Arc<dyn WayBack>> {
+        let in_flight = self.lock();
+        if let Some(entry) = during.and_then(|id| in_flight.get(&id)) {
             return entry.call.way_back.clone();
         }
-        let mut entries = under_way.values();
+        let mut entries = in_flight.values();
         match (entries.next(), entries.next()) {
             (Some(only), None) => only.call.way_back.clone(),
             _ => None,
         }
     }
 
-    /// Who is meant by a question; as [`meant`](Self::meant), but a request that waits for an answer already asks no
+    /// Returns who gets a question; as [`log_recipient`](Self::log_recipient), but a request that waits for an answer already asks no
     /// second question, as long as all are of one caller and of one client session. Clients of 2026-07-28 have no session: those
     /// of one caller cannot be told apart. `blocks` says whether a server that asks this waits for the answer.
-    pub fn asked(self: &Arc<Self>, during: Option<u64>, blocks: bool) -> Recipient {
-        let mut under_way = self.lock();
+    pub(crate) fn recipient(self: &Arc<Self>, during: Option<u64>, blocks: bool) -> Recipient {
+        let mut in_flight = self.lock();
         let id = match during {
-            Some(id) if under_way.contains_key(&id) => id,
+            Some(id) if in_flight.contains_key(&id) => id,
             // It came with the answer to a request of ours that is no call.
             Some(_) => return Recipient::NoCall,
-            None if under_way.is_empty() => return Recipient::NoCall,
-            None => match only_one(&under_way) {
+            None if in_flight.is_empty() => return Recipient::NoCall,
+            None => match only_one(&in_flight) {
                 Some(id) => id,
                 None => return Recipient::Unknown,
             },
         };
-        let Some(entry) = under_way.get_mut(&id) else { return Recipient::NoCall };
+        let Some(entry) = in_flight.get_mut(&id) else { return Recipient::NoCall };
         let call = entry.call.clone();
         match call.way_back.clone() {
             Some(way_back) => {
                 entry.open_questions += usize::from(blocks);
                 let ended = entry.ended.get_or_insert_default().clone();
-                let under_way = self.clone();
-                Recipient::Caller(Question { under_way, id, call, way_back, ended, blocks })
+                let in_flight = self.clone();
+                Recipient::Caller(CallerQuestion { in_flight, id, call, way_back, ended, blocks })
             }
             None => Recipient::Unaskable(call),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, InFlightCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The only request that a question can be for.
-fn only_one(under_way: &HashMap<u64, Entry>) -> Option<u64> {
-    let session = |entry: &Entry| {
+fn only_one(in_flight: &HashMap<u64, InFlightCall>) -> Option<u64> {
+    let session = |entry: &InFlightCall| {
         let back = entry.call.way_back.as_ref();
         (entry.call.caller.clone(), back.and_then(|back| back.session().cloned()))
     };
-    let mut sessions = under_way.values().map(session);
+    let mut sessions = in_flight.values().map(session);
     let first = sessions.next()?;
     let one_session = sessions.all(|session| session == first);
-    let alone = under_way.len() == 1;
-    let mut free = under_way.iter().filter(|(_, entry)| alone || entry.open_questions == 0);
+    let alone = in_flight.len() == 1;
+    let mut free = in_flight.iter().filter(|(_, entry)| alone || entry.open_questions == 0);
     match (free.next(), free.next()) {
         (Some((id, _)), None) if one_session => Some(*id),
         _ => None,
     }
 }
 
-/// A request under way.
-pub struct Remembered {
-    under_way: Arc<UnderWay>,
+/// Removes a call in flight when dropped.
+pub(crate) struct InFlightGuard {
+    in_flight: Arc<InFlightCalls>,
     id: u64,
 }
 
-impl Drop for Remembered {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        let entry = self.under_way.lock().remove(&self.id);
+        let entry = self.in_flight.lock().remove(&self.id);
         if let Some(ended) = entry.and_then(|entry| entry.ended) {
             ended.cancel();
         }
@@ -197,8 +197,8 @@ impl Drop for Remembered {
 }
 
 /// A question of the server's, until it is answered.
-pub struct Question {
-    under_way: Arc<UnderWay>,
+pub(crate) struct CallerQuestion {
+    in_flight: Arc<InFlightCalls>,
     id: u64,
     call: Arc<CallOrigin>,
     way_back: Arc<dyn WayBack>,
@@ -206,12 +206,12 @@ pub struct Question {
     blocks: bool,
 }
 
-impl Question {
+impl CallerQuestion {
     /// Asks who made the call. The question ends with the call: nobody is kept waiting for an answer that is of no use.
     ///
     /// # Errors
     /// It cannot be asked this, or gave no answer.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &self,
         server: &Arc<str>,
         method: &str,
@@ -231,9 +231,9 @@ impl Question {
     }
 }
 
-impl Drop for Question {
+impl Drop for CallerQuestion {
     fn drop(&mut self) {
-        if let Some(entry) = self.under_way.lock().get_mut(&self.id) {
+        if let Some(entry) = self.in_flight.lock().get_mut(&self.id) {
             entry.open_questions -= usize::from(self.blocks);
         }
     }
