@@ -5,7 +5,7 @@ pub(crate) mod shown;
 
 use std::{path::PathBuf, sync::Arc};
 
-use switchboard_approvals::{Desk, Recalled};
+use switchboard_approvals::{ApprovalQueue, RuleLookup};
 use switchboard_runtime::{
     Approver,
     approval::{Asked, Nobody, Question},
@@ -20,12 +20,12 @@ use crate::{
 use person::Person;
 pub(crate) use person::who;
 
-/// The desk of this user, on this machine, where there is a place for it.
-pub(crate) fn desk(loaded: &Loaded) -> Option<Arc<Desk>> {
-    folder(loaded).map(|folder| Arc::new(Desk::open(folder)))
+/// The queue of this user, on this machine, where there is a place for it.
+pub(crate) fn queue(loaded: &Loaded) -> Option<Arc<ApprovalQueue>> {
+    folder(loaded).map(|folder| Arc::new(ApprovalQueue::open(folder)))
 }
 
-/// Where the desk of this user is, on this machine.
+/// Where the queue of this user is, on this machine.
 pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
     let folder = environment::state_home().or_else(|| loaded.settings.audit.path.clone())?;
     Some(folder.join("approvals"))
@@ -33,25 +33,25 @@ pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
 
 /// For a command that ends with its call: somebody at this terminal, or nobody.
 pub(crate) fn here(loaded: &Loaded) -> Arc<dyn Approver> {
-    match (desk(loaded), ask::is_possible()) {
-        (Some(desk), true) => Arc::new(Person::new(desk)),
-        (Some(desk), false) => Arc::new(OnlyRules(desk)),
+    match (queue(loaded), ask::is_possible()) {
+        (Some(queue), true) => Arc::new(Person::new(queue)),
+        (Some(queue), false) => Arc::new(OnlyRules(queue)),
         (None, _) => nowhere(),
     }
 }
 
 /// For a conversation: somebody at this terminal; where there is none, whoever runs `switchboard approve`.
 pub(crate) fn here_or_elsewhere(loaded: &Loaded) -> Arc<dyn Approver> {
-    match (desk(loaded), ask::is_possible()) {
-        (Some(desk), true) => Arc::new(Person::new(desk)),
-        (Some(desk), false) => Arc::new(Announced(desk)),
+    match (queue(loaded), ask::is_possible()) {
+        (Some(queue), true) => Arc::new(Person::new(queue)),
+        (Some(queue), false) => Arc::new(Announced(queue)),
         (None, _) => nowhere(),
     }
 }
 
 /// For what runs on: whoever runs `switchboard approve`, or decides over HTTP.
-pub(crate) fn elsewhere(desk: Option<Arc<Desk>>) -> Arc<dyn Approver> {
-    desk.map_or_else(nowhere, |desk| desk as Arc<dyn Approver>)
+pub(crate) fn elsewhere(queue: Option<Arc<ApprovalQueue>>) -> Arc<dyn Approver> {
+    queue.map_or_else(nowhere, |queue| queue as Arc<dyn Approver>)
 }
 
 fn nowhere() -> Arc<dyn Approver> {
@@ -60,23 +60,23 @@ fn nowhere() -> Arc<dyn Approver> {
 }
 
 /// Nobody is asked; but what was allowed for good is allowed.
-struct OnlyRules(Arc<Desk>);
+struct OnlyRules(Arc<ApprovalQueue>);
 
 impl Approver for OnlyRules {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
         let what_to_do = "Call it on a terminal, or through `switchboard serve`, where `switchboard approve` allows it.";
-        Ok(match self.0.recall(&question)? {
-            Recalled::Allowed(decision) => Asked::Decided(decision),
-            Recalled::Ask { note: Some(note) } => {
+        Ok(match self.0.match_rules(&question)? {
+            RuleLookup::Allowed(decision) => Asked::Decided(decision),
+            RuleLookup::Ask { note: Some(note) } => {
                 Asked::Nobody(format!("{what_to_do} Note: {note}."))
             }
-            Recalled::Ask { note: None } => Asked::Nobody(what_to_do.to_owned()),
+            RuleLookup::Ask { note: None } => Asked::Nobody(what_to_do.to_owned()),
         })
     }
 }
 
 /// Where nobody reads the log, people are told on stderr that a call waits.
-struct Announced(Arc<Desk>);
+struct Announced(Arc<ApprovalQueue>);
 
 impl Approver for Announced {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {

@@ -1,29 +1,29 @@
-//! Who decides, as far as it matters whether that is who asked.
+//! Who decides, as far as needed to tell whether that is the caller.
 
 use serde::{Deserialize, Serialize};
 
-/// The callers that stand for the owner's own programs in records: `call`, `ask` and `chat`, and `voice`.
+/// The caller names of the owner's own programs in records: `call`, `ask`, `chat` and `voice`.
 const OWN_PROGRAMS: [&str; 2] = ["command line", "voice"];
 
-/// Who decides.
+/// The person who decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decider {
-    /// Somebody whose token or JWT has this name.
+    /// The holder of a token or JWT of this name.
     Named(String),
-    /// The user whose desk it is, at the command line.
+    /// The user who owns the queue, at the command line.
     Owner,
-    /// Somebody without a token, where none is demanded.
+    /// Somebody without a token, if none is required.
     Anonymous,
 }
 
 impl Decider {
-    /// Whether it is certain that somebody else asked. Who has no name may be anybody, also a named caller that left its
-    /// token out.
+    /// Returns whether somebody else certainly made the call. An anonymous decider may be anybody, a named caller without
+    /// its token included.
     pub fn is_other_than(&self, asked_by: Option<&str>) -> bool {
         match self {
             Self::Named(name) => asked_by != Some(name),
-            // Calls without a caller's name are the owner's own, too.
+            // Calls of anonymous callers count as the owner's own.
             Self::Owner => asked_by.is_some_and(|name| !OWN_PROGRAMS.contains(&name)),
             Self::Anonymous => false,
         }

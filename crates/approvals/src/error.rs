@@ -1,4 +1,4 @@
-//! Why a question cannot be laid down or answered.
+//! Why a call cannot be held or decided.
 
 use std::{
     io,
@@ -8,12 +8,12 @@ use std::{
 use switchboard_runtime::Ruling;
 use switchboard_toolcall::BoxError;
 
-use crate::question::Answer;
+use crate::approval::ApprovalOutcome;
 
-/// Why a question cannot be laid down or answered.
+/// Why a call cannot be held or decided.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file cannot be used.
+    /// A file operation failed.
     #[error("failed to {what} `{}`", path.display())]
     File {
         /// What was tried.
@@ -23,65 +23,65 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
-    /// A file is not what we wrote.
+    /// A file has an unexpected content.
     #[error("`{}` cannot be read", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The parser's error.
         source: serde_json::Error,
     },
-    /// The place could not do what it was asked for.
+    /// The store failed.
     #[error("{what}")]
-    Place {
+    Store {
         /// What was tried.
         what: String,
         /// Why it failed.
         source: BoxError,
     },
-    /// There are no random numbers for an id.
+    /// The system has no random numbers for an id.
     #[error("there are no random numbers for an id: {0}")]
     Random(getrandom::Error),
-    /// Too many calls wait already.
+    /// Too many calls wait.
     #[error("{0} calls wait for a person already")]
     TooMany(usize),
-    /// One caller has too many calls that wait.
+    /// Too many calls of one caller wait.
     #[error("{0} calls of this caller wait for a person already")]
     TooManyOfCaller(usize),
     /// No call waits under this id.
     #[error("no call waits for approval '{0}'")]
     Unknown(String),
-    /// Several ids begin so.
+    /// Several ids have this prefix.
     #[error("several approvals begin with '{id}': {}", found.join(", "))]
-    Several {
-        /// What was asked for.
+    Ambiguous {
+        /// The prefix.
         id: String,
-        /// What it could be.
+        /// The ids.
         found: Vec<String>,
     },
-    /// Somebody was faster, or the time is over.
-    #[error("approval '{id}' {}", outcome(answer))]
-    Over {
+    /// It was decided already, has expired, or was withdrawn.
+    #[error("approval '{id}' {}", outcome_text(outcome))]
+    Closed {
         /// The id.
         id: String,
-        /// What became of it.
-        answer: Box<Answer>,
+        /// How it ended.
+        outcome: Box<ApprovalOutcome>,
     },
-    /// Who decides may be who asked.
+    /// The decider may be the caller itself.
     #[error(
         "approval '{0}' needs another pair of eyes (`[policy] four_eyes`): who asked cannot allow it; somebody else with a \
          token of `switchboard token new --approve` can"
     )]
     FourEyes(String),
-    /// Only what is allowed can be remembered.
+    /// Only permissions can be remembered.
     #[error("a denial is not remembered; `[policy] deny` forbids a tool for good")]
-    DenialForGood,
-    /// It was decided, but not remembered.
+    RememberedDenial,
+    /// It was decided, but the rule could not be stored.
     #[error("the call was allowed this once, but that could not be remembered")]
     NotRemembered(#[source] Box<Error>),
-    /// There is no such rule.
+    /// No rule has this id.
     #[error("there is no rule '{0}'")]
-    NoRule(String),
+    UnknownRule(String),
 }
 
 impl Error {
@@ -90,9 +90,9 @@ impl Error {
     }
 }
 
-fn outcome(answer: &Answer) -> String {
-    let by = answer.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-    match answer.decision {
+fn outcome_text(outcome: &ApprovalOutcome) -> String {
+    let by = outcome.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+    match outcome.decision {
         Ruling::Allow => format!("was allowed already{by}"),
         Ruling::Deny => format!("was denied already{by}"),
         Ruling::Expired => "has expired".to_owned(),

@@ -1,4 +1,4 @@
-//! The folder: `pending/ID.json` is locked by who waits, `decided/ID.json` is laid down once.
+//! The queue in a folder: `pending/ID.json` is locked by the process that waits, `decided/ID.json` is written once.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -12,42 +12,42 @@ use switchboard_runtime::private_files;
 use tokio::sync::Notify;
 
 use crate::{
+    approval::{ApprovalOutcome, PendingApproval},
     error::Error,
-    place::{Laid, Place},
-    question::{Answer, Pending},
-    rules::{self, Added, Rule},
+    rules::{self, AddedRule, AllowRule},
+    store::{ApprovalStore, PendingGuard},
 };
 
-/// What ids are made of: nothing that looks like something else.
+/// The letters of ids, without those that look alike.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 const LENGTH: usize = 8;
-/// How long it is known what became of a question.
+/// How long outcomes are kept.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The folder of a desk. Made when the first question is laid down.
+/// A folder as a store. Created when the first call is held.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct FolderStore {
     path: PathBuf,
-    bell: Notify,
+    changed: Notify,
 }
 
-/// A question that lies in the folder for as long as this is held, whatever becomes of this process.
-struct Locked {
+/// A pending approval's file. Its lock ends with the process, however that dies.
+struct LockedFile {
     path: PathBuf,
-    /// Its lock says that somebody waits.
+    /// The lock says that a process waits.
     _locked: File,
 }
 
-impl Drop for Locked {
+impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Gone already, or swept away later: nobody waits there any more.
+        // On failure another process removes it, as it is no longer locked.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-impl Folder {
+impl FolderStore {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, bell: Notify::new() }
+        Self { path, changed: Notify::new() }
     }
 
     fn pending(&self) -> PathBuf {
@@ -62,7 +62,7 @@ impl Folder {
         self.path.join("rules.json")
     }
 
-    /// Makes the folders, for this user alone.
+    /// Creates the folders, private to this user.
     pub(crate) fn make(&self) -> Result<(), Error> {
         for folder in [self.path.clone(), self.pending(), self.decided()] {
             private_files::create_dir(&folder).map_err(Error::file("create", &folder))?;
@@ -70,7 +70,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The ids of all questions.
+    /// Returns the ids of all pending approvals.
     fn ids(&self) -> Result<Vec<String>, Error> {
         let folder = self.pending();
         let files = match fs::read_dir(&folder) {
@@ -83,25 +83,24 @@ impl Folder {
     }
 }
 
-impl Place for Folder {
-    fn bell(&self) -> &Notify {
-        &self.bell
+impl ApprovalStore for FolderStore {
+    fn changed(&self) -> &Notify {
+        &self.changed
     }
 
-    /// Lays a question down, complete and locked from the moment that others can see it.
-    fn lay(&self, pending: &Pending) -> Result<Laid, Error> {
+    /// Renames a complete and locked file into place, so that others never see a part of it.
+    fn insert(&self, pending: &PendingApproval) -> Result<PendingGuard, Error> {
         self.make()?;
         let path = self.pending().join(format!("{}.json", pending.id));
         let beside = path.with_extension("new");
         let failed = || Error::file("write", &path);
-        let locked = private(&beside, pending).map_err(failed())?;
+        let locked = write_private(&beside, pending).map_err(failed())?;
         locked.lock().map_err(failed())?;
         fs::rename(&beside, &path).map_err(failed())?;
-        Ok(Box::new(Locked { path, _locked: locked }))
+        Ok(Box::new(LockedFile { path, _locked: locked }))
     }
 
-    /// The question of this id, as long as somebody waits for an answer.
-    fn question(&self, id: &str) -> Result<Option<Pending>, Error> {
+    fn find(&self, id: &str) -> Result<Option<PendingApproval>, Error> {
         let path = self.pending().join(format!("{id}.json"));
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -111,7 +110,7 @@ impl Place for Folder {
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => read(&path),
             Err(TryLockError::Error(source)) => Err(Error::file("lock", &path)(source)),
-            // Whoever waited has died.
+            // The process that waited has died.
             Ok(()) => {
                 let _ = fs::remove_file(&path);
                 Ok(None)
@@ -119,27 +118,29 @@ impl Place for Folder {
         }
     }
 
-    fn questions(&self) -> Result<Vec<Pending>, Error> {
+    fn pending(&self) -> Result<Vec<PendingApproval>, Error> {
         let ids = self.ids()?;
-        let questions = ids.iter().filter_map(|id| self.question(id).transpose());
-        questions.collect()
+        let approvals = ids.iter().filter_map(|id| self.find(id).transpose());
+        approvals.collect()
     }
 
-    /// The answer to a question, where there is one.
-    fn answer(&self, id: &str) -> Result<Option<Answer>, Error> {
+    fn outcome(&self, id: &str) -> Result<Option<ApprovalOutcome>, Error> {
         read(&self.decided().join(format!("{id}.json")))
     }
 
-    /// Lays an answer down, unless there is one: then that one is returned.
-    fn answer_once(&self, id: &str, answer: &Answer) -> Result<Option<Answer>, Error> {
+    fn decide_once(
+        &self,
+        id: &str,
+        outcome: &ApprovalOutcome,
+    ) -> Result<Option<ApprovalOutcome>, Error> {
         let path = self.decided().join(format!("{id}.json"));
         let beside = self.decided().join(format!("{id}.{}.new", self::id()?));
-        private(&beside, answer).map_err(Error::file("write", &beside))?;
+        write_private(&beside, outcome).map_err(Error::file("write", &beside))?;
         let linked = fs::hard_link(&beside, &path);
         let _ = fs::remove_file(&beside);
         match linked {
             Ok(()) => {
-                self.bell.notify_waiters();
+                self.changed.notify_waiters();
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(&path),
@@ -147,19 +148,18 @@ impl Place for Folder {
         }
     }
 
-    fn rules(&self) -> Result<Vec<Rule>, Error> {
+    fn rules(&self) -> Result<Vec<AllowRule>, Error> {
         rules::all(self)
     }
 
-    fn add_rule(&self, rule: Rule) -> Result<Added, Error> {
+    fn add_rule(&self, rule: AllowRule) -> Result<AddedRule, Error> {
         rules::add(self, rule)
     }
 
-    fn forget_rule(&self, id: &str) -> Result<Rule, Error> {
+    fn forget_rule(&self, id: &str) -> Result<AllowRule, Error> {
         rules::forget(self, id)
     }
 
-    /// Removes old answers.
     fn sweep(&self) {
         let before = SystemTime::now() - REMEMBERED;
         for file in fs::read_dir(self.decided()).into_iter().flatten().flatten() {
@@ -171,19 +171,19 @@ impl Place for Folder {
     }
 }
 
-/// Whether this can be an id: it becomes part of a path.
+/// Returns whether this has the form of an id: it becomes part of a path.
 pub(crate) fn is_id(text: &str) -> bool {
     (1..=LENGTH).contains(&text.len()) && text.bytes().all(|byte| LETTERS.contains(&byte))
 }
 
-/// A fresh id, short enough to be typed.
+/// Returns a random id, short enough to be typed.
 pub(crate) fn id() -> Result<String, Error> {
     let mut bytes = [0_u8; LENGTH];
     getrandom::fill(&mut bytes).map_err(Error::Random)?;
     Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
 }
 
-/// Reads what we wrote; none where it is not there.
+/// Reads a JSON file; returns `None` if it does not exist.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     match fs::read(path) {
         Ok(text) => serde_json::from_slice(&text)
@@ -194,8 +194,8 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error>
     }
 }
 
-/// Writes a file that nobody else may read.
-pub(crate) fn private(path: &Path, content: &impl Serialize) -> io::Result<File> {
+/// Writes a file that only this user may read.
+pub(crate) fn write_private(path: &Path, content: &impl Serialize) -> io::Result<File> {
     let mut file = private_files::create(path)?;
     file.write_all(&serde_json::to_vec_pretty(content)?)?;
     Ok(file)

@@ -1,23 +1,22 @@
-//! The desk where held calls wait for a person, and people answer from any process of the same user.
+//! The queue of calls that wait for a person's approval, shared by all processes of one user.
 //!
-//! [`Desk`] is a folder, or another [`Place`] that more can see. Whoever runs a call that a person must allow lays a question
-//! there and holds a lock on it for as long as it waits; whoever decides lays an answer beside it. An answer is laid down once
-//! and for all (a hard link, which cannot replace another), so that of two people who decide, or of one who decides just as
-//! the time is over, one wins and the other is told. What a person allows for good is a [`Rule`]. Who may decide is for the
-//! entrances to say.
+//! [`ApprovalQueue`] stores into a folder, or into another [`ApprovalStore`] that more processes see. A process that holds a call
+//! writes a pending approval and keeps its file locked while it waits; whoever decides writes the outcome beside it. An outcome is
+//! written once (a hard link cannot replace a file), so that of two people who decide, or of one who decides just as the time
+//! runs out, one wins and the other gets an error. What a person allows for good is an [`AllowRule`]. Who may decide is up to the
+//! callers of this crate.
 
-pub mod question;
-pub mod decider;
-pub mod desk;
-pub mod rules;
-pub mod place;
-pub mod error;
-
+mod approval;
+mod decider;
+mod queue;
+mod rules;
+mod store;
+mod error;
 mod folder;
 
+pub use approval::{ApprovalOutcome, PendingApproval, ResolvedApproval};
 pub use decider::Decider;
-pub use desk::{Desk, Recalled, Remember, Verdict};
 pub use error::Error;
-pub use place::Place;
-pub use question::{Answer, Decided, Pending};
-pub use rules::{Added, Rule};
+pub use queue::{ApprovalDecision, ApprovalQueue, RuleLookup, RuleScope};
+pub use rules::{AddedRule, AllowRule};
+pub use store::{ApprovalStore, EarlierOutcome, PendingGuard};

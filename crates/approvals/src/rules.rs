@@ -1,4 +1,4 @@
-//! What a person allowed for good: a tool, or a tool with exactly these arguments.
+//! Rules that people left: they allow a tool, or a tool with exactly these arguments.
 
 use std::fs::{self, File};
 
@@ -8,30 +8,30 @@ use serde_json::{Value, value::RawValue};
 use switchboard_runtime::{approval::Question, private_files, redact};
 
 use crate::{
+    approval::{PendingApproval, hex},
     decider::Decider,
-    desk::Remember,
     error::Error,
-    folder::{self, Folder},
-    question::{Pending, hex},
+    folder::{self, FolderStore},
+    queue::RuleScope,
 };
 
-/// Something that is allowed for good.
+/// Allows calls of a tool without asking a person again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Rule {
-    /// The word under which it is forgotten.
+pub struct AllowRule {
+    /// The id under which it is removed.
     pub id: String,
     /// The tool's name.
     pub tool: String,
-    /// The arguments that it is allowed with, secrets redacted; all where unset.
+    /// The arguments that it is allowed with, secrets redacted; any if `None`.
     pub arguments: Option<Box<RawValue>>,
-    /// Who allowed it.
+    /// The name of the person who allowed it.
     pub by: String,
-    /// When.
+    /// When it was allowed.
     pub created: Timestamp,
-    /// Of the tool's name and the exact arguments.
+    /// Hash of the tool's name and the exact arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
-    /// Of the tool's definition as it was then; a rule of an older version has none, and allows nothing.
+    /// Hash of the tool's definition at that time. Rules of older versions have none, and allow nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     definition: Option<String>,
     /// Who allowed it, where who asks cannot allow.
@@ -39,14 +39,14 @@ pub struct Rule {
     decider: Option<Decider>,
 }
 
-impl Rule {
+impl AllowRule {
     pub(crate) fn new(
-        pending: &Pending,
-        remember: Remember,
+        pending: &PendingApproval,
+        remember: RuleScope,
         by: &str,
         decider: &Decider,
     ) -> Result<Self, Error> {
-        let is_exact = remember == Remember::Arguments;
+        let is_exact = remember == RuleScope::Arguments;
         Ok(Self {
             id: folder::id()?,
             tool: pending.tool.clone(),
@@ -59,14 +59,14 @@ impl Rule {
         })
     }
 
-    /// Whether it allows this call.
+    /// Returns whether it allows this call.
     pub(crate) fn allows(&self, question: &Question) -> bool {
         self.is_about(question)
             && self.definition.as_ref() == Some(&hex(&question.definition))
             && (!question.four_eyes || self.is_others(question))
     }
 
-    /// Why it does not allow this call, although it was left for such calls.
+    /// Returns why it does not allow this call, if it was left for such calls.
     pub(crate) fn objection(&self, question: &Question) -> Option<String> {
         let Self { id, by, .. } = self;
         match &self.definition {
@@ -84,13 +84,13 @@ impl Rule {
         }
     }
 
-    /// Whether it was left for calls of this tool with these arguments.
+    /// Returns whether it was left for calls of this tool with these arguments.
     fn is_about(&self, question: &Question) -> bool {
         self.tool == *question.tool
             && match (&self.arguments, &self.fingerprint) {
                 (None, None) => true,
                 (_, Some(fingerprint)) => *fingerprint == hex(&question.fingerprint),
-                // Somebody has changed the file: it allows nothing rather than everything.
+                // Somebody has edited the file: allow nothing rather than everything.
                 (Some(_), None) => false,
             }
     }
@@ -100,7 +100,7 @@ impl Rule {
         decider.is_some_and(|decider| decider.is_other_than(question.caller.as_deref()))
     }
 
-    /// Whether it allows the same calls.
+    /// Returns whether it allows the same calls.
     pub fn is_same(&self, other: &Self) -> bool {
         self.tool == other.tool
             && self.fingerprint == other.fingerprint
@@ -108,12 +108,12 @@ impl Rule {
             && self.decider == other.decider
     }
 
-    /// Whether it knows the definition that it is about, as all rules of this version do.
+    /// Returns whether it has the definition's hash, as all rules of this version do.
     pub fn is_bound(&self) -> bool {
         self.definition.is_some()
     }
 
-    /// What else tells it from rules for the same calls: the tool's definition, and who allowed it.
+    /// Returns what tells it from other rules for the same calls: the tool's definition and the decider.
     pub fn binding(&self) -> String {
         let who = match &self.decider {
             Some(Decider::Named(name)) => format!("={name}"),
@@ -123,63 +123,63 @@ impl Rule {
         format!("{} {who}", self.definition.as_deref().unwrap_or_default())
     }
 
-    /// Of the tool's name and the exact arguments that it is allowed with; none where it is allowed with all.
+    /// Returns the hash of the tool's name and arguments, or `None` if it allows any arguments.
     pub fn fingerprint(&self) -> Option<&str> {
         self.fingerprint.as_deref()
     }
 }
 
-/// The arguments without secrets: a rule is kept for good, and knows them by their fingerprint.
+/// Removes secrets: the rule is stored for good, and matches by the fingerprint.
 fn redacted(arguments: &RawValue) -> Box<RawValue> {
     let value: Value = serde_json::from_str(arguments.get()).unwrap_or_default();
     RawValue::from_string(redact::value(&value)).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// All rules, oldest first.
-pub(crate) fn all(folder: &Folder) -> Result<Vec<Rule>, Error> {
+/// Returns all rules, oldest first.
+pub(crate) fn all(folder: &FolderStore) -> Result<Vec<AllowRule>, Error> {
     Ok(folder::read(&folder.rules_file())?.unwrap_or_default())
 }
 
-/// A rule that was to be kept.
-pub enum Added {
-    /// There was none like it.
-    New(Rule),
-    /// This one was there already.
-    Known(Rule),
+/// The result of adding a rule.
+pub enum AddedRule {
+    /// There was no equal rule.
+    New(AllowRule),
+    /// An equal rule existed already.
+    Existing(AllowRule),
 }
 
-impl Added {
-    /// The rule that is kept now.
-    pub fn rule(self) -> Rule {
+impl AddedRule {
+    /// Returns the stored rule.
+    pub fn rule(self) -> AllowRule {
         match self {
-            Self::New(rule) | Self::Known(rule) => rule,
+            Self::New(rule) | Self::Existing(rule) => rule,
         }
     }
 }
 
-/// Keeps a rule, unless there is one like it.
-pub(crate) fn add(folder: &Folder, new: Rule) -> Result<Added, Error> {
+/// Stores a rule unless an equal one exists.
+pub(crate) fn add(folder: &FolderStore, new: AllowRule) -> Result<AddedRule, Error> {
     change(folder, |rules| {
         if let Some(rule) = rules.iter().find(|rule| rule.is_same(&new)) {
-            return Ok(Added::Known(rule.clone()));
+            return Ok(AddedRule::Existing(rule.clone()));
         }
         rules.push(new.clone());
-        Ok(Added::New(new))
+        Ok(AddedRule::New(new))
     })
 }
 
-/// Forgets a rule.
-pub(crate) fn forget(folder: &Folder, id: &str) -> Result<Rule, Error> {
+/// Removes a rule.
+pub(crate) fn forget(folder: &FolderStore, id: &str) -> Result<AllowRule, Error> {
     change(folder, |rules| {
         let found = rules.iter().position(|rule| rule.id == id);
-        found.map(|found| rules.remove(found)).ok_or_else(|| Error::NoRule(id.to_owned()))
+        found.map(|found| rules.remove(found)).ok_or_else(|| Error::UnknownRule(id.to_owned()))
     })
 }
 
-/// Changes the rules; whoever else wants to, waits.
+/// Changes the rules under a lock between processes.
 fn change<T>(
-    folder: &Folder,
-    change: impl FnOnce(&mut Vec<Rule>) -> Result<T, Error>,
+    folder: &FolderStore,
+    change: impl FnOnce(&mut Vec<AllowRule>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     folder.make()?;
     let path = folder.rules_file();
@@ -191,7 +191,7 @@ fn change<T>(
     let mut rules = all(folder)?;
     let changed = change(&mut rules)?;
     let beside = path.with_extension("new");
-    let file = folder::private(&beside, &rules).map_err(Error::file("write", &beside))?;
+    let file = folder::write_private(&beside, &rules).map_err(Error::file("write", &beside))?;
     file.sync_all().map_err(Error::file("write", &beside))?;
     fs::rename(&beside, &path).map_err(Error::file("write", &path))?;
     Ok(changed)

@@ -10,8 +10,8 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use switchboard_approvals::{
-    Added, Answer, Error, Pending, Place, Rule,
-    place::{Ended, Laid},
+    AddedRule, AllowRule, ApprovalOutcome, ApprovalStore, EarlierOutcome, Error, PendingApproval,
+    PendingGuard,
 };
 use switchboard_toolcall::BoxFuture;
 use switchboard_workers::{Bucket, Cluster, names, wire};
@@ -37,24 +37,24 @@ struct Inner {
     mirror: Arc<Mirror>,
     gateways: Arc<Gateways>,
     own: Arc<Own>,
-    bell: Notify,
+    changed: Notify,
     runtime: Handle,
 }
 
 /// A question that waits. Its arguments stay in the bucket no longer than that.
 struct LaidQuestion {
     held: Option<own::Waits>,
-    desk: ClusterApprovals,
-    question: Pending,
+    queue: ClusterApprovals,
+    question: PendingApproval,
 }
 
 impl Drop for LaidQuestion {
     fn drop(&mut self) {
         // First, so that who is about to lay it down sees that it is over.
         self.held = None;
-        let Pending { id, expires, .. } = &self.question;
-        self.desk.insist(id, *expires, |desk, id| async move {
-            desk.0.mirror.erase(&format!("ask.{id}")).await
+        let PendingApproval { id, expires, .. } = &self.question;
+        self.queue.insist(id, *expires, |queue, id| async move {
+            queue.0.mirror.erase(&format!("ask.{id}")).await
         });
     }
 }
@@ -63,18 +63,18 @@ impl Drop for LaidQuestion {
 #[derive(Clone, Serialize, Deserialize)]
 struct Asked {
     gateway: String,
-    question: Pending,
+    question: PendingApproval,
 }
 
 impl ClusterApprovals {
-    /// The desk of a cluster, for a process that runs in this runtime.
+    /// The queue of a cluster, for a process that runs in this runtime.
     pub fn new(cluster: &Cluster, gateways: Arc<Gateways>) -> Self {
         Self(Arc::new(Inner {
             cluster: cluster.clone(),
             mirror: Mirror::new(cluster, Bucket::Approvals),
             gateways,
             own: Arc::default(),
-            bell: Notify::new(),
+            changed: Notify::new(),
             runtime: Handle::current(),
         }))
     }
@@ -88,7 +88,7 @@ impl ClusterApprovals {
     pub async fn ring(self) {
         let mut changes = self.0.mirror.changes();
         while changes.changed().await.is_ok() {
-            self.0.bell.notify_waiters();
+            self.0.changed.notify_waiters();
         }
     }
 
@@ -101,7 +101,7 @@ impl ClusterApprovals {
         let mirror = &self.0.mirror;
         let asked = mirror.all::<Asked>("ask.").into_iter();
         let asked = asked.filter(|(_, asked)| asked.question.expires < before);
-        let answered = mirror.all::<Answer>("answer.").into_iter();
+        let answered = mirror.all::<ApprovalOutcome>("answer.").into_iter();
         let answered = answered.filter(|(_, answer)| answer.decided < before);
         for key in asked.map(|(key, _)| key).chain(answered.map(|(key, _)| key)) {
             mirror.erase(&key).await?;
@@ -110,7 +110,11 @@ impl ClusterApprovals {
     }
 
     /// Lays an answer down, unless there is one.
-    async fn settle(&self, id: &str, answer: &Answer) -> Result<Option<Answer>, crate::Error> {
+    async fn settle(
+        &self,
+        id: &str,
+        answer: &ApprovalOutcome,
+    ) -> Result<Option<ApprovalOutcome>, crate::Error> {
         // Nobody would believe it.
         self.0.mirror.check_key(&format!("ask.{id}"))?;
         match self.0.mirror.create(&format!("answer.{id}"), answer).await? {
@@ -128,9 +132,9 @@ impl ClusterApprovals {
     ) where
         F: Future<Output = Result<(), crate::Error>> + Send,
     {
-        let (desk, id) = (self.clone(), id.to_owned());
+        let (queue, id) = (self.clone(), id.to_owned());
         self.0.runtime.spawn(async move {
-            while let Err(error) = work(desk.clone(), id.clone()).await {
+            while let Err(error) = work(queue.clone(), id.clone()).await {
                 let is_over = Timestamp::now() > until;
                 untold(&error, &id, is_over);
                 if is_over {
@@ -141,7 +145,7 @@ impl ClusterApprovals {
         });
     }
 
-    fn check_size(&self, question: &Pending) -> Result<(), crate::Error> {
+    fn check_size(&self, question: &PendingApproval) -> Result<(), crate::Error> {
         let size = wire::write(question)?.len();
         let most = self.0.cluster.client().server_info().max_payload / 2;
         // Before the first connection nobody has said how much it is.
@@ -152,33 +156,33 @@ impl ClusterApprovals {
     }
 }
 
-impl Place for ClusterApprovals {
-    fn bell(&self) -> &Notify {
-        &self.0.bell
+impl ApprovalStore for ClusterApprovals {
+    fn changed(&self) -> &Notify {
+        &self.0.changed
     }
 
-    fn lay(&self, question: &Pending) -> Result<Laid, Error> {
+    fn insert(&self, question: &PendingApproval) -> Result<PendingGuard, Error> {
         self.check_size(question).map_err(failed("ask a person"))?;
         let held = self.0.own.hold(question.clone());
-        self.insist(&question.id, question.expires, |desk, id| async move {
+        self.insist(&question.id, question.expires, |queue, id| async move {
             // It may be over before anybody heard of it.
-            let Some(question) = desk.0.own.get(&id) else { return Ok(()) };
-            let gateway = desk.0.gateways.own().to_owned();
+            let Some(question) = queue.0.own.get(&id) else { return Ok(()) };
+            let gateway = queue.0.gateways.own().to_owned();
             let key = format!("ask.{id}");
-            desk.0.mirror.put(&key, &Asked { gateway, question }).await?;
-            match desk.0.own.get(&id) {
+            queue.0.mirror.put(&key, &Asked { gateway, question }).await?;
+            match queue.0.own.get(&id) {
                 Some(_) => Ok(()),
-                None => desk.0.mirror.erase(&key).await,
+                None => queue.0.mirror.erase(&key).await,
             }
         });
         Ok(Box::new(LaidQuestion {
             held: Some(held),
-            desk: self.clone(),
+            queue: self.clone(),
             question: question.clone(),
         }))
     }
 
-    fn questions(&self) -> Result<Vec<Pending>, Error> {
+    fn pending(&self) -> Result<Vec<PendingApproval>, Error> {
         self.0.mirror.check_known().map_err(failed("read the approvals of all gateways"))?;
         let (mirror, gateways) = (&self.0.mirror, &self.0.gateways);
         let asked = mirror.all::<Asked>("ask.").into_iter().map(|(_, asked)| asked);
@@ -190,20 +194,28 @@ impl Place for ClusterApprovals {
         Ok(questions)
     }
 
-    fn question(&self, id: &str) -> Result<Option<Pending>, Error> {
-        Ok(self.questions()?.into_iter().find(|question| question.id == id))
+    fn find(&self, id: &str) -> Result<Option<PendingApproval>, Error> {
+        Ok(self.pending()?.into_iter().find(|question| question.id == id))
     }
 
-    fn answer(&self, id: &str) -> Result<Option<Answer>, Error> {
+    fn outcome(&self, id: &str) -> Result<Option<ApprovalOutcome>, Error> {
         Ok(self.0.mirror.get(&format!("answer.{id}")))
     }
 
-    fn answer_once(&self, id: &str, answer: &Answer) -> Result<Option<Answer>, Error> {
+    fn decide_once(
+        &self,
+        id: &str,
+        answer: &ApprovalOutcome,
+    ) -> Result<Option<ApprovalOutcome>, Error> {
         let settled = self.0.runtime.block_on(self.settle(id, answer));
         settled.map_err(failed("tell all gateways what was decided"))
     }
 
-    fn end<'a>(&'a self, id: &'a str, answer: &'a Answer) -> BoxFuture<'a, Ended> {
+    fn expire<'a>(
+        &'a self,
+        id: &'a str,
+        answer: &'a ApprovalOutcome,
+    ) -> BoxFuture<'a, EarlierOutcome> {
         Box::pin(async move {
             match self.settle(id, answer).await {
                 Ok(earlier) => Ok(earlier),
@@ -221,35 +233,35 @@ impl Place for ClusterApprovals {
         })
     }
 
-    fn withdraw(&self, id: &str, answer: Answer) {
+    fn withdraw(&self, id: &str, answer: ApprovalOutcome) {
         let until = self.0.own.get(id).map_or_else(Timestamp::now, |question| question.expires);
-        self.insist(id, until, move |desk, id| {
+        self.insist(id, until, move |queue, id| {
             let answer = answer.clone();
-            async move { desk.settle(&id, &answer).await.map(drop) }
+            async move { queue.settle(&id, &answer).await.map(drop) }
         });
     }
 
-    fn rules(&self) -> Result<Vec<Rule>, Error> {
+    fn rules(&self) -> Result<Vec<AllowRule>, Error> {
         self.0.mirror.check_known().map_err(failed("read the rules of all gateways"))?;
-        let mut rules: Vec<Rule> =
+        let mut rules: Vec<AllowRule> =
             self.0.mirror.all("rule.").into_iter().map(|(_, rule)| rule).collect();
         rules.sort_by_key(|rule| rule.created);
         Ok(rules)
     }
 
-    fn add_rule(&self, rule: Rule) -> Result<Added, Error> {
+    fn add_rule(&self, rule: AllowRule) -> Result<AddedRule, Error> {
         let added = self.0.runtime.block_on(async {
             match self.0.mirror.create(&key(&rule), &rule).await? {
-                Created::Now => Ok(Added::New(rule)),
-                Created::Before(known) => Ok(Added::Known(wire::read("a rule", &known)?)),
+                Created::Now => Ok(AddedRule::New(rule)),
+                Created::Before(known) => Ok(AddedRule::Existing(wire::read("a rule", &known)?)),
             }
         });
         added.map_err(failed("keep a rule for all gateways"))
     }
 
-    fn forget_rule(&self, id: &str) -> Result<Rule, Error> {
+    fn forget_rule(&self, id: &str) -> Result<AllowRule, Error> {
         let rule = self.rules()?.into_iter().find(|rule| rule.id == id);
-        let rule = rule.ok_or_else(|| Error::NoRule(id.to_owned()))?;
+        let rule = rule.ok_or_else(|| Error::UnknownRule(id.to_owned()))?;
         let removed = self.0.runtime.block_on(self.0.mirror.remove(&key(&rule)));
         removed.map_err(failed("forget a rule at all gateways"))?;
         Ok(rule)
@@ -268,7 +280,7 @@ fn untold(error: &crate::Error, id: &str, for_good: bool) {
 }
 
 /// Rules that allow the same lie in the same place, so that there is one of them.
-fn key(rule: &Rule) -> String {
+fn key(rule: &AllowRule) -> String {
     let (tool, arguments) = (names::token(&rule.tool), rule.fingerprint().unwrap_or("any"));
     match rule.is_bound() {
         true => format!("rule.{tool}.{arguments}.{}", names::token(&rule.binding())),
@@ -279,5 +291,5 @@ fn key(rule: &Rule) -> String {
 
 fn failed(what: &str) -> impl FnOnce(crate::Error) -> Error {
     let what = format!("failed to {what}");
-    move |source| Error::Place { what: format!("{what}: {source}"), source: source.into() }
+    move |source| Error::Store { what: format!("{what}: {source}"), source: source.into() }
 }

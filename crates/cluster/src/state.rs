@@ -8,7 +8,7 @@ use std::{
 use async_nats::connection::State;
 use serde_json::{Value, json};
 use switchboard_access::{Peers, Rate, RateVerdict, Tokens};
-use switchboard_approvals::Desk;
+use switchboard_approvals::ApprovalQueue;
 use switchboard_mcp_server as mcp;
 use switchboard_toolcall::{BoxError, BoxFuture};
 use switchboard_workers::Cluster;
@@ -37,7 +37,7 @@ pub struct ClusterState {
     gateways: Arc<Gateways>,
     rates: Arc<Rates>,
     sessions: Arc<SignIns>,
-    desk: ClusterApprovals,
+    queue: ClusterApprovals,
     siblings: Arc<SessionPeers>,
     /// They end with the gateway.
     tasks: Mutex<JoinSet<()>>,
@@ -51,9 +51,9 @@ impl ClusterState {
         let gateways = Arc::new(Gateways::new(cluster));
         let rates = Arc::new(Rates::new(cluster));
         let sessions = Arc::new(SignIns::new(cluster));
-        let desk = ClusterApprovals::new(cluster, gateways.clone());
+        let queue = ClusterApprovals::new(cluster, gateways.clone());
         let shared = Arc::new(ClusterTokens::new(cluster));
-        let mirrors = [shared.mirror(), gateways.mirror(), sessions.mirror(), desk.mirror()];
+        let mirrors = [shared.mirror(), gateways.mirror(), sessions.mirror(), queue.mirror()];
         let mirrors = mirrors.map(Arc::clone);
         let siblings = SessionPeers::new(cluster, gateways.clone(), sessions.mirror().clone());
         let siblings = Arc::new(siblings);
@@ -64,8 +64,8 @@ impl ClusterState {
         tasks.spawn(shared.keep_up(tokens));
         tasks.spawn(gateways.clone().stay());
         tasks.spawn(rates.clone().keep_tidy());
-        tasks.spawn(desk.clone().ring());
-        tasks.spawn(sweep(desk.clone(), sessions.clone(), siblings.clone()));
+        tasks.spawn(queue.clone().ring());
+        tasks.spawn(sweep(queue.clone(), sessions.clone(), siblings.clone()));
         let end = Instant::now() + START;
         for mirror in mirrors {
             // The watch says what that means.
@@ -73,12 +73,12 @@ impl ClusterState {
         }
         tasks.spawn(watch(cluster.clone()));
         let (cluster, tasks) = (cluster.clone(), Mutex::new(tasks));
-        Arc::new(Self { cluster, gateways, rates, sessions, desk, siblings, tasks })
+        Arc::new(Self { cluster, gateways, rates, sessions, queue, siblings, tasks })
     }
 
     /// Where the held calls of all gateways wait for a person.
-    pub fn desk(&self) -> Desk {
-        Desk::at(Arc::new(self.desk.clone()))
+    pub fn queue(&self) -> ApprovalQueue {
+        ApprovalQueue::new(Arc::new(self.queue.clone()))
     }
 
     /// What lets MCP sessions wander between gateways. Where NATS is away, they stay at this one until it starts again.
@@ -177,12 +177,12 @@ async fn watch(cluster: Cluster) {
     }
 }
 
-async fn sweep(desk: ClusterApprovals, sessions: Arc<SignIns>, siblings: Arc<SessionPeers>) {
+async fn sweep(queue: ClusterApprovals, sessions: Arc<SignIns>, siblings: Arc<SessionPeers>) {
     let mut ticks = interval(SWEEP);
     loop {
         ticks.tick().await;
         let swept = async {
-            desk.tidy().await?;
+            queue.tidy().await?;
             sessions.sweep().await?;
             siblings.sweep().await
         };

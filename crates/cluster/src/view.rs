@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_approvals::Desk;
+use switchboard_approvals::ApprovalQueue;
 use switchboard_workers::Cluster;
 use tokio::task::JoinSet;
 
@@ -39,12 +39,12 @@ impl ClusterView {
     ///
     /// # Errors
     /// NATS cannot be reached.
-    pub async fn desk(&mut self) -> Result<Desk, Error> {
+    pub async fn queue(&mut self) -> Result<ApprovalQueue, Error> {
         let gateways = Arc::new(Gateways::new(&self.cluster));
         self.know(gateways.mirror()).await?;
-        let desk = ClusterApprovals::new(&self.cluster, gateways);
-        self.know(desk.mirror()).await?;
-        Ok(Desk::at(Arc::new(desk)))
+        let queue = ClusterApprovals::new(&self.cluster, gateways);
+        self.know(queue.mirror()).await?;
+        Ok(ApprovalQueue::new(Arc::new(queue)))
     }
 
     async fn know(&mut self, mirror: &Arc<Mirror>) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use axum::{
 };
 use hyper::{Request, body::Incoming};
 use switchboard_access::{Access, Peer};
-use switchboard_approvals::Desk;
+use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
 use tokio::net::TcpListener;
@@ -39,7 +39,7 @@ pub struct Parts {
     /// The certificate, if TLS is spoken here.
     pub tls: Option<Tls>,
     /// Where held calls wait for a person; without it there is no place for them.
-    pub approvals: Option<Arc<Desk>>,
+    pub approvals: Option<Arc<ApprovalQueue>>,
     /// Where calls wait that outlive who asks; without it none can.
     pub queue: Option<Arc<dyn DurableCalls>>,
     /// What chat clients may ask.

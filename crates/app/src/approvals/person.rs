@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use clap::ColorChoice;
-use switchboard_approvals::{Decider, Desk, Error, Recalled, Remember, Verdict};
+use switchboard_approvals::{
+    ApprovalDecision, ApprovalQueue, Decider, Error, RuleLookup, RuleScope,
+};
 use switchboard_runtime::{
     Approver, Ruling,
     approval::{Asked, Decision, Held, Question},
@@ -26,22 +28,22 @@ const OTHER_EYES: &str = "With `[policy] four_eyes`, who asks cannot allow. Call
 
 /// Somebody at this terminal.
 pub(super) struct Person {
-    desk: Arc<Desk>,
+    queue: Arc<ApprovalQueue>,
 }
 
 impl Person {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk }
+    pub(super) fn new(queue: Arc<ApprovalQueue>) -> Self {
+        Self { queue }
     }
 
-    /// Asks at the terminal, and lays the answer on the desk as anybody would.
+    /// Asks at the terminal, and lays the answer on the queue as anybody would.
     async fn answer(&self, question: &Question, id: &str) -> Result<(), BoxError> {
         let _turn = ask::turn().await;
         let _hush = Hush::begin();
         let paint = Paint::stderr(ColorChoice::Auto);
         // Before the question is there: what is typed at its sight is an answer.
         let mut keys = Keys::open()?;
-        let note = self.desk.find(id).ok().and_then(|pending| pending.note);
+        let note = self.queue.find(id).ok().and_then(|pending| pending.note);
         terminal::tell(&asked(question, note.as_deref(), paint));
         let verdict = loop {
             if let Some(verdict) = meant(keys.next().await) {
@@ -51,20 +53,20 @@ impl Person {
         drop(keys);
         let said = match (verdict.allow, verdict.remember) {
             (true, None) => paint.green("allowed"),
-            (true, Some(Remember::Arguments)) => {
+            (true, Some(RuleScope::Arguments)) => {
                 paint.green("allowed, and always with these arguments")
             }
-            (true, Some(Remember::Tool)) => paint.green("allowed, and always from now on"),
+            (true, Some(RuleScope::Tool)) => paint.green("allowed, and always from now on"),
             (false, _) => paint.red("denied"),
         };
         terminal::tell(&format!("  {said}"));
-        match self.desk.decide(id, verdict) {
+        match self.queue.decide(id, verdict) {
             Err(Error::NotRemembered(reason)) => {
                 terminal::tell(&format!("{} not remembered: {reason}", paint.yellow("warning:")));
                 Ok(())
             }
             // Whoever was faster has decided.
-            Err(Error::Over { .. }) | Ok(_) => Ok(()),
+            Err(Error::Closed { .. }) | Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -73,13 +75,13 @@ impl Person {
 impl Approver for Person {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
         if question.four_eyes && !Decider::Owner.is_other_than(question.caller.as_deref()) {
-            return Ok(match self.desk.recall(&question)? {
-                Recalled::Allowed(decision) => Asked::Decided(decision),
-                Recalled::Ask { .. } => Asked::Nobody(OTHER_EYES.to_owned()),
+            return Ok(match self.queue.match_rules(&question)? {
+                RuleLookup::Allowed(decision) => Asked::Decided(decision),
+                RuleLookup::Ask { .. } => Asked::Nobody(OTHER_EYES.to_owned()),
             });
         }
         let shown = question.clone();
-        let Held { id, expires, mut decision } = match self.desk.ask(question)? {
+        let Held { id, expires, mut decision } = match self.queue.ask(question)? {
             Asked::Held(held) => held,
             other => return Ok(other),
         };
@@ -133,15 +135,15 @@ fn asked(question: &Question, note: Option<&str>, paint: Paint) -> String {
 }
 
 /// What a key says; none where it says nothing.
-fn meant(key: Key) -> Option<Verdict> {
+fn meant(key: Key) -> Option<ApprovalDecision> {
     let (allow, remember) = match key {
         Key::Letter('y' | 'Y') => (true, None),
-        Key::Letter('a' | 'A') => (true, Some(Remember::Arguments)),
-        Key::Letter('t' | 'T') => (true, Some(Remember::Tool)),
+        Key::Letter('a' | 'A') => (true, Some(RuleScope::Arguments)),
+        Key::Letter('t' | 'T') => (true, Some(RuleScope::Tool)),
         Key::Letter('n' | 'N') | Key::Interrupt | Key::End => (false, None),
         Key::Letter(_) => return None,
     };
-    Some(Verdict { allow, by: who(), decider: Decider::Owner, reason: None, remember })
+    Some(ApprovalDecision { allow, by: who(), decider: Decider::Owner, reason: None, remember })
 }
 
 /// Who sits at this terminal.

@@ -1,6 +1,6 @@
 //! `switchboard approve`: the calls that wait for a person, in any process of this user, and the person's word.
 
-mod desks;
+mod queues;
 
 use std::{
     io::{self, IsTerminal},
@@ -10,7 +10,9 @@ use std::{
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Decider, Error, Pending, Remember, Rule, Verdict};
+use switchboard_approvals::{
+    AllowRule, ApprovalDecision, Decider, Error, PendingApproval, ResolvedApproval, RuleScope,
+};
 use switchboard_toolcall::{json, text::visible};
 
 use super::{calls::words, lists};
@@ -20,31 +22,31 @@ use crate::{
     settings,
     terminal::{self, Failed, Paint, ask, text},
 };
-use desks::Desks;
+use queues::ApprovalQueues;
 
 /// How much of the arguments a list of rules shows.
 const SHOWN: usize = 60;
 
 pub(super) fn run(approve: &Approve, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load_sections(cli.config.as_deref(), &["audit", "cluster"])?;
-    let done = desks::visit(&loaded, |desks| match (&approve.id, &approve.forget) {
-        (Some(id), _) => decide(desks, id, approve, cli),
-        (None, Some(rule)) => forget(desks, rule, approve),
-        (None, None) if approve.rules => list_rules(desks, approve, cli),
-        (None, None) => list(desks, approve, cli),
+    let done = queues::visit(&loaded, |queues| match (&approve.id, &approve.forget) {
+        (Some(id), _) => decide(queues, id, approve, cli),
+        (None, Some(rule)) => forget(queues, rule, approve),
+        (None, None) if approve.rules => list_rules(queues, approve, cli),
+        (None, None) => list(queues, approve, cli),
     });
     done.map(|()| ExitCode::SUCCESS)
 }
 
-fn decide(desks: &Desks, id: &str, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
+fn decide(queues: &ApprovalQueues, id: &str, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
     let remember = match (approve.always, approve.always_tool) {
-        (true, _) => Some(Remember::Arguments),
-        (_, true) => Some(Remember::Tool),
+        (true, _) => Some(RuleScope::Arguments),
+        (_, true) => Some(RuleScope::Tool),
         _ => None,
     };
     let (allow, by, reason) = (!approve.deny, approvals::who(), approve.reason.clone());
-    let (desk, id) = desks.complete(id).map_err(failed)?;
-    let pending = desk.find(&id).map_err(failed)?;
+    let (queue, id) = queues.complete(id).map_err(failed)?;
+    let pending = queue.find(&id).map_err(failed)?;
     terminal::tell(&laid_out(&pending, Paint::stderr(cli.color)));
     if allow && !approve.yes && ask::is_possible() {
         let answer = ask::line("Allow it? [y/N] ").unwrap_or_default();
@@ -52,8 +54,8 @@ fn decide(desks: &Desks, id: &str, approve: &Approve, cli: &Cli) -> anyhow::Resu
             return Err(anyhow!(Failed("nothing was decided; --deny denies it".to_owned())));
         }
     }
-    let verdict = Verdict { allow, by, decider: Decider::Owner, reason, remember };
-    let decided = desk.decide(&id, verdict).map_err(failed)?;
+    let verdict = ApprovalDecision { allow, by, decider: Decider::Owner, reason, remember };
+    let decided = queue.decide(&id, verdict).map_err(failed)?;
     if approve.json {
         terminal::print(&json::visible(&shown_decision(&decided).to_string()))?;
         return Ok(());
@@ -70,8 +72,8 @@ fn decide(desks: &Desks, id: &str, approve: &Approve, cli: &Cli) -> anyhow::Resu
     Ok(())
 }
 
-fn list(desks: &Desks, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
-    let pending = desks.pending().map_err(failed)?;
+fn list(queues: &ApprovalQueues, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
+    let pending = queues.pending().map_err(failed)?;
     if approve.json {
         let pending: Vec<_> = pending.iter().map(described).collect();
         terminal::print(&json::visible(&Value::from(pending).to_string()))?;
@@ -92,7 +94,7 @@ fn list(desks: &Desks, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
 }
 
 /// A held call for people: all that is to be known before deciding.
-fn laid_out(pending: &Pending, paint: Paint) -> String {
+fn laid_out(pending: &PendingApproval, paint: Paint) -> String {
     let (id, tool) = (paint.bold(&pending.id), paint.bold(&visible(&pending.tool)));
     let asked_by = pending.asked_by.as_deref().unwrap_or("-");
     let mut text = format!(
@@ -108,7 +110,7 @@ fn laid_out(pending: &Pending, paint: Paint) -> String {
 }
 
 /// A held call for programs.
-fn between_tabs(pending: &Pending) -> String {
+fn between_tabs(pending: &PendingApproval) -> String {
     let asked = words::ago(pending.asked.into(), SystemTime::now());
     let asked_by = pending.asked_by.as_deref().unwrap_or("-");
     let arguments = json::visible(pending.arguments.get());
@@ -123,8 +125,8 @@ fn between_tabs(pending: &Pending) -> String {
     fields.join("\t")
 }
 
-fn list_rules(desks: &Desks, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
-    let rules = desks.rules().map_err(failed)?;
+fn list_rules(queues: &ApprovalQueues, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
+    let rules = queues.rules().map_err(failed)?;
     if approve.json {
         let rules: Vec<_> = rules.iter().map(shown_rule).collect();
         terminal::print(&Value::from(rules).to_string())?;
@@ -149,8 +151,8 @@ fn list_rules(desks: &Desks, approve: &Approve, cli: &Cli) -> anyhow::Result<()>
     Ok(())
 }
 
-fn forget(desks: &Desks, id: &str, approve: &Approve) -> anyhow::Result<()> {
-    let rule = desks.forget(id).map_err(failed)?;
+fn forget(queues: &ApprovalQueues, id: &str, approve: &Approve) -> anyhow::Result<()> {
+    let rule = queues.forget(id).map_err(failed)?;
     match approve.json {
         true => terminal::print(&shown_rule(&rule).to_string())?,
         false => terminal::tell(&format!("{} is asked about again", text::one_line(&rule.tool))),
@@ -158,7 +160,7 @@ fn forget(desks: &Desks, id: &str, approve: &Approve) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn described(pending: &Pending) -> Value {
+fn described(pending: &PendingApproval) -> Value {
     json!({
         "id": pending.id,
         "call_id": pending.call_id,
@@ -174,17 +176,17 @@ fn described(pending: &Pending) -> Value {
     })
 }
 
-fn shown_decision(decided: &Decided) -> Value {
+fn shown_decision(decided: &ResolvedApproval) -> Value {
     let mut value = described(&decided.pending);
-    value["decision"] = decided.answer.decision.code().into();
-    value["decided_by"] = decided.answer.by.clone().into();
-    value["decided"] = json!(decided.answer.decided);
-    value["decision_reason"] = decided.answer.reason.clone().into();
+    value["decision"] = decided.outcome.decision.code().into();
+    value["decided_by"] = decided.outcome.by.clone().into();
+    value["decided"] = json!(decided.outcome.decided);
+    value["decision_reason"] = decided.outcome.reason.clone().into();
     value["rule"] = decided.rule.as_ref().map(shown_rule).into();
     value
 }
 
-fn shown_rule(rule: &Rule) -> Value {
+fn shown_rule(rule: &AllowRule) -> Value {
     json!({
         "id": rule.id,
         "tool": rule.tool,
@@ -200,7 +202,10 @@ fn failed(error: Error) -> anyhow::Error {
         Error::Unknown(_) => {
             anyhow!(Failed(format!("{error}; `switchboard approve` lists those that wait")))
         }
-        Error::Over { .. } | Error::NoRule(_) | Error::Several { .. } | Error::FourEyes(_) => {
+        Error::Closed { .. }
+        | Error::UnknownRule(_)
+        | Error::Ambiguous { .. }
+        | Error::FourEyes(_) => {
             anyhow!(Failed(error.to_string()))
         }
         error => error.into(),

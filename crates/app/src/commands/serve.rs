@@ -8,7 +8,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use serde_json::json;
-use switchboard_approvals::Desk;
+use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
 use switchboard_cluster::figures::Watching;
 use switchboard_gateway::{Config, Feed, Gateway, Metrics, Parts, Tls};
@@ -51,8 +51,8 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
             false => Some(Membership::new(&loaded).await?),
         };
         let approvals = match &membership {
-            Some(membership) => membership.desk(&loaded),
-            None => approvals::desk(&loaded),
+            Some(membership) => membership.queue(&loaded),
+            None => approvals::queue(&loaded),
         };
         let approver = approvals::elsewhere(approvals.clone());
         let around =
@@ -95,7 +95,7 @@ async fn over_stdio(
 struct Watched {
     feed: Arc<Feed>,
     store: Option<Store>,
-    approvals: Option<Arc<Desk>>,
+    approvals: Option<Arc<ApprovalQueue>>,
     membership: Membership,
 }
 

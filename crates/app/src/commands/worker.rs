@@ -33,7 +33,7 @@ pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
         let around = Around {
             records: Records::of(&loaded),
             answers: Arc::new(NoRequestHandler),
-            approver: approvals::elsewhere(approvals::desk(&loaded)),
+            approver: approvals::elsewhere(approvals::queue(&loaded)),
             is_open: false,
         };
         let house = House::build_in(&loaded, around)?;

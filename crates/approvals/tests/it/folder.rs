@@ -8,10 +8,10 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_approvals::Remember;
+use switchboard_approvals::RuleScope;
 use switchboard_runtime::toolcall::ErrorKind;
 
-use crate::{House, always, yes};
+use crate::{TestGateway, always, yes};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -19,10 +19,10 @@ fn mode(path: &Path) -> u32 {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_else_may_read_it() {
-    let house = House::new();
+    let gateway = TestGateway::new();
     let args = json!({"password": "hush", "command": "rm -rf /"});
-    let (pending, called) = house.hold("act", args).await;
-    let folder = house.folder.path().join("approvals");
+    let (pending, called) = gateway.hold("act", args).await;
+    let folder = gateway.folder.path().join("approvals");
     let question = folder.join(format!("pending/{}.json", pending.id));
     assert_eq!(
         [mode(&folder), mode(&folder.join("pending")), mode(&question)],
@@ -30,7 +30,7 @@ async fn nobody_else_may_read_it() {
     );
     // Who decides needs all of it, for as long as the call waits.
     assert!(fs::read_to_string(&question).unwrap().contains("hush"));
-    house.desk.decide(&pending.id, always(Remember::Arguments)).unwrap();
+    gateway.queue.decide(&pending.id, always(RuleScope::Arguments)).unwrap();
     called.await.unwrap();
     assert!(!question.exists());
     let rules = folder.join("rules.json");
@@ -43,66 +43,66 @@ async fn nobody_else_may_read_it() {
 
 // Whoever waited has died: the lock is gone with the process.
 #[tokio::test(start_paused = true)]
-async fn the_question_of_a_dead_process_is_swept_away() {
-    let house = House::new();
-    let (pending, _called) = house.hold("act", json!({})).await;
-    let folder = house.folder.path().join("approvals/pending");
+async fn the_approval_of_a_dead_process_is_removed() {
+    let gateway = TestGateway::new();
+    let (pending, _called) = gateway.hold("act", json!({})).await;
+    let folder = gateway.folder.path().join("approvals/pending");
     let dead = folder.join("deaddead.json");
     fs::copy(folder.join(format!("{}.json", pending.id)), &dead).unwrap();
-    assert_eq!(house.desk.pending().unwrap().len(), 1);
+    assert_eq!(gateway.queue.pending().unwrap().len(), 1);
     assert!(!dead.exists());
     fs::copy(folder.join(format!("{}.json", pending.id)), &dead).unwrap();
-    let error = house.desk.decide("deaddead", yes()).unwrap_err().to_string();
+    let error = gateway.queue.decide("deaddead", yes()).unwrap_err().to_string();
     assert_eq!(error, "no call waits for approval 'deaddead'");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_became_of_a_question_is_forgotten_after_a_day() {
-    let house = House::new();
-    let (pending, called) = house.hold("act", json!({})).await;
-    house.desk.decide(&pending.id, yes()).unwrap();
+async fn outcomes_are_removed_after_a_day() {
+    let gateway = TestGateway::new();
+    let (pending, called) = gateway.hold("act", json!({})).await;
+    gateway.queue.decide(&pending.id, yes()).unwrap();
     called.await.unwrap();
-    let file = house.folder.path().join(format!("approvals/decided/{}.json", pending.id));
+    let file = gateway.folder.path().join(format!("approvals/decided/{}.json", pending.id));
     let old = SystemTime::now() - Duration::from_secs(25 * 60 * 60);
     fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
     tokio::time::advance(Duration::from_secs(2 * 60 * 60)).await;
-    let (_pending, _called) = house.hold("act", json!({})).await;
+    let (_pending, _called) = gateway.hold("act", json!({})).await;
     assert!(!file.exists());
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_place_for_the_question_the_call_is_denied() {
-    let house = House::new();
-    fs::write(house.folder.path().join("approvals"), "a file in its way").unwrap();
-    let result = house.call("act", json!({})).await.unwrap();
+async fn without_a_folder_for_the_approval_the_call_is_denied() {
+    let gateway = TestGateway::new();
+    fs::write(gateway.folder.path().join("approvals"), "a file in its way").unwrap();
+    let result = gateway.call("act", json!({})).await.unwrap();
     assert_eq!(result.error_kind(), Some(ErrorKind::Denied));
     assert!(result.text().ends_with("could not be asked"), "{}", result.text());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_remembered_is_allowed_once_and_told() {
-    let house = House::new();
-    let (pending, called) = house.hold("act", json!({})).await;
-    fs::create_dir(house.folder.path().join("approvals/rules.lock")).unwrap();
-    let error = house.desk.decide(&pending.id, always(Remember::Tool)).unwrap_err().to_string();
+async fn a_rule_that_cannot_be_stored_allows_once_and_is_an_error() {
+    let gateway = TestGateway::new();
+    let (pending, called) = gateway.hold("act", json!({})).await;
+    fs::create_dir(gateway.folder.path().join("approvals/rules.lock")).unwrap();
+    let error = gateway.queue.decide(&pending.id, always(RuleScope::Tool)).unwrap_err().to_string();
     assert!(error.contains("could not be remembered"), "{error}");
     assert!(called.await.unwrap().is_success());
-    assert!(!house.is_allowed("act", json!({})).await);
+    assert!(!gateway.is_allowed("act", json!({})).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn not_more_than_five_hundred_of_one_caller_wait() {
-    let house = House::new();
+    let gateway = TestGateway::new();
     let waiting: Vec<_> =
-        (0..500).map(|number| house.call("act", json!({"number": number}))).collect();
-    while house.desk.pending().unwrap().len() < waiting.len() {
+        (0..500).map(|number| gateway.call("act", json!({"number": number}))).collect();
+    while gateway.queue.pending().unwrap().len() < waiting.len() {
         tokio::task::yield_now().await;
     }
-    let result = house.call("act", json!({})).await.unwrap();
+    let result = gateway.call("act", json!({})).await.unwrap();
     assert_eq!(result.error_kind(), Some(ErrorKind::Denied));
     waiting[0].abort();
     while !waiting[0].is_finished() {
         tokio::task::yield_now().await;
     }
-    let (_pending, _called) = house.hold("other", json!({})).await;
+    let (_pending, _called) = gateway.hold("other", json!({})).await;
 }

@@ -5,10 +5,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use switchboard_approvals::Pending;
+use switchboard_approvals::PendingApproval;
 
 #[derive(Default)]
-pub(super) struct Own(Mutex<HashMap<String, Pending>>);
+pub(super) struct Own(Mutex<HashMap<String, PendingApproval>>);
 
 /// A question that waits until this is dropped.
 pub(super) struct Waits {
@@ -17,21 +17,21 @@ pub(super) struct Waits {
 }
 
 impl Own {
-    pub(super) fn hold(self: &Arc<Self>, question: Pending) -> Waits {
+    pub(super) fn hold(self: &Arc<Self>, question: PendingApproval) -> Waits {
         let id = question.id.clone();
         self.lock().insert(id.clone(), question);
         Waits { own: self.clone(), id }
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Pending> {
+    pub(super) fn get(&self, id: &str) -> Option<PendingApproval> {
         self.lock().get(id).cloned()
     }
 
-    pub(super) fn all(&self) -> Vec<Pending> {
+    pub(super) fn all(&self) -> Vec<PendingApproval> {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Pending>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingApproval>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

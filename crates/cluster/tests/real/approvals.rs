@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_approvals::{Decided, Decider, Desk, Error, Remember, Verdict};
+use switchboard_approvals::{ResolvedApproval, Decider, ApprovalQueue, Error, RuleScope, ApprovalDecision};
 use switchboard_cluster::ClusterView;
 use switchboard_runtime::{
     PolicyConfig, RulePolicy, Ruling, ToolExecutor,
@@ -18,20 +18,20 @@ use crate::{Ground, Member, until};
 /// A gateway whose every call waits for a person.
 pub(crate) struct House {
     executor: ToolExecutor,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) queue: Arc<ApprovalQueue>,
     member: Member,
 }
 
 impl House {
     pub(crate) async fn new(ground: &Ground, name: &str, within: Duration) -> Self {
         let member = ground.member(name).await;
-        let desk = Arc::new(member.fleet.desk());
+        let queue = Arc::new(member.fleet.queue());
         let ask_timeout = HumanDuration(within);
         let config = PolicyConfig { ask: vec!["*".to_owned()], ask_timeout, ..Default::default() };
         let policy = RulePolicy::new(config).unwrap();
-        let executor = ToolExecutor::builder().policy(policy).approver(desk.clone()).build();
+        let executor = ToolExecutor::builder().policy(policy).approver(queue.clone()).build();
         executor.tools().add(Fake::echoes("act")).unwrap();
-        Self { executor, desk, member }
+        Self { executor, queue, member }
     }
 
     pub(crate) fn call(&self, args: Value) -> JoinHandle<ToolResult> {
@@ -41,25 +41,25 @@ impl House {
 
     /// The one call that waits, as this gateway sees it.
     pub(crate) async fn waiting(&self) -> String {
-        until("a call waits", async || self.desk.pending().unwrap().len() == 1).await;
-        self.desk.pending().unwrap().remove(0).id
+        until("a call waits", async || self.queue.pending().unwrap().len() == 1).await;
+        self.queue.pending().unwrap().remove(0).id
     }
 
-    pub(crate) async fn decide(&self, id: &str, allow: bool) -> Result<Decided, Error> {
-        decide(&self.desk, id, allow, None).await
+    pub(crate) async fn decide(&self, id: &str, allow: bool) -> Result<ResolvedApproval, Error> {
+        decide(&self.queue, id, allow, None).await
     }
 }
 
 pub(crate) async fn decide(
-    desk: &Arc<Desk>,
+    queue: &Arc<ApprovalQueue>,
     id: &str,
     allow: bool,
-    remember: Option<Remember>,
-) -> Result<Decided, Error> {
-    let (desk, id) = (desk.clone(), id.to_owned());
+    remember: Option<RuleScope>,
+) -> Result<ResolvedApproval, Error> {
+    let (queue, id) = (queue.clone(), id.to_owned());
     let (by, decider) = ("ada".to_owned(), Decider::Named("ada".to_owned()));
-    let verdict = Verdict { allow, by, decider, reason: None, remember };
-    spawn_blocking(move || desk.decide(&id, verdict)).await.unwrap()
+    let verdict = ApprovalDecision { allow, by, decider, reason: None, remember };
+    spawn_blocking(move || queue.decide(&id, verdict)).await.unwrap()
 }
 
 pub(crate) const LATER: Duration = Duration::from_secs(600);
@@ -74,14 +74,14 @@ async fn of_those_who_decide_anywhere_one_wins() {
         let id = two.waiting().await;
         let (yes, no) = tokio::join!(one.decide(&id, true), two.decide(&id, false));
         let is_allowed = match (&yes, &no) {
-            (Ok(_), Err(Error::Over { answer, .. })) => answer.decision == Ruling::Allow,
-            (Err(Error::Over { answer, .. }), Ok(_)) => answer.decision != Ruling::Deny,
+            (Ok(_), Err(Error::Closed { outcome, .. })) => outcome.decision == Ruling::Allow,
+            (Err(Error::Closed { outcome, .. }), Ok(_)) => outcome.decision != Ruling::Deny,
             other => panic!("{other:?}"),
         };
         assert_eq!(called.await.unwrap().is_success(), is_allowed, "{round}");
         let again = two.decide(&id, true).await.unwrap_err();
-        assert!(matches!(again, Error::Over { .. }), "{again}");
-        until("nothing waits", async || two.desk.pending().unwrap().is_empty()).await;
+        assert!(matches!(again, Error::Closed { .. }), "{again}");
+        until("nothing waits", async || two.queue.pending().unwrap().is_empty()).await;
     }
 }
 
@@ -93,7 +93,7 @@ async fn arguments_lie_in_the_bucket_for_as_long_as_their_call_waits() {
     let two = House::new(&ground, "two", LATER).await;
     let called = one.call(json!({"password": "hush"}));
     let id = two.waiting().await;
-    let pending = two.desk.pending().unwrap().remove(0);
+    let pending = two.queue.pending().unwrap().remove(0);
     assert_eq!(pending.arguments.get(), r#"{"password":"hush"}"#);
     let cluster = ground.cluster().await;
     let bucket = cluster.bucket(Bucket::Approvals).await.unwrap();
@@ -110,20 +110,20 @@ async fn rules_hold_everywhere_and_are_there_before_their_answer() {
     let one = House::new(&ground, "one", LATER).await;
     let two = House::new(&ground, "two", LATER).await;
     let mut visit = ClusterView::new(&ground.cluster().await);
-    let command = Arc::new(visit.desk().await.unwrap());
+    let command = Arc::new(visit.queue().await.unwrap());
     for number in 0..5 {
         let called = one.call(json!({"number": number}));
         let id = two.waiting().await;
-        decide(&two.desk, &id, true, Some(Remember::Arguments)).await.unwrap();
+        decide(&two.queue, &id, true, Some(RuleScope::Arguments)).await.unwrap();
         assert!(called.await.unwrap().is_success());
         // Who hears that it was allowed for good may call again at once.
         assert!(one.call(json!({"number": number})).await.unwrap().is_success());
     }
     until("the command knows", async || command.rules().unwrap().len() == 5).await;
     let rule = command.rules().unwrap().remove(0);
-    let (desk, id) = (command.clone(), rule.id.clone());
-    spawn_blocking(move || desk.forget(&id)).await.unwrap().unwrap();
-    until("it is forgotten", async || one.desk.rules().unwrap().len() == 4).await;
+    let (queue, id) = (command.clone(), rule.id.clone());
+    spawn_blocking(move || queue.forget(&id)).await.unwrap().unwrap();
+    until("it is forgotten", async || one.queue.rules().unwrap().len() == 4).await;
     let called = one.call(json!({"number": 0}));
     let id = two.waiting().await;
     two.decide(&id, false).await.unwrap();
@@ -142,14 +142,14 @@ async fn what_is_over_where_it_waits_is_over_everywhere() {
     let called = one.call(json!({}));
     let id = two.waiting().await;
     called.abort();
-    until("it is withdrawn", async || two.desk.pending().unwrap().is_empty()).await;
+    until("it is withdrawn", async || two.queue.pending().unwrap().is_empty()).await;
     let late = two.decide(&id, true).await.unwrap_err();
     assert!(late.to_string().contains("the call ended before"), "{late}");
     // The gateway dies.
     let called = one.call(json!({}));
     let id = two.waiting().await;
     drop(one.member);
-    until("its gateway is gone", async || two.desk.pending().unwrap().is_empty()).await;
+    until("its gateway is gone", async || two.queue.pending().unwrap().is_empty()).await;
     let late = two.decide(&id, true).await.unwrap_err();
     assert!(matches!(late, Error::Unknown(_)), "{late}");
     called.abort();

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt;
 use serde_json::json;
 use switchboard_access::NewToken;
 use switchboard_access::Peers as _;
-use switchboard_approvals::Remember;
+use switchboard_approvals::RuleScope;
 use switchboard_cluster::{ClusterView, Error, tokens::ClusterTokens};
 use switchboard_runtime::toolcall::ErrorKind;
 use switchboard_workers::{Bucket, Cluster};
@@ -119,7 +119,7 @@ async fn forged_answers_and_rules_allow_nothing() {
     // A genuine answer and a genuine rule, to copy from.
     let called = house.call(json!({"number": 1}));
     let first = house.waiting().await;
-    decide(&house.desk, &first, true, Some(Remember::Tool)).await.unwrap();
+    decide(&house.queue, &first, true, Some(RuleScope::Tool)).await.unwrap();
     assert!(called.await.unwrap().is_success());
     let answer = lies(&stranger, Bucket::Approvals, &format!("answer.{first}")).await;
     let plain = answer.slice(answer.iter().position(|byte| *byte == b'\n').unwrap() + 1..);
@@ -127,14 +127,14 @@ async fn forged_answers_and_rules_allow_nothing() {
     let keys: Vec<String> = keys.try_collect().await.unwrap();
     let place = keys.into_iter().find(|key| key.starts_with("rule.")).unwrap();
     let rule = lies(&stranger, Bucket::Approvals, &place).await;
-    let (desk, id) = (house.desk.clone(), house.desk.rules().unwrap().remove(0).id);
-    tokio::task::spawn_blocking(move || desk.forget(&id)).await.unwrap().unwrap();
+    let (queue, id) = (house.queue.clone(), house.queue.rules().unwrap().remove(0).id);
+    tokio::task::spawn_blocking(move || queue.forget(&id)).await.unwrap().unwrap();
 
     put(&stranger, Bucket::Approvals, &place, rule.clone()).await;
     let plain_rule = rule.slice(rule.iter().position(|byte| *byte == b'\n').unwrap() + 1..);
     put(&stranger, Bucket::Approvals, "rule.act.all", plain_rule).await;
     sleep(MOMENT).await;
-    assert!(house.desk.rules().unwrap().is_empty(), "what was forgotten stays so");
+    assert!(house.queue.rules().unwrap().is_empty(), "what was forgotten stays so");
     for forged in [plain, answer] {
         let called = house.call(json!({"number": 2}));
         let id = house.waiting().await;
@@ -160,9 +160,9 @@ async fn a_command_without_the_key_is_told_what_is_missing() {
     }
     let called = house.call(json!({}));
     let id = house.waiting().await;
-    let desk = Arc::new(without.desk().await.unwrap());
-    until("it sees the question", async || desk.pending().unwrap().len() == 1).await;
-    let error = decide(&desk, &id, true, None).await.unwrap_err().to_string();
+    let queue = Arc::new(without.queue().await.unwrap());
+    until("it sees the question", async || queue.pending().unwrap().len() == 1).await;
+    let error = decide(&queue, &id, true, None).await.unwrap_err().to_string();
     assert!(error.contains("are signed: set its `key` in [cluster]"), "{error}");
     house.decide(&id, true).await.unwrap();
     assert!(called.await.unwrap().is_success());

@@ -14,7 +14,7 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use switchboard_access::Caller;
-use switchboard_approvals::{Decider, Desk, Error, Remember, Verdict};
+use switchboard_approvals::{Decider, ApprovalQueue, Error, RuleScope, ApprovalDecision};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
@@ -78,7 +78,7 @@ pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Waiting>, ApiError> {
-    let pending = at_desk(&parts, Desk::pending).await?;
+    let pending = on_queue(&parts, ApprovalQueue::pending).await?;
     let tools = parts.executor.tools();
     let visible = pending.into_iter().filter(|pending| match caller.may_approve {
         true => caller.may_see(&pending.tool, tools),
@@ -116,7 +116,7 @@ pub(crate) async fn decide(
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     may_approve(&caller)?;
     let word = word(&body?)?;
-    let verdict = Verdict {
+    let verdict = ApprovalDecision {
         allow: word.decision == Say::Allow,
         by: named(&caller),
         decider: match &caller.name {
@@ -125,16 +125,16 @@ pub(crate) async fn decide(
         },
         reason: word.reason.filter(|reason| !reason.trim().is_empty()),
         remember: word.remember.map(|remember| match remember {
-            For::Arguments => Remember::Arguments,
-            For::Tool => Remember::Tool,
+            For::Arguments => RuleScope::Arguments,
+            For::Tool => RuleScope::Tool,
         }),
     };
     let tools = parts.executor.tools().clone();
-    let decided = at_desk(&parts, move |desk| {
+    let decided = on_queue(&parts, move |queue| {
         // What the caller may not see is not there.
-        let pending = desk.find(&id)?;
+        let pending = queue.find(&id)?;
         match caller.may_see(&pending.tool, &tools) {
-            true => desk.decide(&id, verdict),
+            true => queue.decide(&id, verdict),
             false => Err(Error::Unknown(id)),
         }
     });
@@ -155,7 +155,7 @@ pub(crate) async fn rules(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Rules>, ApiError> {
-    let rules = at_desk(&parts, Desk::rules).await?;
+    let rules = on_queue(&parts, ApprovalQueue::rules).await?;
     let tools = parts.executor.tools();
     let may_know = caller.may_approve || caller.visibility().watches();
     let visible = rules.into_iter().filter(|rule| may_know && caller.may_see(&rule.tool, tools));
@@ -182,26 +182,26 @@ pub(crate) async fn forget(
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     may_approve(&caller)?;
     let tools = parts.executor.tools().clone();
-    let forgotten = at_desk(&parts, move |desk| {
+    let forgotten = on_queue(&parts, move |queue| {
         let is_visible = |tool: &str| caller.may_see(tool, &tools);
-        match desk.rules()?.iter().any(|rule| rule.id == id && is_visible(&rule.tool)) {
-            true => desk.forget(&id),
-            false => Err(Error::NoRule(id)),
+        match queue.rules()?.iter().any(|rule| rule.id == id && is_visible(&rule.tool)) {
+            true => queue.forget(&id),
+            false => Err(Error::UnknownRule(id)),
         }
     });
     Ok(Json(forgotten.await?.into()))
 }
 
-/// Does `work` at the desk, off the threads that serve others.
-async fn at_desk<T: Send + 'static>(
+/// Does `work` at the queue, off the threads that serve others.
+async fn on_queue<T: Send + 'static>(
     parts: &Parts,
-    work: impl FnOnce(&Desk) -> Result<T, Error> + Send + 'static,
+    work: impl FnOnce(&ApprovalQueue) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let Some(desk) = parts.approvals.clone() else {
+    let Some(queue) = parts.approvals.clone() else {
         let text = "there is no place for approvals: neither XDG_STATE_HOME nor HOME is set";
         return Err(ApiError::Unavailable(text.to_owned()));
     };
-    let done = spawn_blocking(move || work(&desk)).await;
+    let done = spawn_blocking(move || work(&queue)).await;
     done.map_err(|error| ApiError::Unavailable(error.to_string()))?.map_err(refused)
 }
 
@@ -237,10 +237,10 @@ fn word(body: &[u8]) -> Result<Word, ApiError> {
 
 fn refused(error: Error) -> ApiError {
     match error {
-        Error::Unknown(_) | Error::NoRule(_) => ApiError::NotFound(error.to_string()),
-        Error::Over { .. } => ApiError::Conflict(error.to_string()),
+        Error::Unknown(_) | Error::UnknownRule(_) => ApiError::NotFound(error.to_string()),
+        Error::Closed { .. } => ApiError::Conflict(error.to_string()),
         Error::FourEyes(_) => ApiError::Forbidden(error.to_string()),
-        Error::DenialForGood | Error::Several { .. } => ApiError::BadRequest(error.to_string()),
+        Error::RememberedDenial | Error::Ambiguous { .. } => ApiError::BadRequest(error.to_string()),
         error => {
             tracing::error!(error = &error as &dyn std::error::Error, "approvals failed");
             ApiError::Unavailable(error.to_string())

@@ -199,7 +199,7 @@ async fn a_client_that_leaves_withdraws_its_question() {
     }
     let (status, body) = answer(house.decide(&id, &json!({"decision": "allow"}))).await;
     assert_eq!(status, 409, "{body}");
-    assert!(house.desk.pending().unwrap().is_empty());
+    assert!(house.approvals.pending().unwrap().is_empty());
 }
 
 // An MCP client is told that its call waits, and gets its answer when it is allowed.

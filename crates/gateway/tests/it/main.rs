@@ -35,7 +35,7 @@ use queued::Shelf;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_access::{Access, NewToken, Tokens, UserLookup};
-use switchboard_approvals::Desk;
+use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
 use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts, Tls};
 use switchboard_mcp_client::Servers;
@@ -58,7 +58,7 @@ struct House {
     tokens: Arc<Tokens>,
     witness: Witness,
     parrot: Parrot,
-    desk: Arc<Desk>,
+    approvals: Arc<ApprovalQueue>,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
     servers: Option<Arc<Servers>>,
@@ -122,7 +122,7 @@ impl House {
         let address = listener.local_addr().unwrap();
         let store = records.then(|| Store::open(Default::default(), folder.path().join("records")));
         let feed = Arc::new(Feed::new(Arc::new(Metrics::default())));
-        let desk = Arc::new(Desk::open(folder.path().join("approvals")));
+        let approvals = Arc::new(ApprovalQueue::open(folder.path().join("approvals")));
         let rules = PolicyConfig {
             deny: vec!["forbidden".to_owned()],
             ask: vec!["delete_*".to_owned()],
@@ -139,7 +139,7 @@ impl House {
         };
         let executor = executor
             .observer(feed.clone())
-            .approver(desk.clone())
+            .approver(approvals.clone())
             .artifacts(artifacts)
             .policy(RuleSet::new(&config.allow_if, &config.deny_if, rules).unwrap())
             .build();
@@ -158,7 +158,6 @@ impl House {
         let mcp = mcp::Server::new(executor.clone(), servers.clone(), mcp::Config::default());
         let parrot = Parrot::default();
         let models = models(&parrot, agent);
-        let approvals = Some(desk.clone());
         let shelf = queues.then(|| Arc::new(Shelf::new(executor.clone())));
         let queue = shelf.clone().map(|shelf| shelf as Arc<dyn DurableCalls>);
         let parts = Parts {
@@ -186,7 +185,7 @@ impl House {
             tokens,
             witness,
             parrot,
-            desk,
+            approvals,
             stop,
             running,
             servers,

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use switchboard_access::{Access, AccessError, Peers, Tokens};
-use switchboard_approvals::Desk;
+use switchboard_approvals::ApprovalQueue;
 use switchboard_cluster::ClusterState;
 use switchboard_gateway::Config;
 use switchboard_mcp_client::Servers;
@@ -33,10 +33,10 @@ impl Membership {
     }
 
     /// Where held calls wait for a person.
-    pub(super) fn desk(&self, loaded: &Loaded) -> Option<Arc<Desk>> {
+    pub(super) fn queue(&self, loaded: &Loaded) -> Option<Arc<ApprovalQueue>> {
         match &self.cluster {
-            Some(cluster) => Some(Arc::new(cluster.desk())),
-            None => approvals::desk(loaded),
+            Some(cluster) => Some(Arc::new(cluster.queue())),
+            None => approvals::queue(loaded),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
-use switchboard_approvals::{Decided, Pending};
+use switchboard_approvals::{PendingApproval, ResolvedApproval};
 use switchboard_runtime::redact;
 use utoipa::ToSchema;
 
@@ -43,8 +43,8 @@ impl Approval {
     }
 }
 
-impl From<Pending> for Approval {
-    fn from(pending: Pending) -> Self {
+impl From<PendingApproval> for Approval {
+    fn from(pending: PendingApproval) -> Self {
         Self {
             id: pending.id,
             call_id: pending.call_id.to_string(),
@@ -90,9 +90,9 @@ pub(crate) struct DecidedApproval {
     rule: Option<Rule>,
 }
 
-impl From<Decided> for DecidedApproval {
-    fn from(decided: Decided) -> Self {
-        let Decided { pending, answer, rule } = decided;
+impl From<ResolvedApproval> for DecidedApproval {
+    fn from(decided: ResolvedApproval) -> Self {
+        let ResolvedApproval { pending, outcome: answer, rule } = decided;
         let Approval {
             id, call_id, tool, server, arguments, asked_by, reason, asked, expires, ..
         } = pending.into();
@@ -128,8 +128,8 @@ pub(crate) struct Rule {
     created: String,
 }
 
-impl From<switchboard_approvals::Rule> for Rule {
-    fn from(rule: switchboard_approvals::Rule) -> Self {
+impl From<switchboard_approvals::AllowRule> for Rule {
+    fn from(rule: switchboard_approvals::AllowRule) -> Self {
         Self {
             id: rule.id,
             tool: rule.tool,

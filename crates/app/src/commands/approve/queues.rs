@@ -1,62 +1,62 @@
 //! Where calls wait for a person: on this machine, and, with a cluster, at any of its gateways.
 
 use anyhow::Context;
-use switchboard_approvals::{Desk, Error, Pending, Rule};
+use switchboard_approvals::{ApprovalQueue, Error, PendingApproval, AllowRule};
 use switchboard_cluster::ClusterView;
 
 use crate::{approvals, cluster, connections::on_runtime, settings::Loaded};
 
-/// The desks that a command looks at: that of this machine first.
-pub(super) struct Desks(Vec<Desk>);
+/// The queues that a command looks at: that of this machine first.
+pub(super) struct ApprovalQueues(Vec<ApprovalQueue>);
 
-/// Does `work` at all desks.
+/// Does `work` at all queues.
 ///
 /// # Errors
 /// There is none, the cluster cannot be reached, or the work fails.
 pub(super) fn visit(
     loaded: &Loaded,
-    work: impl FnOnce(&Desks) -> anyhow::Result<()>,
+    work: impl FnOnce(&ApprovalQueues) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let own = approvals::folder(loaded).map(Desk::open);
+    let own = approvals::folder(loaded).map(ApprovalQueue::open);
     if loaded.settings.cluster.nats.is_none() {
         let own =
             own.context("there is no place for approvals: neither XDG_STATE_HOME nor HOME is set")?;
-        return work(&Desks(vec![own]));
+        return work(&ApprovalQueues(vec![own]));
     }
     on_runtime(async {
         let cluster = cluster::connect(loaded).await?.context("there is no cluster")?;
         let mut visit = ClusterView::new(&cluster);
-        let desks = Desks(own.into_iter().chain([visit.desk().await?]).collect());
-        tokio::task::block_in_place(|| work(&desks))
+        let queues = ApprovalQueues(own.into_iter().chain([visit.queue().await?]).collect());
+        tokio::task::block_in_place(|| work(&queues))
     })
 }
 
-impl Desks {
+impl ApprovalQueues {
     /// The calls that wait, oldest first.
     ///
     /// # Errors
-    /// A desk cannot be read.
-    pub(super) fn pending(&self) -> Result<Vec<Pending>, Error> {
+    /// A queue cannot be read.
+    pub(super) fn pending(&self) -> Result<Vec<PendingApproval>, Error> {
         let mut pending = Vec::new();
-        for desk in &self.0 {
-            pending.extend(desk.pending()?);
+        for queue in &self.0 {
+            pending.extend(queue.pending()?);
         }
         pending.sort_by_key(|question| question.call_id);
         Ok(pending)
     }
 
-    /// The desk and the full id of the one call that waits under an id that begins so.
+    /// The queue and the full id of the one call that waits under an id that begins so.
     ///
     /// # Errors
     /// There is none, or there are several.
-    pub(super) fn complete(&self, beginning: &str) -> Result<(&Desk, String), Error> {
+    pub(super) fn complete(&self, beginning: &str) -> Result<(&ApprovalQueue, String), Error> {
         let mut found = Vec::new();
-        for desk in &self.0 {
-            let id = desk.complete(beginning)?;
-            match desk.find(&id) {
+        for queue in &self.0 {
+            let id = queue.complete(beginning)?;
+            match queue.find(&id) {
                 Err(Error::Unknown(_)) => {}
                 // What is over is found as well, so that whoever decides it is told.
-                Ok(_) | Err(Error::Over { .. }) => found.push((desk, id)),
+                Ok(_) | Err(Error::Closed { .. }) => found.push((queue, id)),
                 Err(error) => return Err(error),
             }
         }
@@ -65,7 +65,7 @@ impl Desks {
             1 => Ok(found.remove(0)),
             _ => {
                 let found = found.into_iter().map(|(_, id)| id).collect();
-                Err(Error::Several { id: beginning.to_owned(), found })
+                Err(Error::Ambiguous { id: beginning.to_owned(), found })
             }
         }
     }
@@ -73,11 +73,11 @@ impl Desks {
     /// What is allowed for good.
     ///
     /// # Errors
-    /// A desk cannot be read.
-    pub(super) fn rules(&self) -> Result<Vec<Rule>, Error> {
+    /// A queue cannot be read.
+    pub(super) fn rules(&self) -> Result<Vec<AllowRule>, Error> {
         let mut rules = Vec::new();
-        for desk in &self.0 {
-            rules.extend(desk.rules()?);
+        for queue in &self.0 {
+            rules.extend(queue.rules()?);
         }
         Ok(rules)
     }
@@ -86,13 +86,13 @@ impl Desks {
     ///
     /// # Errors
     /// There is none of this id, or it cannot be forgotten.
-    pub(super) fn forget(&self, id: &str) -> Result<Rule, Error> {
-        for desk in &self.0 {
-            match desk.forget(id) {
-                Err(Error::NoRule(_)) => {}
+    pub(super) fn forget(&self, id: &str) -> Result<AllowRule, Error> {
+        for queue in &self.0 {
+            match queue.forget(id) {
+                Err(Error::UnknownRule(_)) => {}
                 done => return done,
             }
         }
-        Err(Error::NoRule(id.to_owned()))
+        Err(Error::UnknownRule(id.to_owned()))
     }
 }

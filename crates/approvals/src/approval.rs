@@ -1,4 +1,4 @@
-//! Questions and answers as they lie on the desk.
+//! Approvals as they are stored.
 
 use std::{fmt::Write, time::SystemTime};
 
@@ -10,39 +10,39 @@ use switchboard_toolcall::CallId;
 
 /// A call that waits for a person.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Pending {
-    /// The word under which it is decided.
+pub struct PendingApproval {
+    /// The id under which it is decided.
     pub id: String,
-    /// The execution that waits.
+    /// The call that waits.
     pub call_id: CallId,
     /// The tool's name.
     pub tool: String,
     /// The MCP server that it belongs to.
     pub server: Option<String>,
-    /// The arguments that will be used; only what the tool or the policy calls a secret is left out.
+    /// The arguments of the call, without those that the tool's schema or the policy marks as secret.
     pub arguments: Box<RawValue>,
-    /// Who wants to call it.
+    /// The caller's name.
     pub asked_by: Option<String>,
-    /// The rule that leaves it to a person.
+    /// The policy rule that asks for a person.
     pub reason: String,
-    /// Since when it waits.
+    /// When the call was held.
     pub asked: Timestamp,
-    /// When nobody can decide any more.
+    /// When it expires.
     pub expires: Timestamp,
-    /// Why it is asked about although it was allowed for good.
+    /// Why a rule for such calls does not allow this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Whether who asked cannot allow it.
+    /// Whether the caller cannot allow its own call.
     #[serde(default)]
     pub four_eyes: bool,
-    /// Of the tool's name and the exact arguments.
+    /// Hash of the tool's name and the exact arguments.
     pub(crate) fingerprint: String,
-    /// Of the tool's definition.
+    /// Hash of the tool's definition.
     #[serde(default)]
     pub(crate) definition: String,
 }
 
-impl Pending {
+impl PendingApproval {
     pub(crate) fn new(id: String, question: &Question, note: Option<String>) -> Self {
         let asked = Timestamp::now();
         let arguments = RawValue::from_string(question.arguments.clone());
@@ -68,32 +68,32 @@ impl Pending {
     }
 }
 
-/// What was decided.
+/// How an approval ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// What was said.
+pub struct ApprovalOutcome {
+    /// The decision.
     pub decision: Ruling,
-    /// Who said it.
+    /// Who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why, where that was said.
+    /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When.
+    /// When it was decided.
     pub decided: Timestamp,
-    /// Of the question that this is an answer to.
+    /// Fingerprint of the approval that this belongs to.
     pub(crate) fingerprint: String,
 }
 
-/// A question with its answer.
+/// An approval with its outcome.
 #[derive(Clone, Debug)]
-pub struct Decided {
-    /// The question.
-    pub pending: Pending,
-    /// The answer.
-    pub answer: Answer,
-    /// The rule that was left, where one was.
-    pub rule: Option<crate::Rule>,
+pub struct ResolvedApproval {
+    /// The approval as it was pending.
+    pub pending: PendingApproval,
+    /// The outcome.
+    pub outcome: ApprovalOutcome,
+    /// The rule that was stored with it.
+    pub rule: Option<crate::AllowRule>,
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

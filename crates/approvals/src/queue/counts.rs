@@ -1,4 +1,4 @@
-//! How many calls wait, of each caller and of all.
+//! Bounds how many calls wait, per caller and in total.
 
 use std::{
     collections::HashMap,
@@ -7,23 +7,23 @@ use std::{
 
 use crate::error::Error;
 
-/// How many calls of one process may wait.
+/// The most waiting calls per process.
 const MOST: usize = 1000;
-/// How many of those may be one caller's, so that nobody keeps others from asking.
+/// The most waiting calls per caller, so that none can block the others.
 const MOST_OF_ONE: usize = MOST / 2;
 
 type ByCaller = HashMap<Option<Arc<str>>, usize>;
 
-/// How many calls of each caller wait.
+/// The number of waiting calls per caller.
 #[derive(Default)]
-pub(super) struct Counts(Mutex<ByCaller>);
+pub(super) struct PendingCounts(Mutex<ByCaller>);
 
-impl Counts {
-    /// Counts one more call of the caller, until what it returns is dropped.
+impl PendingCounts {
+    /// PendingCounts one more call of the caller, until what it returns is dropped.
     ///
     /// # Errors
     /// Too many wait, of this caller or of all.
-    pub(super) fn add(&self, caller: Option<&Arc<str>>) -> Result<Counted<'_>, Error> {
+    pub(super) fn add(&self, caller: Option<&Arc<str>>) -> Result<CountGuard<'_>, Error> {
         let mut counts = self.lock();
         if counts.values().sum::<usize>() >= MOST {
             return Err(Error::TooMany(MOST));
@@ -34,7 +34,7 @@ impl Counts {
             return Err(Error::TooManyOfCaller(MOST_OF_ONE));
         }
         *own += 1;
-        Ok(Counted { counts: self, caller })
+        Ok(CountGuard { counts: self, caller })
     }
 
     fn lock(&self) -> MutexGuard<'_, ByCaller> {
@@ -42,13 +42,13 @@ impl Counts {
     }
 }
 
-/// A call that is counted until this is dropped.
-pub(super) struct Counted<'a> {
-    counts: &'a Counts,
+/// Counts a call until dropped.
+pub(super) struct CountGuard<'a> {
+    counts: &'a PendingCounts,
     caller: Option<Arc<str>>,
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();
         if let Some(own) = counts.get_mut(&self.caller) {
@@ -67,7 +67,7 @@ mod tests {
     // PO-2
     #[test]
     fn one_caller_does_not_keep_others_from_asking() {
-        let counts = Counts::default();
+        let counts = PendingCounts::default();
         let [greedy, other, third]: [Arc<str>; 3] = ["greedy", "other", "third"].map(Into::into);
         let all: Vec<_> = (0..MOST_OF_ONE).map(|_| counts.add(Some(&greedy)).unwrap()).collect();
         let refused = |caller: Option<&Arc<str>>| counts.add(caller).err().map(|e| e.to_string());
