@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::Context;
 use switchboard_mcp_client::{KnownProtocols, Server, ServerDeps, ServerFailure, Servers};
-use switchboard_process::guard::Guard;
+use switchboard_process::guard::ProcessGuard;
 use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
 use switchboard_workers::{Groups, Queue};
 use tokio::{runtime, signal, sync::watch};
@@ -88,7 +88,7 @@ impl House {
             told.send_modify(|told| told.push(given_up.clone()));
         };
         // Without a guard children still end with us, unless we are killed with -9.
-        let guard = Guard::this_program()
+        let guard = ProcessGuard::this_program()
             .inspect_err(|error| tracing::warn!(%error, "servers run without a guard"));
         ServerDeps {
             tools,

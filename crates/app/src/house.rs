@@ -5,7 +5,7 @@ mod replayed;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use switchboard_local::{Guard, Handler, HandlerKind, Handlers, builtins, handler_fn};
+use switchboard_local::{Handler, HandlerKind, Handlers, ProcessGuard, builtins, handler_fn};
 use switchboard_mcp_client::{ServerConfig, ServerRequestHandler};
 use switchboard_mcp_server::Bridge;
 use switchboard_rules::RuleSet;
@@ -185,7 +185,7 @@ fn local_tools(
     let mut builtins = builtins::all(&loaded.settings.builtins);
     builtins::register(&builtins, handlers);
     // Without a guard programs still end with us, unless we are killed with -9.
-    match Guard::this_program() {
+    match ProcessGuard::this_program() {
         Ok(guard) => handlers.set_guard(guard),
         Err(error) => tracing::warn!(%error, "programs run without a guard"),
     }

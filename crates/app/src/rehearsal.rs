@@ -8,7 +8,9 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use switchboard_local::{Faults, ImplementationType, MockError, ToolDefinition, replay::Recorded};
+use switchboard_local::{
+    Faults, ImplementationType, MockError, ToolDefinition, replay::ReplayRecord,
+};
 use switchboard_toolcall::{CallId, ErrorKind};
 
 use crate::{
@@ -22,7 +24,7 @@ pub(crate) enum Replay {
     /// Mock tools, as `calls export --as mocks` writes them.
     Tools(Vec<ToolDefinition>),
     /// Recorded calls, as `calls export` writes them, oldest first.
-    Calls(Vec<Recorded>),
+    Calls(Vec<ReplayRecord>),
 }
 
 /// Loads the settings of `--config`, with what `--replay` and `--fault` change of them.
@@ -101,7 +103,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-fn calls(text: &str) -> anyhow::Result<Vec<Recorded>> {
+fn calls(text: &str) -> anyhow::Result<Vec<ReplayRecord>> {
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let line: Line = serde_json::from_str(line)
@@ -118,13 +120,13 @@ fn calls(text: &str) -> anyhow::Result<Vec<Recorded>> {
 }
 
 impl Line {
-    fn recorded(self) -> Option<Recorded> {
+    fn recorded(self) -> Option<ReplayRecord> {
         let args = match self.arguments {
             Value::Object(args) => args,
             _ => Map::new(),
         };
         let outcome = outcome(&self.tool, &self.outcome, self.result, self.error, self.hint)?;
-        Some(Recorded { tool: self.tool, args, outcome })
+        Some(ReplayRecord { tool: self.tool, args, outcome })
     }
 }
 

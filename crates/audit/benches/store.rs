@@ -65,7 +65,7 @@ fn executor(kept: Kept) -> (ToolExecutor, TempDir) {
         _ => {
             let store = Store::open(Config { durability, ..Config::default() }, folder.path());
             if matches!(kept, Kept::OsFed) {
-                store.keep_up().expect("a thread");
+                store.start_upkeep().expect("a thread");
             }
             let store = Arc::new(store);
             ToolExecutor::builder().store(store.clone()).artifacts(store).build()

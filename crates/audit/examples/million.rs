@@ -26,7 +26,7 @@ async fn main() -> Result<(), Failure> {
     let folder = PathBuf::from(arguments.next().ok_or("usage: million FOLDER [CALLS]")?);
     let calls: u64 = arguments.next().as_deref().unwrap_or("1000000").parse()?;
     let store = Store::open(Config::default(), &folder);
-    store.keep_up()?;
+    store.start_upkeep()?;
     write(store, calls).await?;
     ask(&folder, calls)?;
     Ok(())

@@ -20,7 +20,7 @@ use crate::{chain::hex, error::Error, layout::create_folder};
 
 /// The folder of the artifacts.
 #[derive(Clone, Debug)]
-pub(crate) struct Artifacts {
+pub(crate) struct ArtifactFolder {
     folder: PathBuf,
     /// How large one may be.
     most: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Artifacts {
 /// How many hex digits an id has.
 const DIGITS: usize = 32;
 
-impl Artifacts {
+impl ArtifactFolder {
     pub(crate) fn new(folder: PathBuf, most: u64) -> Self {
         Self { folder, most }
     }
@@ -75,7 +75,7 @@ impl Artifacts {
     }
 
     /// Every artifact there is: its id, its size and when it was last kept.
-    pub(crate) fn all(&self) -> Result<Vec<Kept>, Error> {
+    pub(crate) fn all(&self) -> Result<Vec<ArtifactFile>, Error> {
         let mut all = Vec::new();
         let Ok(folders) = fs::read_dir(&self.folder) else { return Ok(all) };
         for folder in folders.flatten() {
@@ -85,7 +85,7 @@ impl Artifacts {
                 let (Ok(metadata), path) = (file.metadata(), file.path()) else { continue };
                 let id = file.file_name().to_string_lossy().into_owned();
                 let kept = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                all.push(Kept { id, path, size: metadata.len(), kept });
+                all.push(ArtifactFile { id, path, size: metadata.len(), kept });
             }
         }
         Ok(all)
@@ -104,7 +104,7 @@ fn id_of(parts: &[&[u8]]) -> String {
     String::from_utf8_lossy(&digest[..DIGITS]).into_owned()
 }
 
-/// Marks a file as new, so that it is not collected before its record is written; false where it is not whole.
+/// Marks a file as new, so that it is not collected before its record is written; `false` if it is not whole.
 fn touch(path: &Path, size: u64) -> io::Result<bool> {
     let file = File::options().append(true).open(path)?;
     file.set_modified(SystemTime::now())?;
@@ -112,7 +112,7 @@ fn touch(path: &Path, size: u64) -> io::Result<bool> {
 }
 
 /// A file of an artifact; what a dying process left half-written is one too.
-pub(crate) struct Kept {
+pub(crate) struct ArtifactFile {
     pub(crate) id: String,
     pub(crate) path: PathBuf,
     pub(crate) size: u64,
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn the_same_content_is_kept_once() {
         let folder = tempfile::tempdir().unwrap();
-        let artifacts = Artifacts::new(folder.path().join("artifacts"), 10);
+        let artifacts = ArtifactFolder::new(folder.path().join("artifacts"), 10);
         let id = artifacts.keep(&stored("text/plain", b"hello")).unwrap();
         assert_eq!(artifacts.keep(&stored("text/plain", b"hello")).unwrap(), id);
         let other = artifacts.keep(&stored("text/html", b"hello")).unwrap();

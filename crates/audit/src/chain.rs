@@ -10,7 +10,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::key::Key;
+use crate::key::SigningKey;
 
 /// A hash as it stands in a line: 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,12 @@ impl fmt::Debug for Hash {
 
 /// Ends the object that begins at `from` and was left open with its hash, a brace and a newline; returns the hash. With a key
 /// it is signed first.
-pub(crate) fn seal(text: &mut Vec<u8>, from: usize, previous: &Hash, key: Option<&Key>) -> Hash {
+pub(crate) fn seal(
+    text: &mut Vec<u8>,
+    from: usize,
+    previous: &Hash,
+    key: Option<&SigningKey>,
+) -> Hash {
     if let Some(key) = key {
         let mac = key.sign(&[&previous.0, &text[from..]]);
         let at = tick(&text[from..]).map_or(text.len(), |tick| from + tick);
@@ -86,14 +91,14 @@ pub(crate) fn seal(text: &mut Vec<u8>, from: usize, previous: &Hash, key: Option
 
 /// A line, without its newline, taken apart.
 #[derive(Clone, Copy)]
-pub(crate) struct Sealed<'a> {
+pub(crate) struct SealedLine<'a> {
     content: &'a [u8],
     /// The hash that the line carries.
     pub(crate) hash: Hash,
 }
 
-impl<'a> Sealed<'a> {
-    /// Takes a line apart; none where it does not end with a hash.
+impl<'a> SealedLine<'a> {
+    /// Takes a line apart; `None` if it does not end with a hash.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         let content = line.len().checked_sub(BEFORE.len() + 64 + AFTER.len())?;
         let (content, rest) = line.split_at(content);
@@ -109,7 +114,7 @@ impl<'a> Sealed<'a> {
     }
 
     /// Returns whether the line was signed with the key; `None` if it has no signature.
-    pub(crate) fn is_signed_with(&self, key: &Key, previous: &Hash) -> Option<bool> {
+    pub(crate) fn is_signed_with(&self, key: &SigningKey, previous: &Hash) -> Option<bool> {
         let (before, mac, tick) = self.signature()?;
         Some(key.sign(&[&previous.0, before, tick]) == mac)
     }
@@ -144,9 +149,9 @@ fn tick(content: &[u8]) -> Option<usize> {
 /// How long the end of a line is that carries its hash, the newline included.
 pub(crate) const END: u64 = (BEFORE.len() + 64 + AFTER.len() + 1) as u64;
 
-/// The hash that ends in front of a line that is read from its own beginning on; none where that is the first line.
+/// The hash that ends in front of a line that is read from its own beginning on; `None` if that is the first line.
 pub(crate) fn before(text: &[u8]) -> Option<Hash> {
-    Sealed::parse(text.strip_suffix(b"\n")?).map(|sealed| sealed.hash)
+    SealedLine::parse(text.strip_suffix(b"\n")?).map(|sealed| sealed.hash)
 }
 
 /// The hex digits of a digest.
@@ -169,27 +174,27 @@ mod tests {
         let mut line = b"{\"open\":\"1\"".to_vec();
         let hash = seal(&mut line, 0, &Hash::NONE, None);
         let text = &line[..line.len() - 1];
-        let sealed = Sealed::parse(text).unwrap();
+        let sealed = SealedLine::parse(text).unwrap();
         assert_eq!(sealed.hash, hash);
-        assert!(Sealed::is_like(text));
+        assert!(SealedLine::is_like(text));
         assert!(sealed.follows(&Hash::NONE) && !sealed.follows(&hash));
         let altered = String::from_utf8(text.to_vec()).unwrap().replacen('1', "2", 1);
-        assert!(!Sealed::parse(altered.as_bytes()).unwrap().follows(&Hash::NONE));
+        assert!(!SealedLine::parse(altered.as_bytes()).unwrap().follows(&Hash::NONE));
         for torn in ["", "{", &altered[..altered.len() - 1]] {
-            assert!(Sealed::parse(torn.as_bytes()).is_none(), "{torn}");
-            assert!(!Sealed::is_like(torn.as_bytes()), "{torn}");
+            assert!(SealedLine::parse(torn.as_bytes()).is_none(), "{torn}");
+            assert!(!SealedLine::is_like(torn.as_bytes()), "{torn}");
         }
     }
 
     // RC-3
     #[test]
     fn a_signature_is_of_one_key_one_place_and_one_text() {
-        let key = |text| Key::new(text).unwrap();
+        let key = |text| SigningKey::new(text).unwrap();
         let (own, other) = (key("the key of the store"), key("the key of another one"));
         let mut line = b"{\"open\":\"1\",\"arguments\":{\"mac\":\"x\"},\"tick\":17".to_vec();
         let hash = seal(&mut line, 0, &Hash::NONE, Some(&own));
         let text = line.strip_suffix(b"\n").unwrap();
-        let sealed = Sealed::parse(text).unwrap();
+        let sealed = SealedLine::parse(text).unwrap();
         assert!(sealed.follows(&Hash::NONE) && sealed.is_signed());
         assert_eq!(sealed.is_signed_with(&own, &Hash::NONE), Some(true));
         assert_eq!(sealed.is_signed_with(&other, &Hash::NONE), Some(false));
@@ -197,7 +202,7 @@ mod tests {
         assert!(serde_json::from_slice::<serde_json::Value>(text).is_ok());
         for (was, is) in [("\"open\":\"1\"", "\"open\":\"2\""), ("\"tick\":17", "\"tick\":18")] {
             let altered = String::from_utf8(text.to_vec()).unwrap().replace(was, is);
-            let altered = Sealed::parse(altered.as_bytes()).unwrap();
+            let altered = SealedLine::parse(altered.as_bytes()).unwrap();
             assert_eq!(altered.is_signed_with(&own, &Hash::NONE), Some(false), "{is}");
         }
     }

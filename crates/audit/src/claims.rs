@@ -17,20 +17,20 @@ use crate::{
     artifacts,
     chain::hex,
     error::Error,
-    layout::{Guard, Layout, create_folder},
+    layout::{Layout, StoreLock, create_folder},
     line::microseconds,
 };
 
 /// What a claim's file says.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Claimant {
+pub(crate) struct ClaimFile {
     pub(crate) id: CallId,
     fingerprint: String,
     /// When the key stands for nothing again, in microseconds since 1970.
     until: u64,
 }
 
-impl Claimant {
+impl ClaimFile {
     /// Whether the claim is for the same act.
     pub(crate) fn is_same(&self, claim: &Claim) -> bool {
         self.fingerprint.as_bytes() == hex(claim.fingerprint)
@@ -41,13 +41,13 @@ impl Claimant {
 pub(crate) fn take(
     layout: &Layout,
     claim: &Claim,
-    _held: &Guard,
-) -> Result<Option<Claimant>, Error> {
+    _held: &StoreLock,
+) -> Result<Option<ClaimFile>, Error> {
     let path = file(layout, claim);
     let now = microseconds(SystemTime::now());
     let earlier = match fs::read(&path) {
         // A file that cannot be read is not a claim: it is written in one piece.
-        Ok(text) => serde_json::from_slice::<Claimant>(&text).ok(),
+        Ok(text) => serde_json::from_slice::<ClaimFile>(&text).ok(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(Error::file("read", &path)(error)),
     };
@@ -57,17 +57,17 @@ pub(crate) fn take(
     create_folder(&layout.claims())?;
     let within = u64::try_from(claim.within.as_micros()).unwrap_or(u64::MAX);
     let fingerprint = String::from_utf8_lossy(&hex(claim.fingerprint)).into_owned();
-    let claimant = Claimant { id: claim.id, fingerprint, until: now.saturating_add(within) };
+    let claimant = ClaimFile { id: claim.id, fingerprint, until: now.saturating_add(within) };
     let text = serde_json::to_vec(&claimant).unwrap_or_default();
     artifacts::write(&path, &[&text]).map_err(Error::file("write", &path))?;
     Ok(None)
 }
 
 /// Gives the key back, if the call still has it.
-pub(crate) fn release(layout: &Layout, claim: &Claim, _held: &Guard) -> Result<(), Error> {
+pub(crate) fn release(layout: &Layout, claim: &Claim, _held: &StoreLock) -> Result<(), Error> {
     let path = file(layout, claim);
     let has_it = |text: Vec<u8>| {
-        serde_json::from_slice::<Claimant>(&text).is_ok_and(|claimant| claimant.id == claim.id)
+        serde_json::from_slice::<ClaimFile>(&text).is_ok_and(|claimant| claimant.id == claim.id)
     };
     if fs::read(&path).is_ok_and(has_it) {
         fs::remove_file(&path).map_err(Error::file("remove", &path))?;
@@ -91,7 +91,7 @@ pub(crate) fn collect(layout: &Layout) -> Result<(), Error> {
 }
 
 fn is_over(path: &Path) -> bool {
-    let claimant = fs::read(path).map(|text| serde_json::from_slice::<Claimant>(&text));
+    let claimant = fs::read(path).map(|text| serde_json::from_slice::<ClaimFile>(&text));
     match claimant {
         Ok(Ok(claimant)) => claimant.until <= microseconds(SystemTime::now()),
         // What a dying process left half-written.

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, Size};
 
-use crate::key::Key;
+use crate::key::SigningKey;
 
 /// The settings of `[audit]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -26,7 +26,7 @@ pub struct Config {
     /// Whether results are kept in the records.
     pub results: Results,
     /// What lines are signed with, so that only who has it can write history that verifies; they are not signed without one.
-    pub key: Option<Key>,
+    pub key: Option<SigningKey>,
 }
 
 /// What a record must have reached before its call is dispatched.
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(config.max_age.0, Duration::from_secs(7 * 86400));
         assert_eq!(config.max_size, Size(200_000_000));
         assert_eq!((config.on_failure, config.results), (OnFailure::Warn, Results::None));
-        assert_eq!(config.key, Key::new("a key of the records").ok());
+        assert_eq!(config.key, SigningKey::new("a key of the records").ok());
         for wrong in ["key = \"short\"", "size = 1", "durability = \"paper\"", "max_age = 30"] {
             assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");
         }

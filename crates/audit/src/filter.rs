@@ -18,7 +18,7 @@ pub struct Filter {
     pub tools: Option<Vec<String>>,
     /// The server that the tool belongs to.
     pub server: Option<String>,
-    /// Who asked.
+    /// The caller.
     pub caller: Option<String>,
     /// The conversation it was part of.
     pub conversation: Option<String>,

@@ -3,10 +3,10 @@
 mod schema;
 mod feed;
 mod calls;
-mod place;
+mod rank;
 
 pub(crate) use feed::segments;
-pub(crate) use place::{apart, first_rank, place};
+pub(crate) use rank::{apart, first_rank, place};
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use tracing::warn;
 use crate::{error::Error, layout::Layout};
 
 /// The open index.
-pub(crate) struct Index {
+pub(crate) struct CallIndex {
     layout: Layout,
     path: PathBuf,
     pub(crate) connection: Connection,
@@ -35,7 +35,7 @@ const PAGE: u32 = 16 << 10;
 /// How many bytes are written beside the index before they go into it.
 const LOG: u32 = 4 << 20;
 
-impl Index {
+impl CallIndex {
     /// Opens the index; one that cannot be read is made anew.
     pub(crate) fn open(layout: &Layout) -> Result<Self, Error> {
         let path = layout.index();
@@ -71,7 +71,7 @@ impl Index {
             // The oldest go first, so the ranks up to its last are few.
             let calls = "DELETE FROM calls WHERE rank <= ?3 AND begun >= ?1 AND begun < ?2";
             let (from, to) = (place(segment, 0), place(segment + 1, 0));
-            change.execute(calls, [from, to, place::last_rank(until)])?;
+            change.execute(calls, [from, to, rank::last_rank(until)])?;
             change.execute("DELETE FROM artifacts WHERE segment = ?1", [segment])?;
             change.execute("DELETE FROM segments WHERE number = ?1", [segment])?;
             change.commit()

@@ -1,11 +1,10 @@
 //! The journal as this process writes it: one segment at a time, held until the process ends.
 //!
-//! Lines of calls that run at the same time are written together (`together.rs`). Nobody goes on before their own is.
-//! What may wait for other processes or read much, which is to begin a segment, is done beside the callers' threads
-//! (`segments.rs`).
+//! Lines of concurrent calls are written in one batch (`group_commit.rs`); a call goes on only when its own line is written.
+//! Starting a segment may wait for other processes or read much, so it is done on other threads (`segments.rs`).
 
 mod segments;
-mod together;
+mod group_commit;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,38 +16,38 @@ use std::{
 use switchboard_toolcall::CallId;
 use tracing::{error, warn};
 
-use crate::{error::Error, layout::Layout, line::Body, segment::Segment};
+use crate::{error::Error, layout::Layout, line::LineBody, segment::JournalSegment};
 
+pub(crate) use group_commit::{GroupCommit, LineWrite};
 pub(crate) use segments::repair;
-use segments::{Early, Task};
-pub(crate) use together::{Together, Written};
+use segments::{EarlyCall, SegmentTask};
 
 /// Where a line ends: its segment, and how many bytes that has with it.
-pub(crate) type Position = (u64, u64);
+pub(crate) type JournalPosition = (u64, u64);
 
-/// Appends lines, and holds the segment that they go to.
+/// Appends lines to the segment that this process holds.
 pub(crate) struct Journal {
     layout: Layout,
-    held: Mutex<Held>,
+    state: Mutex<JournalState>,
 }
 
 #[derive(Default)]
-struct Held {
-    segment: Option<Segment>,
-    /// Lines that are written together, oldest first.
-    batch: Vec<Queued>,
-    /// The number of that batch; those before it are written.
+struct JournalState {
+    segment: Option<JournalSegment>,
+    /// The lines of the next write, oldest first.
+    batch: Vec<QueuedLine>,
+    /// The number of that batch; earlier ones are written.
     number: u64,
-    /// Beginnings that could not be written, until who waits for them knows.
+    /// Starts that could not be written, until their calls have been told.
     unwritten: HashMap<CallId, Arc<Error>>,
     /// Ends that could not be written yet, oldest first.
-    backlog: VecDeque<(CallId, Body)>,
+    backlog: VecDeque<(CallId, LineBody)>,
     backlog_bytes: usize,
     /// Calls that begin while there is no segment yet, oldest first.
-    early: Vec<Early>,
-    /// What is being done about the segment.
-    task: Option<Task>,
-    /// When it was last seen that the segment's file is there.
+    early: Vec<EarlyCall>,
+    /// The task under way that finds or starts a segment.
+    task: Option<SegmentTask>,
+    /// When the segment's file was last seen to exist.
     looked: u64,
     /// Why the journal could not be opened, and when that was.
     failed: Option<(u64, Arc<Error>)>,
@@ -56,77 +55,77 @@ struct Held {
     stuck: u64,
 }
 
-/// A line that is to be written.
-struct Queued {
+/// A line to write.
+struct QueuedLine {
     id: CallId,
-    body: Body,
-    /// When the call began; none for the line that it ends with.
+    body: LineBody,
+    /// When the call began; `None` for the line that it ends with.
     began: Option<u64>,
 }
 
-/// How long a failure stands before it is tried again, in microseconds.
+/// How long after a failure the next attempt is made, in microseconds.
 const PATIENCE: u64 = 250_000;
-/// How often it is looked whether the segment's file is still there, in microseconds.
+/// How often the segment's file is checked for existence, in microseconds.
 const LOOK: u64 = 1_000_000;
-/// How many bytes of ends wait while the disk takes none.
+/// The most bytes in the backlog.
 const MOST_WAITING: usize = 8 << 20;
 
 impl Journal {
     pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, held: Mutex::default() }
+        Self { layout, state: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, JournalState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes the line that a call begins with, at once where no other call runs and there is a segment to write to.
     pub(crate) fn open(
         self: &Arc<Self>,
         id: CallId,
-        body: Body,
+        body: LineBody,
         now: u64,
-    ) -> Result<Written<'_>, Error> {
-        let mut held = self.lock();
-        let line = Queued { id, body, began: Some(now) };
-        match held.ready(now)? {
-            Ready::Yes => {}
-            Ready::Full => self.begin_task(&mut held, Task::Next, now),
-            Ready::No => {
-                let (early, opened) = Early::new(line);
-                held.early.push(early);
-                self.begin_task(&mut held, Task::First, now);
-                return Ok(Written::Later(opened));
+    ) -> Result<LineWrite<'_>, Error> {
+        let mut state = self.lock();
+        let line = QueuedLine { id, body, began: Some(now) };
+        match state.ready(now)? {
+            SegmentReady::Yes => {}
+            SegmentReady::Full => self.begin_task(&mut state, SegmentTask::Next, now),
+            SegmentReady::No => {
+                let (early, opened) = EarlyCall::new(line);
+                state.early.push(early);
+                self.begin_task(&mut state, SegmentTask::First, now);
+                return Ok(LineWrite::Pending(opened));
             }
         }
-        let is_alone = held.running() == 0;
-        if let Some(segment) = &mut held.segment {
+        let is_alone = state.running() == 0;
+        if let Some(segment) = &mut state.segment {
             segment.open.insert(id);
         }
-        held.batch.push(line);
+        state.batch.push(line);
         match is_alone {
-            true => held.write(id).map(Written::Now),
-            false => Ok(Written::Soon(Together::new(self, id, held.number))),
+            true => state.write(id).map(LineWrite::Done),
+            false => Ok(LineWrite::Batched(GroupCommit::new(self, id, state.number))),
         }
     }
 
     /// Writes the line that a call ends with, at once where no other call runs, or keeps it until it can be written.
-    pub(crate) fn close(&self, id: CallId, body: Body) -> Option<Written<'_>> {
-        let mut held = self.lock();
-        if let Some(early) = held.early.iter_mut().find(|early| early.id() == id) {
+    pub(crate) fn close(&self, id: CallId, body: LineBody) -> Option<LineWrite<'_>> {
+        let mut state = self.lock();
+        if let Some(early) = state.early.iter_mut().find(|early| early.id() == id) {
             // Written after its beginning.
             early.end = Some(body);
             return None;
         }
         // A call that could not be opened has no end either.
-        if !held.segment.as_ref()?.open.contains(&id) {
+        if !state.segment.as_ref()?.open.contains(&id) {
             return None;
         }
-        let is_alone = held.running() == 1;
-        held.batch.push(Queued { id, body, began: None });
+        let is_alone = state.running() == 1;
+        state.batch.push(QueuedLine { id, body, began: None });
         match is_alone {
-            true => held.write(id).ok().map(Written::Now),
-            false => Some(Written::Soon(Together::new(self, id, held.number))),
+            true => state.write(id).ok().map(LineWrite::Done),
+            false => Some(LineWrite::Batched(GroupCommit::new(self, id, state.number))),
         }
     }
 
@@ -136,50 +135,50 @@ impl Journal {
     }
 
     /// The segment's file and where it ends now, for whoever waits until the disk has it.
-    pub(crate) fn position(&self) -> io::Result<Option<(File, Position)>> {
-        let held = self.lock();
-        let Some(segment) = &held.segment else { return Ok(None) };
+    pub(crate) fn position(&self) -> io::Result<Option<(File, JournalPosition)>> {
+        let state = self.lock();
+        let Some(segment) = &state.segment else { return Ok(None) };
         Ok(Some((segment.file()?, (segment.number, segment.length))))
     }
 
     /// Whether the call is running in this process.
     pub(crate) fn runs(&self, id: CallId) -> bool {
-        let held = self.lock();
-        held.early.iter().any(|early| early.id() == id)
-            || held.segment.as_ref().is_some_and(|segment| segment.open.contains(&id))
+        let state = self.lock();
+        state.early.iter().any(|early| early.id() == id)
+            || state.segment.as_ref().is_some_and(|segment| segment.open.contains(&id))
     }
 
-    /// Lets go of the segment; the next one who needs it goes on with it.
-    pub(crate) fn rest(&self) {
-        let mut held = self.lock();
-        held.write_batch();
-        if let Err(cause) = held.catch_up() {
+    /// Writes what is left and releases the segment, so that another process can continue it.
+    pub(crate) fn shut_down(&self) {
+        let mut state = self.lock();
+        state.write_batch();
+        if let Err(cause) = state.catch_up() {
             warn!(%cause, "the ends of calls could not be recorded");
         }
-        let Some(mut segment) = held.segment.take() else { return };
-        // Where calls are still open, whoever takes over must find them.
+        let Some(mut segment) = state.segment.take() else { return };
+        // While calls are open the clean end is left out, so that the next process looks for them.
         if segment.open.is_empty()
-            && let Err(cause) = segment.rest()
+            && let Err(cause) = segment.mark_clean()
         {
-            warn!(%cause, "the journal could not be put to rest; it will be checked when it is next opened");
+            warn!(%cause, "the journal could not be closed; it will be checked when it is next opened");
         }
     }
 }
 
 /// Whether there is a segment to write to.
-enum Ready {
+enum SegmentReady {
     Yes,
-    /// There is, and the next one should be begun.
+    /// Yes, and the next one should be started.
     Full,
     No,
 }
 
-impl Held {
+impl JournalState {
     /// Looks whether there is a segment to write to.
     ///
     /// # Errors
-    /// A moment ago there was none to be had.
-    fn ready(&mut self, now: u64) -> Result<Ready, Error> {
+    /// The last attempt to get one has just failed.
+    fn ready(&mut self, now: u64) -> Result<SegmentReady, Error> {
         if let Some(segment) = &self.segment
             && now.abs_diff(self.looked) >= LOOK
         {
@@ -194,12 +193,16 @@ impl Held {
         match (&self.segment, &self.failed) {
             (Some(segment), _) => {
                 let may_try = now.abs_diff(self.stuck) >= PATIENCE;
-                Ok(if segment.is_full(now) && may_try { Ready::Full } else { Ready::Yes })
+                Ok(if segment.is_full(now) && may_try {
+                    SegmentReady::Full
+                } else {
+                    SegmentReady::Yes
+                })
             }
             (None, Some((when, failed))) if now.abs_diff(*when) < PATIENCE => {
                 Err(Error::Again(failed.clone()))
             }
-            (None, _) => Ok(Ready::No),
+            (None, _) => Ok(SegmentReady::No),
         }
     }
 
@@ -210,8 +213,8 @@ impl Held {
 
     fn append<'a>(
         &mut self,
-        lines: impl IntoIterator<Item = (&'a Body, u64)>,
-    ) -> Result<Position, Error> {
+        lines: impl IntoIterator<Item = (&'a LineBody, u64)>,
+    ) -> Result<JournalPosition, Error> {
         let Some(segment) = &mut self.segment else {
             return Err(Error::Background("there is no journal".to_owned()));
         };
@@ -219,7 +222,7 @@ impl Held {
         Ok((segment.number, end))
     }
 
-    /// The ends that wait are written first, as they came first.
+    /// Writes the ends in the backlog, oldest first.
     fn catch_up(&mut self) -> Result<(), Error> {
         while let Some((id, body)) = self.backlog.pop_front() {
             if let Err(error) = self.append([(&body, 0)]) {
@@ -238,8 +241,8 @@ impl Held {
         }
     }
 
-    /// Keeps an end until it can be written, within bounds.
-    fn wait_with(&mut self, id: CallId, body: Body) {
+    /// Keeps an end in the bounded backlog until it can be written.
+    fn push_backlog(&mut self, id: CallId, body: LineBody) {
         self.backlog_bytes += body.0.len();
         self.backlog.push_back((id, body));
         while self.backlog_bytes > MOST_WAITING {

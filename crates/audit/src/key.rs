@@ -18,10 +18,10 @@ const SHORTEST: usize = 16;
 
 /// A key for HMAC-SHA-256. Cheap to clone; `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(Arc<[u8; BLOCK]>);
+pub struct SigningKey(Arc<[u8; BLOCK]>);
 
-impl Key {
-    /// Makes a key of a text.
+impl SigningKey {
+    /// Creates a key of a text.
     ///
     /// # Errors
     /// The text has less than 16 characters.
@@ -51,13 +51,13 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for SigningKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
@@ -69,7 +69,7 @@ pub struct StoreFolder {
     /// The folder.
     pub path: PathBuf,
     /// The key.
-    pub key: Option<Key>,
+    pub key: Option<SigningKey>,
 }
 
 impl<P: Into<PathBuf>> From<P> for StoreFolder {
@@ -80,7 +80,7 @@ impl<P: Into<PathBuf>> From<P> for StoreFolder {
 
 impl StoreFolder {
     /// Returns the same folder with the key of its lines.
-    pub fn with_key(path: &Path, key: Option<Key>) -> Self {
+    pub fn with_key(path: &Path, key: Option<SigningKey>) -> Self {
         Self { path: path.to_owned(), key }
     }
 }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn signatures_are_those_of_hmac_sha_256() {
         let signed = |key: &str, text: &str| {
-            let digits = Key::new(key).unwrap().sign(&[text.as_bytes()]);
+            let digits = SigningKey::new(key).unwrap().sign(&[text.as_bytes()]);
             String::from_utf8(digits.to_vec()).unwrap()
         };
         // printf %s text | openssl dgst -sha256 -hmac key
@@ -105,7 +105,7 @@ mod tests {
             signed(&"k".repeat(100), "Test Using Larger Than Block-Size Key"),
             "a5d81dde3923c7c8898faecb702b7ae392a13d0a88a45cc5a3bb4da80f466b88"
         );
-        assert!(Key::new("fifteen letters").unwrap_err().contains("16"));
-        assert_eq!(format!("{:?}", Key::new("0123456789abcdef").unwrap()), "Key(…)");
+        assert!(SigningKey::new("fifteen letters").unwrap_err().contains("16"));
+        assert_eq!(format!("{:?}", SigningKey::new("0123456789abcdef").unwrap()), "Key(…)");
     }
 }

@@ -12,7 +12,7 @@ use switchboard_runtime::private_files;
 
 use crate::{
     error::Error,
-    key::{Key, StoreFolder},
+    key::{SigningKey, StoreFolder},
 };
 
 /// The folder of a store, and the names in it.
@@ -22,11 +22,11 @@ pub(crate) struct Layout {
     /// Whether what changes hands must reach the disk.
     pub(crate) sync: bool,
     /// What lines are signed with, if they are.
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<SigningKey>,
 }
 
 /// Holds the store's lock until it is dropped.
-pub(crate) struct Guard {
+pub(crate) struct StoreLock {
     _file: File,
 }
 
@@ -71,7 +71,7 @@ impl Layout {
     }
 
     /// How far others were told of the journal.
-    pub(crate) fn told(&self) -> PathBuf {
+    pub(crate) fn export_cursor(&self) -> PathBuf {
         self.root.join("told.json")
     }
 
@@ -84,7 +84,7 @@ impl Layout {
         path.try_exists().map_err(Error::file("read", &path))
     }
 
-    /// Makes the folders.
+    /// Creates the folders.
     pub(crate) fn create(&self) -> Result<(), Error> {
         create_folder(&self.root)?;
         create_folder(&self.journal())
@@ -95,14 +95,14 @@ impl Layout {
     ///
     /// Blocks for up to a second: must not run on a serving thread.
     #[expect(clippy::disallowed_methods, reason = "runs on threads that may block")]
-    pub(crate) fn lock(&self) -> Result<Guard, Error> {
+    pub(crate) fn lock(&self) -> Result<StoreLock, Error> {
         let path = self.root.join("lock");
         let mut options = File::options();
         let file = private_files::open(options.create(true).truncate(false).write(true), &path);
         let file = file.map_err(Error::file("open", &path))?;
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
-                Ok(()) => return Ok(Guard { _file: file }),
+                Ok(()) => return Ok(StoreLock { _file: file }),
                 Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
                 Err(TryLockError::Error(error)) => return Err(Error::file("lock", &path)(error)),
             }
@@ -115,12 +115,12 @@ impl Layout {
 const LOCK_TRIES: u32 = 1000;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
-/// Makes a folder that only its owner may enter.
+/// Creates a folder that only its owner may enter.
 pub(crate) fn create_folder(path: &Path) -> Result<(), Error> {
     private_files::create_dir(path).map_err(Error::file("create the folder", path))
 }
 
-/// Locks a segment for as long as the file is open; false where somebody else holds it.
+/// Locks a segment for as long as the file is open; `false` if somebody else holds it.
 pub(crate) fn hold(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),

@@ -23,17 +23,17 @@
 //! ```
 
 pub mod config;
-pub mod error;
-pub mod store;
-pub mod reader;
-pub mod filter;
-pub mod moment;
-pub mod record;
-pub mod verify;
+mod error;
+mod store;
+mod reader;
+mod filter;
+mod human_time;
+mod record;
+mod verify;
 pub mod retention;
-pub mod usage;
-pub mod chain;
-pub mod outbox;
+mod usage;
+mod chain;
+mod export;
 
 mod key;
 mod layout;
@@ -41,20 +41,23 @@ mod line;
 mod manifest;
 mod segment;
 mod journal;
-mod disk;
+mod sync_thread;
 mod artifacts;
 mod claims;
 mod index;
 
+pub use chain::Hash;
 pub use config::Config;
 pub use error::Error;
+pub use export::{CallStage, CallUpdate, JournalExport, StoreNode};
 pub use filter::Filter;
-pub use key::{Key, StoreFolder};
-pub use moment::Moment;
-pub use outbox::{Node, Outbox, Stage, Told};
-pub use reader::{Activity, By, Figure, Figures, Follow, Reader, ToolStats, Window};
-pub use record::{Detail, Outcome, Record};
+pub use human_time::HumanTime;
+pub use key::{SigningKey, StoreFolder};
+pub use reader::{
+    CallActivity, CallFigure, CallFigures, FigureWindow, GroupBy, Reader, RecordFollower, ToolStats,
+};
+pub use record::{CallDetail, CallOutcome, LinePosition, Record};
 pub use retention::gc;
 pub use store::Store;
-pub use usage::{Usage, usage};
-pub use verify::verify;
+pub use usage::{StoreUsage, usage};
+pub use verify::{DamagedLine, OpenSegment, SignatureStatus, VerifyReport, verify};

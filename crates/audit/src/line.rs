@@ -1,15 +1,16 @@
 //! The lines of the journal: one JSON object each, whose first key says what it is.
 //!
-//! [`Body`] writes them, [`Line`] reads them back, [`Brief`] what the index keeps of them; docs/records.md shows each kind.
+//! [`LineBody`] writes them, [`JournalLine`] parses them, [`IndexedLine`] reads the fields that the index keeps; docs/records.md
+//! shows each kind.
 
 mod write;
 mod read;
 mod fields;
-mod brief;
+mod indexed;
 
-pub(crate) use brief::{Begun, Brief, Clock, Ended};
-pub(crate) use read::{End, Kind, Line, Open, StagesNs, first_id, last_tick};
-pub(crate) use write::{Body, ended, microseconds, opened};
+pub(crate) use indexed::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser};
+pub(crate) use read::{EndLine, JournalLine, LineKind, OpenLine, StagesNs, first_id, last_tick};
+pub(crate) use write::{LineBody, ended, microseconds, opened};
 
 /// The version of the line format, in the header of each segment.
 pub(crate) const FORMAT: u64 = 1;

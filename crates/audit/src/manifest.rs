@@ -15,16 +15,16 @@ use serde::Deserialize;
 use switchboard_runtime::private_files;
 
 use crate::{
-    chain::{self, Hash, Sealed},
+    chain::{self, Hash, SealedLine},
     error::Error,
-    key::Key,
-    layout::{Guard, Layout},
-    line::{Body, Kind, last_tick, microseconds},
+    key::SigningKey,
+    layout::{Layout, StoreLock},
+    line::{LineBody, LineKind, last_tick, microseconds},
 };
 
 /// What the manifest says of a segment.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ManifestEntry {
     pub(crate) number: u64,
     /// The hash of the line that began it, which its header follows.
     pub(crate) opened: Hash,
@@ -50,7 +50,7 @@ pub(crate) struct SegmentEnd {
 /// The manifest as it was read.
 pub(crate) struct Manifest {
     path: PathBuf,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ManifestEntry>,
     /// The hash of its last line.
     pub(crate) last: Hash,
     pub(crate) tick: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Manifest {
     /// The number of the next segment.
     pub(crate) next: u64,
     sync: bool,
-    key: Option<Key>,
+    key: Option<SigningKey>,
     pub(crate) signatures: Signatures,
 }
 
@@ -111,19 +111,19 @@ impl Manifest {
 
     fn take(&mut self, line: &[u8]) {
         let wrong = |manifest: &mut Self, what| manifest.damage.push((manifest.lines, what));
-        let Some(sealed) = Sealed::parse(line) else {
+        let Some(sealed) = SealedLine::parse(line) else {
             return wrong(self, "it cannot be read");
         };
         // A checkpoint stands in the place of lines that were let go; the next line follows the last of those.
-        let follows = match Kind::of(line) {
-            Some(Kind::Checkpoint) => Hash::NONE,
+        let follows = match LineKind::of(line) {
+            Some(LineKind::Checkpoint) => Hash::NONE,
             _ => self.last,
         };
         if !sealed.follows(&follows) {
             wrong(self, "it does not follow the line before it");
         }
         // A checkpoint comes before older lines, which nobody signed if there was no key then.
-        let is_checkpoint = Kind::of(line) == Some(Kind::Checkpoint);
+        let is_checkpoint = LineKind::of(line) == Some(LineKind::Checkpoint);
         self.look_at_signature(&sealed, &follows, is_checkpoint);
         self.last = sealed.hash;
         self.tick = last_tick(line).unwrap_or(self.tick).max(self.tick);
@@ -133,14 +133,14 @@ impl Manifest {
         }
     }
 
-    fn look_at_signature(&mut self, line: &Sealed<'_>, follows: &Hash, is_checkpoint: bool) {
+    fn look_at_signature(&mut self, line: &SealedLine<'_>, follows: &Hash, is_checkpoint: bool) {
         if !line.is_signed() {
             if self.signatures.signed > 0 {
                 self.damage.push((self.lines, "it was written without the key"));
             }
             return;
         }
-        let is_wrong = |key: &Key| line.is_signed_with(key, follows) == Some(false);
+        let is_wrong = |key: &SigningKey| line.is_signed_with(key, follows) == Some(false);
         self.signatures.last_is_wrong = self.key.as_ref().is_some_and(is_wrong);
         if self.signatures.last_is_wrong {
             self.signatures.wrong.push(self.lines);
@@ -160,16 +160,16 @@ impl Manifest {
         }
     }
 
-    fn apply(&mut self, said: Said, line: &Sealed<'_>) {
+    fn apply(&mut self, said: ManifestLine, line: &SealedLine<'_>) {
         let hash = line.hash;
-        let Said { opened, sealed, dropped, checkpoint, follows, end } = said;
+        let ManifestLine { opened, sealed, dropped, checkpoint, follows, end } = said;
         if let Some(next) = checkpoint {
             self.next = self.next.max(next);
             self.last = follows.as_deref().and_then(Hash::parse).unwrap_or(hash);
         }
         if let Some(number) = opened {
             self.next = self.next.max(number + 1);
-            self.entries.push(Entry {
+            self.entries.push(ManifestEntry {
                 number,
                 opened: hash,
                 end: None,
@@ -185,24 +185,24 @@ impl Manifest {
         }
     }
 
-    fn entry(&mut self, number: u64) -> Option<&mut Entry> {
+    fn entry(&mut self, number: u64) -> Option<&mut ManifestEntry> {
         self.entries.iter_mut().rev().find(|entry| entry.number == number)
     }
 
     /// Segments that may still grow, newest first.
-    pub(crate) fn unsealed(&self) -> Vec<Entry> {
-        let is_unsealed = |entry: &&Entry| entry.end.is_none() && !entry.dropped;
+    pub(crate) fn unsealed(&self) -> Vec<ManifestEntry> {
+        let is_unsealed = |entry: &&ManifestEntry| entry.end.is_none() && !entry.dropped;
         self.entries.iter().rev().filter(is_unsealed).cloned().collect()
     }
 
     /// Segments whose files are there.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &ManifestEntry> {
         self.entries.iter().filter(|entry| !entry.dropped)
     }
 
     /// Begins the segment with the next number; returns the hash that its header follows.
-    pub(crate) fn begin(&mut self, guard: &Guard) -> Result<Hash, Error> {
-        let body = Body::new("opened", self.next).at(SystemTime::now());
+    pub(crate) fn begin(&mut self, guard: &StoreLock) -> Result<Hash, Error> {
+        let body = LineBody::new("opened", self.next).at(SystemTime::now());
         self.append(body.with("process", std::process::id()), guard)?;
         Ok(self.last)
     }
@@ -212,11 +212,11 @@ impl Manifest {
         &mut self,
         number: u64,
         end: &SegmentEnd,
-        guard: &Guard,
+        guard: &StoreLock,
     ) -> Result<(), Error> {
         let SegmentEnd { lines, bytes, last, until, at } = end;
         let end = serde_json::json!({"lines": lines, "bytes": bytes, "last": last, "until": until, "at": at});
-        let body = Body::new("sealed", number).at(SystemTime::now()).with("end", end);
+        let body = LineBody::new("sealed", number).at(SystemTime::now()).with("end", end);
         self.append(body, guard)
     }
 
@@ -225,13 +225,13 @@ impl Manifest {
         &mut self,
         number: u64,
         why: &str,
-        guard: &Guard,
+        guard: &StoreLock,
     ) -> Result<(), Error> {
-        let body = Body::new("dropped", number).at(SystemTime::now()).with("why", why);
+        let body = LineBody::new("dropped", number).at(SystemTime::now()).with("why", why);
         self.append(body, guard)
     }
 
-    fn append(&mut self, mut body: Body, _held: &Guard) -> Result<(), Error> {
+    fn append(&mut self, mut body: LineBody, _held: &StoreLock) -> Result<(), Error> {
         self.may_write()?;
         let tried = Error::file("write", &self.path);
         let tick = microseconds(SystemTime::now()).max(self.tick + 1);
@@ -246,21 +246,22 @@ impl Manifest {
     }
 
     /// Forgets the lines about segments that were dropped, leaving one that says where the chain goes on.
-    pub(crate) fn compact(&mut self, layout: &Layout, _held: &Guard) -> Result<(), Error> {
+    pub(crate) fn compact(&mut self, layout: &Layout, _held: &StoreLock) -> Result<(), Error> {
         let text = fs::read(&self.path).map_err(Error::file("read", &self.path))?;
         let oldest = self.kept().map(|entry| entry.number).min().unwrap_or(self.next);
-        let about = |line: &[u8]| match serde_json::from_slice::<Said>(line) {
+        let about = |line: &[u8]| match serde_json::from_slice::<ManifestLine>(line) {
             Ok(said) => said.opened.or(said.sealed).or(said.dropped).or(said.checkpoint),
             Err(_) => None,
         };
         // Only whole runs from the beginning can go: the rest of the chain stays as it was written.
         let lines: Vec<_> = text.split_inclusive(|byte| *byte == b'\n').collect();
         let gone = lines.iter().take_while(|line| about(line).is_some_and(|n| n < oldest)).count();
-        let Some(last) = lines[..gone].last().and_then(|line| Sealed::parse(line.trim_ascii_end()))
+        let Some(last) =
+            lines[..gone].last().and_then(|line| SealedLine::parse(line.trim_ascii_end()))
         else {
             return Ok(());
         };
-        let mut body = Body::new("checkpoint", oldest).at(SystemTime::now());
+        let mut body = LineBody::new("checkpoint", oldest).at(SystemTime::now());
         body = body.with("follows", last.hash.as_str());
         _ = write!(body.0, ",\"tick\":{}", self.tick);
         chain::seal(&mut body.0, 0, &Hash::NONE, self.key.as_ref());
@@ -277,7 +278,7 @@ impl Manifest {
 
 /// What a line of the manifest can say.
 #[derive(Deserialize)]
-struct Said {
+struct ManifestLine {
     #[serde(default)]
     opened: Option<u64>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Answers questions about records, in any process.
+//! Queries records, from any process.
 
 mod detail;
 mod prefix;
@@ -15,38 +15,38 @@ use switchboard_toolcall::{CallId, Reused};
 use tracing::warn;
 
 use crate::{
-    artifacts::Artifacts,
+    artifacts::ArtifactFolder,
     error::Error,
     filter::{self, Filter},
-    index::{Index, apart},
+    index::{CallIndex, apart},
     journal,
     key::StoreFolder,
     layout::Layout,
-    line::Line,
+    line::JournalLine,
     manifest::Manifest,
-    record::{Outcome, Record},
+    record::{CallOutcome, Record},
 };
 
-pub use activity::Activity;
-pub use figures::{By, Figure, Figures, Window};
-pub use follow::Follow;
+pub use activity::CallActivity;
+pub use figures::{CallFigure, CallFigures, FigureWindow, GroupBy};
+pub use follow::RecordFollower;
 pub use stats::ToolStats;
 
 pub(crate) use detail::line as line_at;
 
-/// Answers questions about records. Every answer first takes in what was written since the last one.
+/// Queries records. Each query first indexes what was written since the last one.
 pub struct Reader {
     layout: Layout,
-    /// None while there is no store: nothing was recorded yet, and asking makes nothing.
-    index: Option<Index>,
-    artifacts: Artifacts,
+    /// `None` while nothing was recorded: queries create no store.
+    index: Option<CallIndex>,
+    artifacts: ArtifactFolder,
 }
 
 /// The columns that [`record`] reads, in its order.
 const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length, arguments, client";
 
 /// Where a line of the journal is: its segment, offset and length.
-pub(crate) type Found = (u64, u64, u64);
+pub(crate) type LineLocation = (u64, u64, u64);
 
 impl Reader {
     /// Opens the store in the folder; one that is not there is empty.
@@ -55,7 +55,7 @@ impl Reader {
     /// The folder cannot be read, or its index was made by a newer version.
     pub fn open(folder: impl Into<StoreFolder>) -> Result<Self, Error> {
         let layout = Layout::new(folder);
-        let artifacts = Artifacts::new(layout.artifacts(), u64::MAX);
+        let artifacts = ArtifactFolder::new(layout.artifacts(), u64::MAX);
         let mut reader = Self { layout, index: None, artifacts };
         reader.fresh()?;
         Ok(reader)
@@ -64,7 +64,7 @@ impl Reader {
     /// The records that pass the filter, newest first.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is none.
+    /// The store cannot be read, or a glob is invalid.
     pub fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, Error> {
         let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
         let clause = filter.clause(&index.connection)?;
@@ -84,7 +84,7 @@ impl Reader {
     /// How many records pass the filter.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is none.
+    /// The store cannot be read, or a glob is invalid.
     pub fn count(&mut self, filter: &Filter) -> Result<u64, Error> {
         let Some(index) = self.fresh()? else { return Ok(0) };
         let clause = filter.clause(&index.connection)?;
@@ -137,13 +137,13 @@ impl Reader {
     }
 
     /// The records with their arguments, where those are so long that only the journal has them.
-    fn complete(&self, found: Vec<(Record, Found)>) -> Vec<Record> {
-        let mut lines = detail::Lines::new(&self.layout);
-        let complete = |(mut record, begun): (Record, Found)| {
+    fn complete(&self, found: Vec<(Record, LineLocation)>) -> Vec<Record> {
+        let mut lines = detail::LineReader::new(&self.layout);
+        let complete = |(mut record, begun): (Record, LineLocation)| {
             if record.arguments.is_empty() {
                 // A line that cannot be read is `verify`'s to report.
-                record.arguments = match lines.read(begun).map(Line::parse) {
-                    Ok(Some(Line::Open(open))) => open.arguments.get().to_owned(),
+                record.arguments = match lines.read(begun).map(JournalLine::parse) {
+                    Ok(Some(JournalLine::Open(open))) => open.arguments.get().to_owned(),
                     _ => "null".to_owned(),
                 };
             }
@@ -152,13 +152,13 @@ impl Reader {
         found.into_iter().map(complete).collect()
     }
 
-    /// Takes in what was written since the last answer, dead processes' open calls included.
-    pub(crate) fn fresh(&mut self) -> Result<Option<&mut Index>, Error> {
+    /// Indexes what was written since the last query, and marks open calls of dead processes.
+    pub(crate) fn fresh(&mut self) -> Result<Option<&mut CallIndex>, Error> {
         if self.index.is_none() {
             if !self.layout.exists()? {
                 return Ok(None);
             }
-            self.index = Some(Index::open(&self.layout)?);
+            self.index = Some(CallIndex::open(&self.layout)?);
         }
         // Who may only read can still ask.
         if let Err(cause) = self.repair() {
@@ -177,7 +177,7 @@ impl Reader {
 }
 
 /// Reads a row of [`COLUMNS`].
-fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
+fn record(row: &Row<'_>) -> rusqlite::Result<(Record, LineLocation)> {
     let outcome: Option<String> = row.get(5)?;
     let reused: Option<String> = row.get(9)?;
     let id: String = row.get(0)?;
@@ -189,7 +189,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, Found)> {
         client: row.get(13)?,
         conversation: row.get(4)?,
         arguments: row.get::<_, Option<String>>(12)?.unwrap_or_default(),
-        outcome: Outcome::parse(outcome.as_deref()),
+        outcome: CallOutcome::parse(outcome.as_deref()),
         duration: row.get::<_, Option<u64>>(6)?.map(Duration::from_nanos),
         started: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(7)?.max(0).unsigned_abs()),
         bytes: row.get(8)?,

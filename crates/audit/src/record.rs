@@ -10,8 +10,8 @@ use switchboard_toolcall::{Artifact, CallId, Content, ErrorKind, Reused};
 
 use crate::{
     chain::Hash,
-    line::{End, StagesNs},
-    outbox::Node,
+    export::StoreNode,
+    line::{EndLine, StagesNs},
 };
 
 /// One call, in short. Serializes as `switchboard calls --json` shows it (SPEC RC-2).
@@ -23,31 +23,31 @@ pub struct Record {
     pub tool: String,
     /// The server that the tool belongs to.
     pub server: Option<String>,
-    /// Who asked.
+    /// The caller.
     pub caller: Option<String>,
-    /// The program that it was asked with, as it names itself.
+    /// The client program, as it names itself.
     pub client: Option<String>,
     /// The conversation it was part of.
     pub conversation: Option<String>,
     /// The arguments as JSON, secrets redacted.
     pub arguments: String,
     /// How it ended.
-    pub outcome: Outcome,
-    /// How long it took, where that is known.
+    pub outcome: CallOutcome,
+    /// How long it took if known.
     pub duration: Option<Duration>,
     /// When it began.
     pub started: SystemTime,
     /// How large its result was, in bytes of JSON or text.
     pub bytes: Option<u64>,
-    /// Why the tool did not run for it, where an answer was there already.
+    /// How an existing result was reused, if it was.
     pub reused: Option<Reused>,
     /// Which node made it, where records of several are read.
-    pub node: Option<Node>,
+    pub node: Option<StoreNode>,
 }
 
 /// How a call ended, if it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// A running process holds it.
     Running,
     /// It succeeded.
@@ -56,7 +56,7 @@ pub enum Outcome {
     Failed(ErrorKind),
 }
 
-impl Outcome {
+impl CallOutcome {
     /// `running`, `ok`, or the code of the failure.
     pub fn code(self) -> &'static str {
         match self {
@@ -86,18 +86,18 @@ impl Outcome {
 
 /// Everything that is known of one call.
 #[derive(Clone, Debug)]
-pub struct Detail {
+pub struct CallDetail {
     /// The call in short.
     pub record: Record,
-    /// The result as JSON, secrets redacted, where it succeeded and results are kept.
+    /// The result as JSON, secrets redacted if it succeeded and results are kept.
     pub result: Option<String>,
     /// Whether the result was content parts.
     pub is_content: bool,
-    /// What a person said of it, where one was asked.
+    /// A person's decision, if one was asked.
     pub approval: Option<Approval>,
-    /// What the model read of the failure.
+    /// The failure as the model read it.
     pub error: Option<String>,
-    /// The way out that was shown with it.
+    /// The hint that was shown with it.
     pub hint: Option<String>,
     /// What caused the failure, outermost first.
     pub causes: Vec<String>,
@@ -108,11 +108,11 @@ pub struct Detail {
     /// What is kept beside the record.
     pub artifacts: Vec<Artifact>,
     /// Where its lines are in the journal: the beginning, and the end where there is one.
-    pub lines: Vec<Place>,
+    pub lines: Vec<LinePosition>,
 }
 
-impl Detail {
-    /// What is known of a call that has not ended.
+impl CallDetail {
+    /// Creates the detail of a call that has not ended.
     pub(crate) fn of(record: Record) -> Self {
         Self {
             record,
@@ -137,8 +137,8 @@ impl Detail {
     }
 
     /// Adds what the line says that the call ended with; `whole` is a result that was too long for it.
-    pub(crate) fn end(&mut self, end: End<'_>, whole: Option<String>) {
-        // Where the whole was collected, its head is shown as text.
+    pub(crate) fn end(&mut self, end: EndLine<'_>, whole: Option<String>) {
+        // If the whole was collected, its head is shown as text.
         let head = || end.result_head.as_ref().map(|head| serde_json::json!(head).to_string());
         self.result = end.result.map(|json| json.get().to_owned()).or(whole).or_else(head);
         self.is_content = end.content;
@@ -161,10 +161,10 @@ impl Detail {
 
 /// Where a line is, and its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct LinePosition {
     /// The segment's number.
     pub segment: u64,
-    /// The line's number, from 1, where it was counted.
+    /// The line's number, from 1 if it was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Where the line begins, in bytes.
@@ -226,7 +226,7 @@ impl Serialize for Record {
     }
 }
 
-impl Serialize for Detail {
+impl Serialize for CallDetail {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         self.record.entries(&mut map)?;

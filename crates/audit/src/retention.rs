@@ -1,4 +1,4 @@
-//! What is too old or too much gives way: whole segments, with their rows and artifacts.
+//! Drops what is too old or too much: whole segments, with their index rows and artifacts.
 
 mod preview;
 
@@ -11,11 +11,11 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    artifacts::{Artifacts, Kept},
+    artifacts::{ArtifactFile, ArtifactFolder},
     claims,
     config::Config,
     error::Error,
-    index::Index,
+    index::CallIndex,
     key::StoreFolder,
     layout::Layout,
     line::microseconds,
@@ -24,9 +24,9 @@ use crate::{
 
 pub use preview::preview;
 
-/// What was given up.
+/// What was dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Collected {
+pub struct GcReport {
     /// How many segments were dropped.
     pub segments: u64,
     /// How many artifacts were removed.
@@ -42,19 +42,19 @@ const GRACE: Duration = Duration::from_secs(3600);
 /// When the manifest is worth shortening, in lines.
 const LONG: u64 = 1000;
 
-/// Drops what the settings no longer want.
+/// Applies the configured retention.
 ///
 /// # Errors
 /// The store cannot be read or changed.
-pub fn gc(path: &Path, config: &Config) -> Result<Collected, Error> {
+pub fn gc(path: &Path, config: &Config) -> Result<GcReport, Error> {
     let layout = Layout::new(StoreFolder::with_key(path, config.key.clone()));
     if !layout.exists()? {
-        return Ok(Collected::default());
+        return Ok(GcReport::default());
     }
     Manifest::read(&layout)?.may_write()?;
-    let mut index = Index::open(&layout)?;
+    let mut index = CallIndex::open(&layout)?;
     index.feed()?;
-    let mut store = Contents::of(layout, index)?;
+    let mut store = StoreContents::of(layout, index)?;
     store.drop_segments(config)?;
     store.remove_unnamed()?;
     store.index.shrink()?;
@@ -67,25 +67,25 @@ pub fn gc(path: &Path, config: &Config) -> Result<Collected, Error> {
 /// # Errors
 /// The store cannot be read.
 pub(crate) fn bytes(layout: &Layout) -> Result<u64, Error> {
-    Contents::of(layout.clone(), Index::open(layout)?)?.bytes()
+    StoreContents::of(layout.clone(), CallIndex::open(layout)?)?.bytes()
 }
 
-/// What the store holds, and what was given up of it.
-struct Contents {
+/// What the store holds, and what was dropped of it.
+struct StoreContents {
     layout: Layout,
-    index: Index,
-    artifacts: Vec<Kept>,
+    index: CallIndex,
+    artifacts: Vec<ArtifactFile>,
     /// How many bytes the segments have.
     journal: u64,
-    collected: Collected,
+    collected: GcReport,
 }
 
-impl Contents {
-    fn of(layout: Layout, index: Index) -> Result<Self, Error> {
-        let artifacts = Artifacts::new(layout.artifacts(), u64::MAX).all()?;
+impl StoreContents {
+    fn of(layout: Layout, index: CallIndex) -> Result<Self, Error> {
+        let artifacts = ArtifactFolder::new(layout.artifacts(), u64::MAX).all()?;
         let manifest = Manifest::read(&layout)?;
         let journal = manifest.kept().map(|entry| length(&layout.segment(entry.number))).sum();
-        Ok(Self { layout, index, artifacts, journal, collected: Collected::default() })
+        Ok(Self { layout, index, artifacts, journal, collected: GcReport::default() })
     }
 
     fn bytes(&self) -> Result<u64, Error> {

@@ -16,15 +16,15 @@ use switchboard_runtime::private_files;
 use switchboard_toolcall::CallId;
 
 use crate::{
-    chain::{self, Hash, Sealed},
+    chain::{self, Hash, SealedLine},
     error::Error,
-    key::Key,
-    layout::{Guard, Layout, hold},
-    line::{Body, FORMAT, Kind, last_tick, microseconds},
-    manifest::{Entry, Manifest, SegmentEnd},
+    key::SigningKey,
+    layout::{Layout, StoreLock, hold},
+    line::{FORMAT, LineBody, LineKind, last_tick, microseconds},
+    manifest::{Manifest, ManifestEntry, SegmentEnd},
 };
 
-pub(crate) use scan::{Scan, lines};
+pub(crate) use scan::{SegmentScan, lines};
 
 /// When a segment is full and the next one begins.
 pub(crate) const FULL: u64 = 16 << 20;
@@ -34,7 +34,7 @@ pub(crate) const DAY: u64 = 24 * 3600 * 1_000_000;
 const MOST_ROOM: usize = 64 << 10;
 
 /// A segment that this process holds.
-pub(crate) struct Segment {
+pub(crate) struct JournalSegment {
     pub(crate) number: u64,
     pub(crate) path: PathBuf,
     file: File,
@@ -55,17 +55,17 @@ pub(crate) struct Segment {
     /// What is written next; kept, so that its room need not be found anew.
     text: Vec<u8>,
     /// What its lines are signed with, if they are.
-    key: Option<Key>,
+    key: Option<SigningKey>,
 }
 
-impl Segment {
+impl JournalSegment {
     /// Begins a new segment, which goes on with the calls in `carried`.
     pub(crate) fn begin(
         layout: &Layout,
         manifest: &mut Manifest,
         carried: BTreeSet<CallId>,
         tick: u64,
-        guard: &Guard,
+        guard: &StoreLock,
     ) -> Result<Self, Error> {
         // The file comes before the manifest's line: whatever the manifest names was there, and an empty file that it
         // does not name is what a process left that died here.
@@ -96,7 +96,7 @@ impl Segment {
         Ok(segment)
     }
 
-    fn new(number: u64, path: PathBuf, file: File, key: Option<Key>) -> Self {
+    fn new(number: u64, path: PathBuf, file: File, key: Option<SigningKey>) -> Self {
         Self {
             number,
             path,
@@ -121,7 +121,7 @@ impl Segment {
     fn write_header(&mut self, opened: Hash) -> Result<(), Error> {
         self.last = opened;
         let carried: Vec<_> = self.open.iter().collect();
-        let header = Body::new("segment", self.number)
+        let header = LineBody::new("segment", self.number)
             .with("format", FORMAT)
             .at(SystemTime::now())
             .with("process", std::process::id())
@@ -131,12 +131,12 @@ impl Segment {
         Ok(())
     }
 
-    /// Takes over a segment that nobody holds, repaired where its last holder died; none where somebody holds it or
+    /// Takes over a segment that nobody holds, repaired where its last holder died; `None` if somebody holds it or
     /// the file is gone.
     pub(crate) fn take_over(
         layout: &Layout,
-        entry: &Entry,
-        _held: &Guard,
+        entry: &ManifestEntry,
+        _held: &StoreLock,
     ) -> Result<Option<Self>, Error> {
         let path = layout.segment(entry.number);
         let file = match private_files::open(File::options().read(true).append(true), &path) {
@@ -168,12 +168,12 @@ impl Segment {
         else {
             return Ok(false);
         };
-        let (Some(Kind::Rest), Some(sealed), Some(tick)) =
-            (Kind::of(line), Sealed::parse(line), last_tick(line))
+        let (Some(LineKind::Rest), Some(sealed), Some(tick)) =
+            (LineKind::of(line), SealedLine::parse(line), last_tick(line))
         else {
             return Ok(false);
         };
-        let Ok(rest) = serde_json::from_slice::<Rest>(line) else { return Ok(false) };
+        let Ok(rest) = serde_json::from_slice::<CleanEnd>(line) else { return Ok(false) };
         self.length = length;
         self.last = sealed.hash;
         self.tick = tick;
@@ -187,7 +187,7 @@ impl Segment {
     /// Lines that cannot be written whole are taken back, all of them, so that others can follow.
     pub(crate) fn append<'a>(
         &mut self,
-        lines: impl IntoIterator<Item = (&'a Body, u64)>,
+        lines: impl IntoIterator<Item = (&'a LineBody, u64)>,
     ) -> io::Result<u64> {
         if self.torn {
             self.file.set_len(self.length)?;
@@ -199,7 +199,7 @@ impl Segment {
             tick = (tick + 1).max(at_least);
             let from = self.text.len();
             self.text.extend_from_slice(&body.0);
-            Body::tick(&mut self.text, tick);
+            LineBody::tick(&mut self.text, tick);
             last = chain::seal(&mut self.text, from, &last, self.key.as_ref());
             count += 1;
         }
@@ -216,11 +216,11 @@ impl Segment {
     }
 
     /// Says that nothing is going on, so that the next holder need not read everything.
-    pub(crate) fn rest(&mut self) -> Result<(), Error> {
+    pub(crate) fn mark_clean(&mut self) -> Result<(), Error> {
         if self.rested {
             return Ok(());
         }
-        let body = Body::new("rest", self.lines + 1).with("began", self.began);
+        let body = LineBody::new("rest", self.lines + 1).with("began", self.began);
         self.append([(&body, 0)]).map_err(Error::file("write", &self.path))?;
         self.rested = true;
         Ok(())
@@ -231,9 +231,9 @@ impl Segment {
         mut self,
         layout: &Layout,
         manifest: &mut Manifest,
-        guard: &Guard,
+        guard: &StoreLock,
     ) -> Result<(), Error> {
-        let body = Body::new("sealed", self.number).at(SystemTime::now());
+        let body = LineBody::new("sealed", self.number).at(SystemTime::now());
         self.append([(&body, 0)]).map_err(Error::file("write", &self.path))?;
         if layout.sync {
             self.file.sync_data().map_err(Error::file("bring to the disk", &self.path))?;
@@ -262,7 +262,7 @@ impl Segment {
 
 /// The last line of a segment at rest: how many lines it has, itself included, and the tick of its header.
 #[derive(serde::Deserialize)]
-struct Rest {
+struct CleanEnd {
     rest: u64,
     began: u64,
 }
@@ -272,7 +272,7 @@ fn is_newline(byte: &u8) -> bool {
 }
 
 /// Whether some process holds the segment.
-pub(crate) fn is_held(path: &Path, _held: &Guard) -> Result<bool, Error> {
+pub(crate) fn is_held(path: &Path, _held: &StoreLock) -> Result<bool, Error> {
     match File::open(path) {
         Ok(file) => Ok(!hold(&file).map_err(Error::file("lock", path))?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -24,41 +24,41 @@ use tokio::{runtime::Handle, task::spawn_blocking};
 use tracing::warn;
 
 use crate::{
-    artifacts::Artifacts,
+    artifacts::ArtifactFolder,
     config::{Config, Durability, OnFailure},
-    disk::Disk,
     error::{Error, chain},
     filter::Filter,
-    journal::{Journal, Written},
+    journal::{Journal, LineWrite},
     key::StoreFolder,
     layout::Layout,
     line::{self, microseconds},
     reader::Reader,
-    record::{Outcome, Record},
+    record::{CallOutcome, Record},
+    sync_thread::SyncThread,
 };
-use sources::Sources;
+use sources::ArtifactSources;
 use upkeep::Upkeep;
 
 /// Keeps records of calls, and what their results do not show. Cheap to clone.
 ///
-/// RecordOpen it touches no file: the first call does. The last clone that is dropped puts the journal to rest.
+/// Opening it touches no file: the first call does. Dropping the last clone closes the journal.
 #[derive(Clone)]
-pub struct Store(Arc<Shared>);
+pub struct Store(Arc<StoreInner>);
 
-struct Shared {
+struct StoreInner {
     layout: Layout,
     config: Config,
     journal: Arc<Journal>,
-    disk: OnceLock<Disk>,
-    artifacts: Artifacts,
-    sources: Sources,
+    disk: OnceLock<SyncThread>,
+    artifacts: ArtifactFolder,
+    sources: ArtifactSources,
     reader: Mutex<Option<Reader>>,
     upkeep: OnceLock<Upkeep>,
     /// When it was last warned that a call runs unrecorded, in microseconds.
     warned: AtomicU64,
-    /// Idempotency keys that are to be given back.
+    /// Idempotency keys to release.
     released: Mutex<Vec<Claim>>,
-    /// Held while keys are given back.
+    /// Held while keys are released.
     releasing: Mutex<()>,
 }
 
@@ -71,12 +71,12 @@ impl Store {
         let mut layout = Layout::new(config.path.clone().unwrap_or_else(|| folder.into()));
         layout.sync = config.durability == Durability::Disk;
         layout.key = config.key.clone();
-        Self(Arc::new(Shared {
+        Self(Arc::new(StoreInner {
             journal: Arc::new(Journal::new(layout.clone())),
             disk: OnceLock::new(),
             // One artifact may not push out everything else.
-            artifacts: Artifacts::new(layout.artifacts(), config.max_size.0 / 4),
-            sources: Sources::default(),
+            artifacts: ArtifactFolder::new(layout.artifacts(), config.max_size.0 / 4),
+            sources: ArtifactSources::default(),
             reader: Mutex::default(),
             upkeep: OnceLock::new(),
             warned: AtomicU64::new(0),
@@ -97,12 +97,12 @@ impl Store {
         self.0.layout.folder()
     }
 
-    /// Keeps the index fed and the store within its bounds, in a thread that ends with the store. For processes that
-    /// run on; those that make one call leave it to whoever asks.
+    /// Starts a thread that updates the index and enforces retention until the store is dropped. For long-running
+    /// processes; after a single call the next reader does it.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn keep_up(&self) -> Result<(), Error> {
+    pub fn start_upkeep(&self) -> Result<(), Error> {
         if self.0.upkeep.get().is_none() {
             let upkeep = Upkeep::start(&self.0)?;
             _ = self.0.upkeep.set(upkeep);
@@ -110,7 +110,7 @@ impl Store {
         Ok(())
     }
 
-    /// Asks the store, with a reader that is kept for the next question.
+    /// Queries the store with a cached reader.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -122,7 +122,7 @@ impl Store {
     }
 }
 
-impl Shared {
+impl StoreInner {
     fn ask<T>(&self, question: impl FnOnce(&mut Reader) -> Result<T, Error>) -> Result<T, Error> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let reader = match &mut *reader {
@@ -132,30 +132,30 @@ impl Shared {
         question(reader)
     }
 
-    /// The thread that brings records to the disk, where that is wanted.
-    fn disk(&self) -> Result<Option<&Disk>, Error> {
+    /// Returns the thread that syncs records to the disk, if `durability` asks for it.
+    fn disk(&self) -> Result<Option<&SyncThread>, Error> {
         if self.config.durability == Durability::Os {
             return Ok(None);
         }
         if self.disk.get().is_none() {
-            // Where two threads come here at once, the one disk too many ends when it is dropped.
-            _ = self.disk.set(Disk::start(self.journal.clone(), self.layout.root.clone())?);
+            // If two threads come here at once, the one disk too many ends when it is dropped.
+            _ = self.disk.set(SyncThread::start(self.journal.clone(), self.layout.root.clone())?);
         }
         Ok(self.disk.get())
     }
 
-    fn open(&self, start: &CallStart) -> Result<Written<'_>, Error> {
+    fn open(&self, start: &CallStart) -> Result<LineWrite<'_>, Error> {
         let now = microseconds(start.started);
         self.journal.open(start.id, line::opened(start), now)
     }
 
-    /// Writes down how a call ended, where its beginning was.
-    fn close(&self, end: &CallEnd<'_>) -> Option<Written<'_>> {
+    /// Records the end of a call if its start was recorded.
+    fn close(&self, end: &CallEnd<'_>) -> Option<LineWrite<'_>> {
         let body = line::ended(end, self.config.results, |json| self.keep_whole(json));
         self.journal.close(end.start.id, body)
     }
 
-    /// What becomes of a call that could not be written down.
+    /// Applies `on_failure` to a call that could not be recorded.
     fn unwritten(&self, error: Error, now: u64) -> Result<(), BoxError> {
         const PAUSE: u64 = 10_000_000;
         match self.config.on_failure {
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// Keeps a result that is too long for its record.
+    /// Stores a result that is too long for its record as an artifact.
     fn keep_whole(&self, json: String) -> Option<Artifact> {
         let media_type = "application/json".to_owned();
         let size = json.len() as u64;
@@ -193,16 +193,16 @@ impl Recorder for Store {
         let now = microseconds(start.started);
         let unwritten = move |error| self.0.unwritten(error, now);
         let written = self.0.open(&start).and_then(|written| Ok((written, self.0.disk()?)));
-        let reached = async move |disk: Option<&Disk>, position| match disk {
+        let reached = async move |disk: Option<&SyncThread>, position| match disk {
             Some(disk) => disk.has(position).await,
             None => Ok(()),
         };
         let position = match written {
-            Ok((Written::Now(_), None)) => return RecordOpen::Done(Ok(())),
-            Ok((Written::Soon(line), None)) => {
+            Ok((LineWrite::Done(_), None)) => return RecordOpen::Done(Ok(())),
+            Ok((LineWrite::Batched(line), None)) => {
                 return RecordOpen::Batched(Box::pin(async move { line.await.or_else(unwritten) }));
             }
-            Ok((Written::Later(opened), disk)) => {
+            Ok((LineWrite::Pending(opened), disk)) => {
                 return RecordOpen::Pending(Box::pin(async move {
                     let ended =
                         |_| Error::Background("no segment of the journal was begun".to_owned());
@@ -214,8 +214,10 @@ impl Recorder for Store {
                 }));
             }
             // The wait for the disk is what calls share then.
-            Ok((Written::Now(position), disk)) => Ok((position, disk)),
-            Ok((Written::Soon(line), disk)) => line.at_once().map(|position| (position, disk)),
+            Ok((LineWrite::Done(position), disk)) => Ok((position, disk)),
+            Ok((LineWrite::Batched(line), disk)) => {
+                line.write_now().map(|position| (position, disk))
+            }
             Err(error) => Err(error),
         };
         match position {
@@ -228,19 +230,19 @@ impl Recorder for Store {
 
     fn close(&self, end: CallEnd<'_>) -> RecordClose<'_> {
         match (self.0.close(&end), self.0.disk.get()) {
-            (Some(Written::Now(position)), Some(disk)) => {
+            (Some(LineWrite::Done(position)), Some(disk)) => {
                 disk.want(position);
                 RecordClose::Done
             }
-            (Some(Written::Soon(line)), Some(disk)) => {
-                // Where it cannot be written, the journal has said so, and keeps it.
-                line.at_once().into_iter().for_each(|position| disk.want(position));
+            (Some(LineWrite::Batched(line)), Some(disk)) => {
+                // On failure the journal has logged it, and tries again later.
+                line.write_now().into_iter().for_each(|position| disk.want(position));
                 RecordClose::Done
             }
-            (Some(Written::Soon(line)), None) => {
+            (Some(LineWrite::Batched(line)), None) => {
                 RecordClose::Batched(Box::pin(async move { _ = line.await }))
             }
-            (Some(Written::Now(_) | Written::Later(_)) | None, _) => RecordClose::Done,
+            (Some(LineWrite::Done(_) | LineWrite::Pending(_)) | None, _) => RecordClose::Done,
         }
     }
 }
@@ -305,16 +307,16 @@ impl ArtifactStore for Store {
     }
 }
 
-impl Drop for Shared {
+impl Drop for StoreInner {
     fn drop(&mut self) {
-        self.journal.rest();
+        self.journal.shut_down();
     }
 }
 
-/// A record as the runtime reads it.
+/// Converts a record for the runtime.
 fn recorded(record: Record) -> RecordedCall {
     let end = match record.outcome {
-        Outcome::Running => None,
+        CallOutcome::Running => None,
         outcome => Some((outcome.error_kind(), record.duration.unwrap_or_default())),
     };
     RecordedCall {

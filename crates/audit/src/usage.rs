@@ -18,7 +18,7 @@ const TRIED: usize = 64 << 10;
 
 /// What a store holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
+pub struct StoreUsage {
     /// How many calls have a record.
     pub calls: u64,
     /// When the oldest of them began.
@@ -32,13 +32,13 @@ pub struct Usage {
 ///
 /// # Errors
 /// A call could not be recorded there, or the store cannot be read.
-pub fn usage(folder: impl Into<StoreFolder>) -> Result<Usage, Error> {
+pub fn usage(folder: impl Into<StoreFolder>) -> Result<StoreUsage, Error> {
     let layout = Layout::new(folder);
     try_to_write(&layout)?;
     let mut reader = Reader::open(layout.folder())?;
     let (calls, oldest) = (reader.count(&Filter::default())?, reader.oldest()?);
     let bytes = if layout.exists()? { retention::bytes(&layout)? } else { 0 };
-    Ok(Usage { calls, oldest, bytes })
+    Ok(StoreUsage { calls, oldest, bytes })
 }
 
 /// A call that finds no segment to write to locks the store, writes to the manifest and makes a file in the journal.

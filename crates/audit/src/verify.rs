@@ -5,19 +5,19 @@ use std::{collections::HashMap, fs, io, path::Path};
 use serde::Serialize;
 
 use crate::{
-    artifacts::{Artifacts, Kept},
-    chain::{Hash, Sealed},
+    artifacts::{ArtifactFile, ArtifactFolder},
+    chain::{Hash, SealedLine},
     error::Error,
-    index::{Index, segments},
-    key::{Key, StoreFolder},
+    index::{CallIndex, segments},
+    key::{SigningKey, StoreFolder},
     layout::Layout,
-    manifest::{Entry, Manifest},
-    segment::{Scan, is_held, lines},
+    manifest::{Manifest, ManifestEntry},
+    segment::{SegmentScan, is_held, lines},
 };
 
 /// What a check of the whole store found.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct VerifyReport {
     /// How many segments were checked.
     pub segments: u64,
     /// How many lines they have.
@@ -29,21 +29,21 @@ pub struct Report {
     /// How many segments retention dropped, as far as the manifest remembers.
     pub dropped: u64,
     /// What is not as it was written.
-    pub damage: Vec<Damage>,
+    pub damage: Vec<DamagedLine>,
     /// Segments whose last line is incomplete because their process died; the next one that writes repairs them.
     pub torn: Vec<u64>,
     /// The hash of the hashes of the manifest's last line and of the last line of each segment in use, by number. If any line
     /// is written anew, it is another one.
     pub head: String,
     /// The segments in use. Kept elsewhere, they show later that nothing before these lines was changed.
-    pub in_use: Vec<InUse>,
+    pub in_use: Vec<OpenSegment>,
     /// Whether lines are signed, and with the key.
-    pub signatures: Signed,
+    pub signatures: SignatureStatus,
 }
 
 /// The end of a segment that may still grow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct InUse {
+pub struct OpenSegment {
     /// The segment's number.
     pub segment: u64,
     /// How many lines it has.
@@ -55,7 +55,7 @@ pub struct InUse {
 /// What a check knows of signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Signed {
+pub enum SignatureStatus {
     /// Nothing is signed.
     No,
     /// Lines are signed, and there was no key to check that with.
@@ -66,7 +66,7 @@ pub enum Signed {
 
 /// Something that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Damage {
+pub struct DamagedLine {
     /// The file, within the store's folder.
     pub file: String,
     /// The line's number, from 1, where one can be named.
@@ -75,7 +75,7 @@ pub struct Damage {
     pub what: String,
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether everything is as it was written.
     pub fn is_clean(&self) -> bool {
         self.damage.is_empty()
@@ -83,7 +83,7 @@ impl Report {
 
     fn wrong(&mut self, file: &Path, line: Option<u64>, what: impl Into<String>) {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.damage.push(Damage { file: name, line, what: what.into() });
+        self.damage.push(DamagedLine { file: name, line, what: what.into() });
     }
 }
 
@@ -91,9 +91,9 @@ impl Report {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn verify(folder: impl Into<StoreFolder>) -> Result<Report, Error> {
+pub fn verify(folder: impl Into<StoreFolder>) -> Result<VerifyReport, Error> {
     let layout = Layout::new(folder);
-    let mut report = Report {
+    let mut report = VerifyReport {
         segments: 0,
         lines: 0,
         calls: 0,
@@ -103,7 +103,7 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<Report, Error> {
         torn: Vec::new(),
         head: Hash::NONE.to_string(),
         in_use: Vec::new(),
-        signatures: Signed::No,
+        signatures: SignatureStatus::No,
     };
     if !layout.exists()? {
         if !segments(&layout.journal())?.is_empty() {
@@ -113,7 +113,7 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<Report, Error> {
     }
     // What the index has seen was there once. It is asked first: what is written meanwhile only adds.
     let seen = match layout.index().exists() {
-        true => Index::open(&layout).and_then(|index| index.read_to()).unwrap_or_default(),
+        true => CallIndex::open(&layout).and_then(|index| index.read_to()).unwrap_or_default(),
         false => HashMap::new(),
     };
     let manifest = {
@@ -148,15 +148,15 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<Report, Error> {
 fn check_manifest<'a>(
     layout: &'a Layout,
     manifest: &Manifest,
-    report: &mut Report,
-) -> Option<&'a Key> {
+    report: &mut VerifyReport,
+) -> Option<&'a SigningKey> {
     let path = layout.manifest();
     let signatures = &manifest.signatures;
     let is_signed = signatures.signed > 0;
     report.signatures = match (&layout.key, is_signed) {
-        (Some(_), _) => Signed::Checked,
-        (None, true) => Signed::Unchecked,
-        (None, false) => Signed::No,
+        (Some(_), _) => SignatureStatus::Checked,
+        (None, true) => SignatureStatus::Unchecked,
+        (None, false) => SignatureStatus::No,
     };
     let key = layout.key.as_ref()?;
     if !is_signed {
@@ -180,10 +180,10 @@ const NOT_SIGNED: &str = "it was not signed with the key";
 /// Reports the first line of a segment that is not signed as it must be.
 fn check_signatures(
     layout: &Layout,
-    entry: &Entry,
+    entry: &ManifestEntry,
     text: &[u8],
-    key: Option<&Key>,
-    report: &mut Report,
+    key: Option<&SigningKey>,
+    report: &mut VerifyReport,
 ) {
     let path = layout.segment(entry.number);
     if !entry.is_signed {
@@ -195,7 +195,7 @@ fn check_signatures(
     }
     let mut previous = entry.opened;
     for (number, (_, line)) in (1..).zip(lines(text)) {
-        let Some(sealed) = Sealed::parse(line) else { return };
+        let Some(sealed) = SealedLine::parse(line) else { return };
         let what =
             match (sealed.is_signed(), key.and_then(|key| sealed.is_signed_with(key, &previous))) {
                 (false, _) => Some("it was written without the key"),
@@ -209,9 +209,9 @@ fn check_signatures(
     }
 }
 
-fn check_artifacts(layout: &Layout, report: &mut Report) -> Result<(), Error> {
-    let artifacts = Artifacts::new(layout.artifacts(), u64::MAX);
-    for Kept { id, path, .. } in artifacts.all()? {
+fn check_artifacts(layout: &Layout, report: &mut VerifyReport) -> Result<(), Error> {
+    let artifacts = ArtifactFolder::new(layout.artifacts(), u64::MAX);
+    for ArtifactFile { id, path, .. } in artifacts.all()? {
         match artifacts.read(&id) {
             Ok(Some(_)) => report.artifacts += 1,
             // Half-written by somebody, or collected just now.
@@ -225,10 +225,10 @@ fn check_artifacts(layout: &Layout, report: &mut Report) -> Result<(), Error> {
 
 fn check(
     layout: &Layout,
-    entry: &Entry,
+    entry: &ManifestEntry,
     seen: Option<&(u64, String)>,
-    key: Option<&Key>,
-    report: &mut Report,
+    key: Option<&SigningKey>,
+    report: &mut VerifyReport,
 ) -> Result<Option<Hash>, Error> {
     let path = layout.segment(entry.number);
     let text = match fs::read(&path) {
@@ -242,7 +242,7 @@ fn check(
         }
         Err(error) => return Err(Error::file("read", &path)(error)),
     };
-    let scan = Scan::of(&text, entry.opened);
+    let scan = SegmentScan::of(&text, entry.opened);
     report.segments += 1;
     report.lines += scan.lines;
     report.calls += scan.calls;
@@ -252,7 +252,7 @@ fn check(
     check_signatures(layout, entry, &text, key, report);
     if entry.end.is_none() {
         let (segment, lines, hash) = (entry.number, scan.lines, scan.last.to_string());
-        report.in_use.push(InUse { segment, lines, hash });
+        report.in_use.push(OpenSegment { segment, lines, hash });
     }
     match &entry.end {
         Some(end) => {
@@ -274,7 +274,7 @@ fn check(
         let text = usize::try_from(*read).ok().and_then(|read| text.get(..read));
         let line =
             text.and_then(|text| text.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next());
-        if line.and_then(Sealed::parse).is_none_or(|line| line.hash.as_str() != last) {
+        if line.and_then(SealedLine::parse).is_none_or(|line| line.hash.as_str() != last) {
             report.wrong(&path, None, "lines that the index has read are gone");
         }
     }
@@ -285,9 +285,9 @@ fn check(
 fn check_end(
     layout: &Layout,
     number: u64,
-    scan: &Scan,
+    scan: &SegmentScan,
     text: &[u8],
-    report: &mut Report,
+    report: &mut VerifyReport,
 ) -> Result<(), Error> {
     let length = usize::try_from(scan.length).unwrap_or(text.len());
     let tail = &text[length..];

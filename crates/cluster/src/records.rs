@@ -17,7 +17,7 @@ use async_nats::jetstream::{
     context::CreateStreamErrorKind,
     stream::{Compression, Stream},
 };
-use switchboard_audit::Stage;
+use switchboard_audit::CallStage;
 use switchboard_workers::{Cluster, Error};
 
 use crate::streams::find;
@@ -30,13 +30,13 @@ pub use ship::{Progress, Shipping, ship_once};
 const STREAM: &str = "records";
 
 /// Where a node tells of calls at that stage.
-fn subject(cluster: &Cluster, node: &str, stage: Stage) -> String {
-    cluster.names().subject(&["record", node, stage.word()])
+fn subject(cluster: &Cluster, node: &str, stage: CallStage) -> String {
+    cluster.names().subject(&["record", node, stage.as_str()])
 }
 
 /// Where all nodes tell of calls at that stage.
-fn subjects(cluster: &Cluster, stage: Stage) -> String {
-    format!("{}.*.{}", cluster.names().subject(&["record"]), stage.word())
+fn subjects(cluster: &Cluster, stage: CallStage) -> String {
+    format!("{}.*.{}", cluster.names().subject(&["record"]), stage.as_str())
 }
 
 /// The stream, made where it is not there yet.

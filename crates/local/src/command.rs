@@ -6,15 +6,15 @@ mod outcome;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde_json::Value;
-use switchboard_process::{Captured, Program, StartError};
+use switchboard_process::{CapturedOutput, Program, StartError};
 use switchboard_toolcall::{
     BoxFuture, CallContext, ErrorKind, Tool, ToolError, ToolOutput, ToolSpec,
 };
 
 use crate::{
     Handlers,
-    definition::{CommandOutput, Implementation, Wrong},
-    template::{Arguments, Parameters, Template, given, text_of},
+    definition::{CommandOutput, DefinitionProblem, Implementation},
+    template::{Parameters, Template, TemplateArguments, given, text_of},
 };
 use line::CommandLine;
 
@@ -28,7 +28,7 @@ const KEPT: usize = 16 * 1024 * 1024;
 const KEPT_OF_STDERR: usize = 16 * 1024;
 
 /// A program with what it is given, as the definition says it.
-pub(crate) struct Command {
+pub(crate) struct CommandTemplate {
     program: String,
     line: CommandLine,
     stdin: Option<Template>,
@@ -38,7 +38,7 @@ pub(crate) struct Command {
     output: CommandOutput,
 }
 
-impl Command {
+impl CommandTemplate {
     /// Reads the definition of a `command` tool.
     ///
     /// # Errors
@@ -47,16 +47,17 @@ impl Command {
         implementation: &Implementation,
         program: &str,
         parameters: &Parameters,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, DefinitionProblem> {
         let template = |key: &str, text: &str| {
-            Template::parse(text, parameters).map_err(|problem| Wrong::new(key, problem))
+            Template::parse(text, parameters)
+                .map_err(|problem| DefinitionProblem::new(key, problem))
         };
         if program.is_empty() {
-            return Err(Wrong::new("program", "it is empty"));
+            return Err(DefinitionProblem::new("program", "it is empty"));
         }
         if template("program", program).map_or(true, |program| program.arguments().count() > 0) {
             let problem = "no `{name}` may stand here: callers do not choose what is started";
-            return Err(Wrong::new("program", problem));
+            return Err(DefinitionProblem::new("program", problem));
         }
         let optional = |key: &str, text: &Option<String>| {
             text.as_deref().map(|text| template(key, text)).transpose()
@@ -64,7 +65,10 @@ impl Command {
         let env = implementation.env.iter();
         let env = env.map(|(name, text)| {
             if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(Wrong::new("env", format!("`{name}` is no name of a variable")));
+                return Err(DefinitionProblem::new(
+                    "env",
+                    format!("`{name}` is no name of a variable"),
+                ));
             }
             Ok((name.clone(), template(&format!("env.{name}"), text)?))
         });
@@ -85,11 +89,12 @@ impl Command {
     pub(crate) fn is_there(&self) -> bool {
         let is_fixed = |template: &Template| template.arguments().next().is_none();
         let is_open = self.program.contains('/') && !self.cwd.as_ref().is_none_or(is_fixed);
-        is_open || self.prepare(&Arguments::new(), &Handlers::new()).is_ok_and(|it| it.exists())
+        is_open
+            || self.prepare(&TemplateArguments::new(), &Handlers::new()).is_ok_and(|it| it.exists())
     }
 
     /// The program for these arguments.
-    fn prepare(&self, args: &Arguments, handlers: &Handlers) -> Result<Program, ToolError> {
+    fn prepare(&self, args: &TemplateArguments, handlers: &Handlers) -> Result<Program, ToolError> {
         let mut env = BTreeMap::new();
         for (name, template) in &self.env {
             if let Some(value) = template.fill(args) {
@@ -113,7 +118,7 @@ impl Command {
 }
 
 /// Refuses a NUL character, at which the system would end the text.
-fn without_nul(template: &Template, args: &Arguments) -> Result<(), ToolError> {
+fn without_nul(template: &Template, args: &TemplateArguments) -> Result<(), ToolError> {
     let has_nul =
         |name: &&str| given(args, name).is_some_and(|value| text_of(value).contains('\0'));
     match template.arguments().find(has_nul) {
@@ -127,12 +132,12 @@ fn without_nul(template: &Template, args: &Arguments) -> Result<(), ToolError> {
 /// A tool that runs a program.
 pub(crate) struct CommandTool {
     spec: ToolSpec,
-    command: Command,
+    command: CommandTemplate,
     handlers: Handlers,
 }
 
 impl CommandTool {
-    pub(crate) fn new(spec: ToolSpec, command: Command, handlers: Handlers) -> Self {
+    pub(crate) fn new(spec: ToolSpec, command: CommandTemplate, handlers: Handlers) -> Self {
         Self { spec, command, handlers }
     }
 
@@ -142,14 +147,14 @@ impl CommandTool {
         };
         let program = self.command.prepare(&args, &self.handlers)?;
         let input = self.command.stdin.as_ref().and_then(|stdin| stdin.fill(&args));
-        let stdout = Captured::keeping(KEPT / 2, KEPT / 2);
-        let stderr = Captured::keeping(0, KEPT_OF_STDERR);
+        let stdout = CapturedOutput::keeping(KEPT / 2, KEPT / 2);
+        let stderr = CapturedOutput::keeping(0, KEPT_OF_STDERR);
         let finished = program.run(input.unwrap_or_default().as_bytes(), stdout, stderr).await;
         let finished = finished.map_err(|error| self.not_started(error, &args))?;
         outcome::of(&self.spec.name, &self.command, finished)
     }
 
-    fn not_started(&self, error: StartError, args: &Arguments) -> ToolError {
+    fn not_started(&self, error: StartError, args: &TemplateArguments) -> ToolError {
         let longest = args.iter().max_by_key(|(_, value)| text_of(value).len());
         match (&error, longest) {
             (StartError::TooLong, Some((name, value))) => {

@@ -14,7 +14,7 @@ use switchboard_toolcall::{Annotations, HumanDuration, Size, Tool, ToolSettings,
 
 use crate::{
     HandlerKind, Handlers,
-    command::{Command, CommandTool},
+    command::{CommandTemplate, CommandTool},
     handled::HandledTool,
     http::{HttpTool, RequestTemplate},
     mock::MockTool,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub use error::DefinitionError;
-pub(crate) use error::Wrong;
+pub(crate) use error::DefinitionProblem;
 pub use fixed::ArgumentSettings;
 pub use implementation::{CommandOutput, Implementation, ImplementationType};
 use reading::json_value;
@@ -66,10 +66,10 @@ pub struct ToolDefinition {
 }
 
 /// A checked implementation.
-enum Answer<'a> {
+enum CheckedImplementation<'a> {
     Mocked(&'a Implementation),
     By(HandlerKind, &'a str),
-    Runs(Command),
+    Runs(CommandTemplate),
     Sends(RequestTemplate),
 }
 
@@ -84,15 +84,19 @@ impl ToolDefinition {
     pub fn into_tool(self, handlers: &Handlers) -> Result<Arc<dyn Tool>, DefinitionError> {
         let spec = self.spec();
         Ok(match self.answer()? {
-            Answer::Mocked(Implementation { mock_response, mock_responses, .. }) => {
+            CheckedImplementation::Mocked(Implementation {
+                mock_response, mock_responses, ..
+            }) => {
                 let responses = Responses::new(mock_responses);
                 Arc::new(MockTool::new(spec, responses, mock_response.clone()))
             }
-            Answer::By(kind, name) => {
+            CheckedImplementation::By(kind, name) => {
                 Arc::new(HandledTool::new(spec, kind, name, handlers.clone()))
             }
-            Answer::Runs(command) => Arc::new(CommandTool::new(spec, command, handlers.clone())),
-            Answer::Sends(request) => Arc::new(HttpTool::new(spec, request)),
+            CheckedImplementation::Runs(command) => {
+                Arc::new(CommandTool::new(spec, command, handlers.clone()))
+            }
+            CheckedImplementation::Sends(request) => Arc::new(HttpTool::new(spec, request)),
         })
     }
 
@@ -107,7 +111,7 @@ impl ToolDefinition {
     /// The handler that the definition asks for and that is not registered, if so.
     pub fn missing_handler(&self, handlers: &Handlers) -> Option<(HandlerKind, &str)> {
         match self.answer() {
-            Ok(Answer::By(kind, name)) if handlers.lookup(kind, name).is_none() => {
+            Ok(CheckedImplementation::By(kind, name)) if handlers.lookup(kind, name).is_none() => {
                 Some((kind, name))
             }
             _ => None,
@@ -117,14 +121,14 @@ impl ToolDefinition {
     /// The program that a `command` tool runs and that is not there, if so.
     pub fn missing_program(&self) -> Option<&str> {
         match self.answer() {
-            Ok(Answer::Runs(command)) if !command.is_there() => {
+            Ok(CheckedImplementation::Runs(command)) if !command.is_there() => {
                 self.implementation.program.as_deref()
             }
             _ => None,
         }
     }
 
-    fn answer(&self) -> Result<Answer<'_>, DefinitionError> {
+    fn answer(&self) -> Result<CheckedImplementation<'_>, DefinitionError> {
         let tool = || self.name.clone();
         let implementation = &self.implementation;
         self.check_fixed()?;
@@ -134,7 +138,7 @@ impl ToolDefinition {
         let kind = implementation.kind;
         let needs = |key| DefinitionError::Needs { tool: tool(), kind, key };
         let handled = |by| match &implementation.handler {
-            Some(name) => Ok(Answer::By(by, name)),
+            Some(name) => Ok(CheckedImplementation::By(by, name)),
             None => Err(needs("handler")),
         };
         match kind {
@@ -144,18 +148,18 @@ impl ToolDefinition {
             ImplementationType::Command => {
                 let program = implementation.program.as_deref();
                 let program = program.ok_or_else(|| needs("program"))?;
-                let command = Command::new(implementation, program, &self.names());
-                command.map(Answer::Runs).map_err(|wrong| wrong.of(&self.name))
+                let command = CommandTemplate::new(implementation, program, &self.names());
+                command.map(CheckedImplementation::Runs).map_err(|wrong| wrong.of(&self.name))
             }
             ImplementationType::Http => {
                 let url = implementation.url.as_deref().ok_or_else(|| needs("url"))?;
                 let request = RequestTemplate::new(implementation, url, &self.names());
-                request.map(Answer::Sends).map_err(|wrong| wrong.of(&self.name))
+                request.map(CheckedImplementation::Sends).map_err(|wrong| wrong.of(&self.name))
             }
         }
     }
 
-    fn mocked(&self) -> Result<Answer<'_>, DefinitionError> {
+    fn mocked(&self) -> Result<CheckedImplementation<'_>, DefinitionError> {
         let Implementation { mock_response, mock_responses, .. } = &self.implementation;
         for (number, response) in mock_responses.iter().enumerate() {
             response.check(&self.name, number)?;
@@ -163,7 +167,7 @@ impl ToolDefinition {
         if mock_response.is_none() && mock_responses.is_empty() {
             return Err(DefinitionError::NoResponse { tool: self.name.clone() });
         }
-        Ok(Answer::Mocked(&self.implementation))
+        Ok(CheckedImplementation::Mocked(&self.implementation))
     }
 
     /// The names that may stand in braces.

@@ -62,7 +62,7 @@ impl Faults {
             Some(rule) => {
                 let seed = name.bytes().fold(self.seed, |seed, byte| mixed(seed ^ u64::from(byte)));
                 let faults = rule.faults.clone();
-                Arc::new(Faulty { tool, faults, seed, calls: AtomicU64::new(0) })
+                Arc::new(FaultyTool { tool, faults, seed, calls: AtomicU64::new(0) })
             }
             None => tool,
         }
@@ -70,7 +70,7 @@ impl Faults {
 }
 
 /// A tool that does not always work.
-struct Faulty {
+struct FaultyTool {
     tool: Arc<dyn Tool>,
     faults: Vec<(f64, Fault)>,
     seed: u64,
@@ -78,7 +78,7 @@ struct Faulty {
     calls: AtomicU64,
 }
 
-impl Faulty {
+impl FaultyTool {
     /// What goes wrong with the next call.
     fn next(&self) -> Option<Fault> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl Faulty {
     }
 }
 
-impl Tool for Faulty {
+impl Tool for FaultyTool {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::Value;
-use switchboard_process::Guard;
+use switchboard_process::ProcessGuard;
 use switchboard_toolcall::{
     BoxFuture, CallContext, ErrorKind, IntoOutput, Tool, ToolError, ToolOutput,
 };
@@ -19,7 +19,7 @@ pub type Handler = Arc<
     dyn Fn(Value, CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync,
 >;
 
-/// Makes a handler of an async function.
+/// Creates a handler of an async function.
 ///
 /// ```
 /// use serde_json::json;
@@ -72,12 +72,12 @@ impl fmt::Display for HandlerKind {
 
 /// The registered handlers. Cheap to clone; clones share what is registered, before and after.
 #[derive(Clone, Default)]
-pub struct Handlers(Arc<Shared>);
+pub struct Handlers(Arc<HandlersInner>);
 
 #[derive(Default)]
-struct Shared {
+struct HandlersInner {
     functions: RwLock<BTreeMap<HandlerKind, BTreeMap<String, Handler>>>,
-    guard: OnceLock<Guard>,
+    guard: OnceLock<ProcessGuard>,
 }
 
 impl Handlers {
@@ -108,12 +108,12 @@ impl Handlers {
 
     /// Starts the programs of `command` tools behind this guard, so that none of them outlives a host that is killed. The
     /// first guard stays.
-    pub fn set_guard(&self, guard: Guard) {
+    pub fn set_guard(&self, guard: ProcessGuard) {
         let _ = self.0.guard.set(guard);
     }
 
     /// The guard of the programs that tools start, if there is one.
-    pub(crate) fn guard(&self) -> Option<Guard> {
+    pub(crate) fn guard(&self) -> Option<ProcessGuard> {
         self.0.guard.get().cloned()
     }
 

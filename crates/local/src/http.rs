@@ -1,6 +1,6 @@
 //! Tools that send one HTTP request (SPEC TK-2).
 //!
-//! `request.rs` makes a [`Request`](request::Request) of the arguments, `exchange.rs` sends it and bounds what comes
+//! `request.rs` makes a [`HttpRequest`](request::Request) of the arguments, `exchange.rs` sends it and bounds what comes
 //! back, `answer.rs` makes the result of it. Neither of the latter two knows of templates.
 
 mod answer;
@@ -17,7 +17,7 @@ use switchboard_toolcall::{BoxFuture, CallContext, Tool, ToolError, ToolOutput, 
 
 pub(crate) use request::RequestTemplate;
 
-use exchange::Exchange;
+use exchange::HttpExchange;
 
 #[cfg(test)]
 mod tests;
@@ -26,12 +26,12 @@ mod tests;
 pub(crate) struct HttpTool {
     spec: ToolSpec,
     template: RequestTemplate,
-    exchange: Exchange,
+    exchange: HttpExchange,
 }
 
 impl HttpTool {
     pub(crate) fn new(spec: ToolSpec, template: RequestTemplate) -> Self {
-        let exchange = Exchange::with(template.origin());
+        let exchange = HttpExchange::with(template.origin());
         Self { spec, template, exchange }
     }
 

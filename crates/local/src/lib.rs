@@ -24,4 +24,4 @@ pub use definition::{
 };
 pub use faults::{FaultError, FaultRule, Faults};
 pub use handlers::{Handler, HandlerKind, Handlers, handler_fn};
-pub use switchboard_process::{Guard, guard};
+pub use switchboard_process::{ProcessGuard, guard};

@@ -19,33 +19,33 @@ use crate::{
 
 /// A recorded call that ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct ReplayRecord {
     /// The tool's name.
     pub tool: String,
     /// The arguments.
     pub args: Map<String, Value>,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: ReplayOutcome,
 }
 
 /// What came of a call, as a mock gives it again.
-pub type Outcome = Result<Value, MockError>;
+pub type ReplayOutcome = Result<Value, MockError>;
 
 /// The calls of one tool, by their arguments.
 #[derive(Default)]
-struct Calls {
-    groups: Vec<(Map<String, Value>, Vec<Outcome>)>,
+struct ReplayCalls {
+    groups: Vec<(Map<String, Value>, Vec<ReplayOutcome>)>,
     found: HashMap<String, usize>,
 }
 
 /// Makes mock tools of recorded calls, which must be in the order in which they were made. `known` says what is known
 /// of a tool by now; one that nobody knows any more takes any object.
 pub fn definitions(
-    recorded: impl IntoIterator<Item = Recorded>,
+    recorded: impl IntoIterator<Item = ReplayRecord>,
     known: impl Fn(&str) -> Option<ToolSpec>,
 ) -> Vec<ToolDefinition> {
     let mut names = Vec::new();
-    let mut tools = HashMap::<String, Calls>::new();
+    let mut tools = HashMap::<String, ReplayCalls>::new();
     for call in recorded {
         if !tools.contains_key(&call.tool) {
             names.push(call.tool.clone());
@@ -79,8 +79,8 @@ pub fn of_server(
     Ok(Arc::new(MockTool::new(spec, responses, implementation.mock_response.clone())))
 }
 
-impl Calls {
-    fn add(&mut self, args: Map<String, Value>, outcome: Outcome) {
+impl ReplayCalls {
+    fn add(&mut self, args: Map<String, Value>, outcome: ReplayOutcome) {
         let key = canonical(&args).to_string();
         let index = *self.found.entry(key).or_insert_with(|| {
             self.groups.push((args, Vec::new()));
@@ -160,11 +160,11 @@ mod tests {
 
     use super::*;
 
-    fn call(tool: &str, args: Value, outcome: Result<Value, &str>) -> Recorded {
+    fn call(tool: &str, args: Value, outcome: Result<Value, &str>) -> ReplayRecord {
         let error =
             |text: &str| MockError { kind: ErrorKind::Timeout, text: text.to_owned(), hint: None };
         let args = args.as_object().unwrap().clone();
-        Recorded { tool: tool.to_owned(), args, outcome: outcome.map_err(error) }
+        ReplayRecord { tool: tool.to_owned(), args, outcome: outcome.map_err(error) }
     }
 
     // RC-2

@@ -50,7 +50,7 @@ impl Responses {
         all
     }
 
-    /// The answer to these arguments, where there is one.
+    /// The answer to these arguments if there is one.
     pub(crate) fn to(&self, args: &Value) -> Option<&Result<Value, MockError>> {
         let empty = Map::new();
         let args = canonical(args.as_object().unwrap_or(&empty));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 mod tests;
 
 /// The arguments of a call.
-pub(crate) type Arguments = Map<String, Value>;
+pub(crate) type TemplateArguments = Map<String, Value>;
 
 /// The names that may stand in templates: what the tool's schema declares.
 pub(crate) struct Parameters {
@@ -22,10 +22,10 @@ pub(crate) struct Parameters {
 
 /// A text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Piece>);
+pub(crate) struct Template(Vec<TemplatePiece>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum TemplatePiece {
     Text(String),
     Argument(String),
 }
@@ -111,8 +111,8 @@ impl Template {
                 rest = &inner[name.len() + closing..];
             } else if parameters.has(name) {
                 literal.push_str(&rest[1..opening]);
-                pieces.push(Piece::Text(std::mem::take(&mut literal)));
-                pieces.push(Piece::Argument(name.to_owned()));
+                pieces.push(TemplatePiece::Text(std::mem::take(&mut literal)));
+                pieces.push(TemplatePiece::Argument(name.to_owned()));
                 rest = &inner[name.len() + 1..];
             } else {
                 let way_out = parameters.way_out(name, |name| format!("`{{{name}}}`"));
@@ -122,53 +122,55 @@ impl Template {
             }
         }
         literal.push_str(rest);
-        pieces.push(Piece::Text(literal));
-        pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+        pieces.push(TemplatePiece::Text(literal));
+        pieces.retain(|piece| !matches!(piece, TemplatePiece::Text(text) if text.is_empty()));
         Ok(Self(pieces))
     }
 
     /// The pieces, in order; none of the texts is empty.
-    pub(crate) fn pieces(&self) -> &[Piece] {
+    pub(crate) fn pieces(&self) -> &[TemplatePiece] {
         &self.0
     }
 
     /// The names of the arguments that it needs.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Argument(name) => Some(name.as_str()),
-            Piece::Text(_) => None,
+            TemplatePiece::Argument(name) => Some(name.as_str()),
+            TemplatePiece::Text(_) => None,
         })
     }
 
     /// The argument's name, if the template is one placeholder and nothing else.
     pub(crate) fn lone(&self) -> Option<&str> {
         match &self.0[..] {
-            [Piece::Argument(name)] => Some(name),
+            [TemplatePiece::Argument(name)] => Some(name),
             _ => None,
         }
     }
 
     /// Whether the template is this text.
     pub(crate) fn is_text(&self, text: &str) -> bool {
-        matches!(&self.0[..], [Piece::Text(own)] if own == text)
+        matches!(&self.0[..], [TemplatePiece::Text(own)] if own == text)
     }
 
     /// Fills in the arguments. Returns `None` if one of them was left out.
-    pub(crate) fn fill(&self, args: &Arguments) -> Option<String> {
+    pub(crate) fn fill(&self, args: &TemplateArguments) -> Option<String> {
         self.fill_with(args, |value| Cow::Borrowed(value))
     }
 
     /// As [`fill`](Self::fill), with each value in another spelling.
     pub(crate) fn fill_with(
         &self,
-        args: &Arguments,
+        args: &TemplateArguments,
         spell: impl for<'a> Fn(&'a str) -> Cow<'a, str>,
     ) -> Option<String> {
         let mut filled = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => filled.push_str(text),
-                Piece::Argument(name) => filled.push_str(&spell(&text_of(given(args, name)?))),
+                TemplatePiece::Text(text) => filled.push_str(text),
+                TemplatePiece::Argument(name) => {
+                    filled.push_str(&spell(&text_of(given(args, name)?)))
+                }
             }
         }
         Some(filled)
@@ -176,7 +178,7 @@ impl Template {
 }
 
 /// The argument of this name; null counts as left out.
-pub(crate) fn given<'a>(args: &'a Arguments, name: &str) -> Option<&'a Value> {
+pub(crate) fn given<'a>(args: &'a TemplateArguments, name: &str) -> Option<&'a Value> {
     args.get(name).filter(|value| !value.is_null())
 }
 

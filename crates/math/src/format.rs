@@ -10,7 +10,7 @@ use crate::{
 
 /// How to print a number.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Style {
+pub(crate) struct NumberStyle {
     pub(crate) notation: Notation,
     pub(crate) precision: Option<usize>,
     pub(crate) word_size: Option<f64>,
@@ -28,7 +28,7 @@ pub(crate) enum Notation {
     Base(u32),
 }
 
-impl Style {
+impl NumberStyle {
     /// The style that the second argument of `format` asks for.
     pub(crate) fn from_option(option: Option<&Value>) -> Result<Self> {
         let mut style = Self::default();
@@ -78,7 +78,7 @@ fn notation_named(name: &str) -> Result<Notation> {
 }
 
 /// Prints a number.
-pub(crate) fn number(value: f64, style: &Style) -> Result<String> {
+pub(crate) fn number(value: f64, style: &NumberStyle) -> Result<String> {
     if !value.is_finite() {
         return Ok(to_text(value));
     }
@@ -92,7 +92,7 @@ pub(crate) fn number(value: f64, style: &Style) -> Result<String> {
 }
 
 /// Prints any value.
-pub(crate) fn value(value: &Value, style: &Style, context: &mut Context) -> Result<String> {
+pub(crate) fn value(value: &Value, style: &NumberStyle, context: &mut Context) -> Result<String> {
     context.spend(1)?;
     Ok(match value {
         Value::Undefined => "undefined".to_owned(),
@@ -130,17 +130,17 @@ fn positions(positions: &Positions) -> String {
     }
 }
 
-fn grid(matrix: &Matrix, style: &Style, context: &mut Context) -> Result<String> {
+fn grid(matrix: &Matrix, style: &NumberStyle, context: &mut Context) -> Result<String> {
     list(&matrix.parts(), style, context)
 }
 
-fn list(items: &[Value], style: &Style, context: &mut Context) -> Result<String> {
+fn list(items: &[Value], style: &NumberStyle, context: &mut Context) -> Result<String> {
     let texts: Result<Vec<_>> = items.iter().map(|item| value(item, style, context)).collect();
     Ok(format!("[{}]", texts?.join(", ")))
 }
 
 /// Prints a complex number; with a precision, a part too small to show is left out.
-pub(crate) fn complex(mut re: f64, mut im: f64, style: &Style) -> Result<String> {
+pub(crate) fn complex(mut re: f64, mut im: f64, style: &NumberStyle) -> Result<String> {
     let (re_text, im_text) = (number(re, style)?, number(im, style)?);
     if let Some(precision) = style.precision {
         let epsilon = libm::pow(10.0, -(precision as f64));
@@ -230,7 +230,7 @@ impl Digits {
     }
 }
 
-fn automatic(value: f64, style: &Style) -> String {
+fn automatic(value: f64, style: &NumberStyle) -> String {
     let (lower, upper) = style.exponents.unwrap_or((-3.0, 5.0));
     let digits = Digits::of(value);
     let mut digits = match style.precision {

@@ -1,13 +1,13 @@
 //! Cuts an expression into tokens, on demand.
 //!
 //! What a line break or a quote means depends on where the parser is, so the parser asks for one token
-//! at a time and may go back by restoring a copied [`Cursor`].
+//! at a time and may go back by restoring a copied [`LexerCursor`].
 
 use crate::error::{Error, Result};
 
 /// What sort of token the cursor is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// An operator, bracket, line break, named operator or (with empty text) the end.
     Delimiter,
     Number,
@@ -25,21 +25,28 @@ const DELIMITERS: [&str; 37] = [
 
 /// A place in the expression and the token just read; copying it remembers the place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor<'a> {
+pub(crate) struct LexerCursor<'a> {
     source: &'a str,
     /// Byte offset just past the token.
     index: usize,
     pub(crate) token: &'a str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     /// How many brackets are open; inside brackets a line break is a space.
     pub(crate) nesting: usize,
     /// The nesting at which a conditional still waits for its `:`.
     pub(crate) conditional: Option<usize>,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> LexerCursor<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, index: 0, token: "", kind: Kind::Delimiter, nesting: 0, conditional: None }
+        Self {
+            source,
+            index: 0,
+            token: "",
+            kind: TokenKind::Delimiter,
+            nesting: 0,
+            conditional: None,
+        }
     }
 
     /// A key that is equal for cursors that would read the same.
@@ -48,7 +55,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn at_delimiter(&self, text: &str) -> bool {
-        self.kind == Kind::Delimiter && self.token == text
+        self.kind == TokenKind::Delimiter && self.token == text
     }
 
     /// A syntax error at the token.
@@ -63,16 +70,16 @@ impl<'a> Cursor<'a> {
         let start = self.index;
         let rest = &self.source[start..];
         if let Some(token) = delimiter_at(rest, self.nesting) {
-            self.accept(Kind::Delimiter, token.len());
+            self.accept(TokenKind::Delimiter, token.len());
         } else if rest.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
             self.number()?;
         } else if rest.starts_with(is_alpha) {
             let length =
                 rest.find(|c: char| !is_alpha(c) && !c.is_ascii_digit()).unwrap_or(rest.len());
             let named = NAMED_DELIMITERS.contains(&&rest[..length]);
-            self.accept(if named { Kind::Delimiter } else { Kind::Symbol }, length);
+            self.accept(if named { TokenKind::Delimiter } else { TokenKind::Symbol }, length);
         } else {
-            self.accept(Kind::Delimiter, rest.len());
+            self.accept(TokenKind::Delimiter, rest.len());
             return Err(self.error(format!("Syntax error in part \"{rest}\"")));
         }
         Ok(())
@@ -150,7 +157,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn accept(&mut self, kind: Kind, length: usize) {
+    fn accept(&mut self, kind: TokenKind, length: usize) {
         self.token = &self.source[self.index..self.index + length];
         self.index += length;
         self.kind = kind;
@@ -159,7 +166,7 @@ impl<'a> Cursor<'a> {
     fn number(&mut self) -> Result<()> {
         let rest = &self.source[self.index..];
         if rest.starts_with("0b") || rest.starts_with("0o") || rest.starts_with("0x") {
-            self.accept(Kind::Number, radix_length(rest));
+            self.accept(TokenKind::Number, radix_length(rest));
             return Ok(());
         }
         let bytes = rest.as_bytes();
@@ -168,7 +175,7 @@ impl<'a> Cursor<'a> {
         };
         let mut length = digits_from(0);
         if length == 0 && digits_from(1) == 0 {
-            self.accept(Kind::Delimiter, 1); // a lone dot, for `a.b`
+            self.accept(TokenKind::Delimiter, 1); // a lone dot, for `a.b`
             return Ok(());
         }
         if length == 0 || decimal_mark(bytes, length) {
@@ -178,7 +185,7 @@ impl<'a> Cursor<'a> {
         if matches!(bytes.get(length), Some(b'e' | b'E')) {
             length = self.exponent(bytes, length)?;
         }
-        self.accept(Kind::Number, length);
+        self.accept(TokenKind::Number, length);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value as Json};
 use crate::{
     error::{Result, fail},
     evaluate::Context,
-    format::{self, Style},
+    format::{self, NumberStyle},
     matrix::Matrix,
     number::to_text,
     value::Value,
@@ -24,7 +24,7 @@ pub(crate) fn to_json(value: &Value, context: &mut Context) -> Result<Json> {
             Ok(Json::Object(parts.into_iter().collect()))
         }
         Value::Text(text) => Ok(Json::String(text.to_string())),
-        Value::Unit(unit) => Ok(Json::String(unit.text(&Style::default(), context.units())?)),
+        Value::Unit(unit) => Ok(Json::String(unit.text(&NumberStyle::default(), context.units())?)),
         Value::Matrix(matrix) => grid(matrix, context),
         Value::Object(object) => {
             let entries: Result<Map<_, _>> = object
@@ -34,7 +34,9 @@ pub(crate) fn to_json(value: &Value, context: &mut Context) -> Result<Json> {
             Ok(Json::Object(entries?))
         }
         Value::Function(function) => Ok(Json::String(function.signature())),
-        Value::Index(_) => Ok(Json::String(format::value(value, &Style::default(), context)?)),
+        Value::Index(_) => {
+            Ok(Json::String(format::value(value, &NumberStyle::default(), context)?))
+        }
         Value::Results(items) => match &items[..] {
             [only] => to_json(only, context),
             items => list(items, context),

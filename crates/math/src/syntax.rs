@@ -8,53 +8,53 @@ use crate::value::Value;
 ///
 /// Chains of operators of one precedence are flat, so that a long sum is not a deep tree.
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(crate) enum SyntaxNode {
     Constant(Value),
     Symbol(Rc<str>),
-    Parenthesis(Rc<Node>),
-    Unary(Unary, Rc<Node>),
+    Parenthesis(Rc<SyntaxNode>),
+    Unary(Unary, Rc<SyntaxNode>),
     /// `10%`: a hundredth, which `+` and `-` apply to their left side.
-    Percent(Rc<Node>),
-    Chain(Rc<Node>, Vec<(Operator, Rc<Node>)>),
-    Relational(Rc<Node>, Vec<(Comparison, Rc<Node>)>),
-    Conditional(Rc<Node>, Rc<Node>, Rc<Node>),
+    Percent(Rc<SyntaxNode>),
+    Chain(Rc<SyntaxNode>, Vec<(Operator, Rc<SyntaxNode>)>),
+    Relational(Rc<SyntaxNode>, Vec<(Comparison, Rc<SyntaxNode>)>),
+    Conditional(Rc<SyntaxNode>, Rc<SyntaxNode>, Rc<SyntaxNode>),
     Range {
-        start: Rc<Node>,
-        step: Option<Rc<Node>>,
-        end: Rc<Node>,
+        start: Rc<SyntaxNode>,
+        step: Option<Rc<SyntaxNode>>,
+        end: Rc<SyntaxNode>,
     },
-    Array(Vec<Rc<Node>>),
-    Object(Vec<(Rc<str>, Rc<Node>)>),
+    Array(Vec<Rc<SyntaxNode>>),
+    Object(Vec<(Rc<str>, Rc<SyntaxNode>)>),
     Call {
-        function: Rc<Node>,
-        arguments: Vec<Rc<Node>>,
+        function: Rc<SyntaxNode>,
+        arguments: Vec<Rc<SyntaxNode>>,
         optional: bool,
     },
     Access {
-        object: Rc<Node>,
-        index: Index,
+        object: Rc<SyntaxNode>,
+        index: IndexNode,
         optional: bool,
     },
-    Assign(Rc<str>, Rc<Node>),
+    Assign(Rc<str>, Rc<SyntaxNode>),
     AssignIndex {
-        object: Rc<Node>,
-        index: Index,
-        value: Rc<Node>,
+        object: Rc<SyntaxNode>,
+        index: IndexNode,
+        value: Rc<SyntaxNode>,
     },
     AssignFunction {
         name: Rc<str>,
         parameters: Vec<Rc<str>>,
-        body: Rc<Node>,
+        body: Rc<SyntaxNode>,
     },
     /// Statements, and whether each one's value is part of the answer.
-    Block(Vec<(Rc<Node>, bool)>),
+    Block(Vec<(Rc<SyntaxNode>, bool)>),
 }
 
 /// What stands between brackets or after a dot.
 #[derive(Debug, Clone)]
-pub(crate) enum Index {
+pub(crate) enum IndexNode {
     Property(Rc<str>),
-    Dimensions(Rc<[Rc<Node>]>),
+    Dimensions(Rc<[Rc<SyntaxNode>]>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

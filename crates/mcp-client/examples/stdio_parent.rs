@@ -9,7 +9,7 @@ use std::{
 
 use switchboard_mcp_client::{Inbox, StdioConfig, StdioTransport, Transport, TransportRequest};
 use switchboard_mcp_wire::IncomingMessage;
-use switchboard_process::guard::Guard;
+use switchboard_process::guard::ProcessGuard;
 
 struct Nobody;
 
@@ -23,7 +23,7 @@ async fn main() -> io::Result<()> {
     let guard = arguments.next().unwrap_or_default();
     let mut config = StdioConfig::new(arguments.next().unwrap_or_default());
     config.args = arguments.collect();
-    config.guard = Some(Guard { program: guard.into(), args: Vec::new() });
+    config.guard = Some(ProcessGuard { program: guard.into(), args: Vec::new() });
     let transport =
         StdioTransport::start("child", &config, Arc::new(Nobody)).map_err(io::Error::other)?;
     let request = TransportRequest {

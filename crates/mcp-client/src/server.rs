@@ -31,7 +31,7 @@ use super::{
     transport::Transport,
     watch::Watches,
 };
-use switchboard_process::guard::Guard;
+use switchboard_process::guard::ProcessGuard;
 
 /// What servers depend on: the same for all of them.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct ServerDeps {
     /// Called if a server could not be reached.
     pub announce: Arc<dyn Fn(&ServerFailure) + Send + Sync>,
     /// How children are guarded against being left behind.
-    pub guard: Option<Guard>,
+    pub guard: Option<ProcessGuard>,
     /// Which protocol each server spoke before.
     pub protocols: Arc<KnownProtocols>,
     /// Whether what waiting cannot mend, such as a program that is missing, is tried as often as everything else: in a

@@ -25,7 +25,7 @@ use std::{
 
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{Outgoing, RpcError};
-use switchboard_process::{Group, Guard};
+use switchboard_process::{ProcessGroup, ProcessGuard};
 use switchboard_toolcall::BoxFuture;
 use tokio::{
     runtime::Handle,
@@ -67,7 +67,7 @@ pub struct StdioConfig {
     /// Where it runs; where we do, if nothing is said.
     pub cwd: Option<PathBuf>,
     /// What ends it when we are killed. Without a guard it is ended only by a shutdown that we live to see.
-    pub guard: Option<Guard>,
+    pub guard: Option<ProcessGuard>,
     /// The largest message that is read, in bytes; a longer one is skipped.
     pub max_message: usize,
     /// Where the lines of its stderr are kept beyond its end.
@@ -123,7 +123,7 @@ struct StdioShared {
     writer: StdinWriter,
     tail: StderrTail,
     log: Option<Arc<StderrLog>>,
-    group: Group,
+    group: ProcessGroup,
     /// Set if the guard could not start the command.
     never_started: AtomicBool,
     /// Requests that are being taken back.
@@ -150,7 +150,7 @@ impl StdioTransport {
             writer: StdinWriter::new(pipes.stdin),
             tail: StderrTail::default(),
             log: config.log.clone(),
-            group: Group::default(),
+            group: ProcessGroup::default(),
             never_started: AtomicBool::new(false),
             taken_back: TaskTracker::new(),
         });

@@ -2,10 +2,10 @@
 //!
 //! What is said over it is each crate's own.
 
-mod address;
+mod broker_address;
 mod prefix;
 mod trust;
 
-pub use address::{Address, AddressError};
+pub use broker_address::{BrokerAddress, BrokerAddressError};
 pub use prefix::{PrefixError, prefix};
 pub use trust::{TrustError, trust};

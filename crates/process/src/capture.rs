@@ -9,7 +9,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// The beginning and the end of what a program wrote; what does not fit in between is counted, not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     most_head: usize,
@@ -17,7 +17,7 @@ pub struct Captured {
     written: u64,
 }
 
-impl Captured {
+impl CapturedOutput {
     /// Nothing yet, of which so many bytes of the beginning and of the end are kept.
     pub fn keeping(most_head: usize, most_tail: usize) -> Self {
         Self { most_head, most_tail, ..Self::default() }
@@ -67,13 +67,13 @@ mod tests {
     fn beginning_and_end_are_kept_however_the_bytes_come() {
         let all: Vec<u8> = (0..100).collect();
         for step in 1..=100 {
-            let mut captured = Captured::keeping(10, 20);
+            let mut captured = CapturedOutput::keeping(10, 20);
             all.chunks(step).for_each(|chunk| captured.add(chunk));
             assert_eq!((captured.written(), captured.missing()), (100, 70), "{step}");
             let (head, tail) = captured.into_parts();
             assert_eq!((head, tail), (all[..10].to_vec(), all[80..].to_vec()), "{step}");
         }
-        let mut short = Captured::keeping(10, 20);
+        let mut short = CapturedOutput::keeping(10, 20);
         short.add(&all[..25]);
         assert_eq!(short.missing(), 0);
         let (head, tail) = short.into_parts();

@@ -7,9 +7,9 @@ use rustix::process::{Pid, kill_process_group, test_kill_process_group};
 
 /// The number of a process group, once it is known.
 #[derive(Default)]
-pub struct Group(AtomicI32);
+pub struct ProcessGroup(AtomicI32);
 
-impl Group {
+impl ProcessGroup {
     /// Notes that the child leads the group.
     pub fn led_by(&self, child: &tokio::process::Child) {
         let number = child.id().and_then(|number| i32::try_from(number).ok());

@@ -47,14 +47,14 @@ pub const CONTROLLED: &str = "--controlled";
 
 /// How to start a guard: this program, with these arguments before the command and its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guard {
+pub struct ProcessGuard {
     /// The program.
     pub program: PathBuf,
     /// What makes it be a guard.
     pub args: Vec<OsString>,
 }
 
-impl Guard {
+impl ProcessGuard {
     /// The running program as a guard; its `main` has to call [`run`] when its first argument is [`ARGUMENT`].
     ///
     /// # Errors

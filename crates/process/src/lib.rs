@@ -14,8 +14,8 @@ pub mod guard;
 pub mod program;
 pub mod run;
 
-pub use capture::Captured;
-pub use group::Group;
-pub use guard::Guard;
+pub use capture::CapturedOutput;
+pub use group::ProcessGroup;
+pub use guard::ProcessGuard;
 pub use program::{Program, StartError};
-pub use run::{Ending, Finished};
+pub use run::{FinishedProcess, ProcessEnd};

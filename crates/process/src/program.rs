@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use crate::{
     environment,
-    guard::{self, Guard},
+    guard::{self, ProcessGuard},
 };
 
 /// A program with its arguments and surroundings.
@@ -30,7 +30,7 @@ pub struct Program {
     /// Where it runs; where we do, if unset.
     pub cwd: Option<PathBuf>,
     /// What ends it when we are killed.
-    pub guard: Option<Guard>,
+    pub guard: Option<ProcessGuard>,
 }
 
 /// Why a program could not be started.

@@ -1,20 +1,20 @@
 //! Runs a program to its end, for one call (TK-1).
 
-mod running;
+mod running_process;
 
 use std::{pin::pin, time::Duration};
 
 use tokio::time::timeout;
 
-use crate::{Program, StartError, capture::Captured};
-use running::Running;
+use crate::{Program, StartError, capture::CapturedOutput};
+use running_process::RunningProcess;
 
 /// How long what the program wrote is waited for after its end: somebody who has left its group may hold the pipes.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ProcessEnd {
     /// It exited with this status.
     Exited(i32),
     /// This signal ended it.
@@ -27,13 +27,13 @@ pub enum Ending {
 
 /// What came of a program.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedProcess {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: ProcessEnd,
     /// What it wrote to stdout.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// What it wrote to stderr.
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
 }
 
 impl Program {
@@ -48,10 +48,10 @@ impl Program {
     pub async fn run(
         &self,
         input: &[u8],
-        mut stdout: Captured,
-        mut stderr: Captured,
-    ) -> Result<Finished, StartError> {
-        let (mut running, pipes) = Running::start(self, input.len())?;
+        mut stdout: CapturedOutput,
+        mut stderr: CapturedOutput,
+    ) -> Result<FinishedProcess, StartError> {
+        let (mut running, pipes) = RunningProcess::start(self, input.len())?;
         let ending = {
             let mut read =
                 pin!(async { tokio::join!(stdout.read(pipes.stdout), stderr.read(pipes.stderr)) });
@@ -68,6 +68,6 @@ impl Program {
             }
             ending
         };
-        Ok(Finished { ending, stdout, stderr })
+        Ok(FinishedProcess { ending, stdout, stderr })
     }
 }

@@ -27,7 +27,7 @@ pub use scrub::Scrub;
 #[derive(Debug)]
 pub struct Cassette {
     address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CassetteState>>,
     task: AbortHandle,
 }
 
@@ -47,16 +47,16 @@ pub enum CassetteError {
 
 /// A question and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Exchange {
+pub struct RecordedExchange {
     /// What was asked.
-    pub request: Asked,
+    pub request: RecordedRequest,
     /// What was answered.
-    pub response: Answered,
+    pub response: RecordedResponse,
 }
 
 /// What was asked; its headers are not kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RecordedRequest {
     /// Such as `POST`.
     pub method: String,
     /// The path and what follows it.
@@ -67,7 +67,7 @@ pub struct Asked {
 
 /// What was answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct RecordedResponse {
     /// The status.
     pub status: u16,
     /// The headers that are about the answer and not about the connection.
@@ -110,11 +110,11 @@ impl Chunk {
 
 /// A file as it lies on the disk.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct File {
-    exchanges: Vec<Exchange>,
+struct CassetteFile {
+    exchanges: Vec<RecordedExchange>,
 }
 
-impl File {
+impl CassetteFile {
     fn read(path: &Path) -> Result<Self, CassetteError> {
         let text = fs::read_to_string(path)
             .map_err(|error| CassetteError::Read(path.to_owned(), error))?;
@@ -127,9 +127,9 @@ impl File {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// In the order in which they were asked; none where the answer has not ended, or was played.
-    exchanges: Vec<Option<Exchange>>,
+struct CassetteState {
+    /// In the order in which they were asked; `None` if the answer has not ended, or was played.
+    exchanges: Vec<Option<RecordedExchange>>,
     mismatches: Vec<String>,
     /// Recording: how many exchanges are under way.
     open: usize,
@@ -145,8 +145,8 @@ impl Cassette {
         file: impl Into<PathBuf>,
         scrub: Scrub,
     ) -> Result<Self, CassetteError> {
-        let state = Arc::<Mutex<State>>::default();
-        let recorder = record::Recorder::new(upstream, file.into(), scrub, state.clone())?;
+        let state = Arc::<Mutex<CassetteState>>::default();
+        let recorder = record::RecordingProxy::new(upstream, file.into(), scrub, state.clone())?;
         Self::serve(state, recorder).await
     }
 
@@ -157,9 +157,9 @@ impl Cassette {
     /// The file is not there or no cassette, or there is no free port.
     pub async fn replay(file: impl Into<PathBuf>, scrub: Scrub) -> Result<Self, CassetteError> {
         let path = file.into();
-        let exchanges = File::read(&path)?.exchanges.into_iter().map(Some).collect();
-        let state = Arc::new(Mutex::new(State { exchanges, ..State::default() }));
-        let player = replay::Player::new(path, scrub, state.clone());
+        let exchanges = CassetteFile::read(&path)?.exchanges.into_iter().map(Some).collect();
+        let state = Arc::new(Mutex::new(CassetteState { exchanges, ..CassetteState::default() }));
+        let player = replay::CassettePlayer::new(path, scrub, state.clone());
         Self::serve(state, player).await
     }
 
@@ -169,13 +169,13 @@ impl Cassette {
     }
 
     /// Recording: what was exchanged so far. Replaying: what was not asked for yet.
-    pub fn exchanges(&self) -> Vec<Exchange> {
+    pub fn exchanges(&self) -> Vec<RecordedExchange> {
         lock(&self.state).exchanges.iter().flatten().cloned().collect()
     }
 
     /// Recording: waits until every exchange that has begun is kept. A client that has read the last message of a stream
     /// does not wait for the end of its body.
-    pub async fn settled(&self) -> Vec<Exchange> {
+    pub async fn settled(&self) -> Vec<RecordedExchange> {
         while lock(&self.state).open > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
@@ -188,8 +188,8 @@ impl Cassette {
     }
 
     async fn serve(
-        state: Arc<Mutex<State>>,
-        answerer: impl Answers,
+        state: Arc<Mutex<CassetteState>>,
+        answerer: impl RecordedAnswers,
     ) -> Result<Self, CassetteError> {
         let started = |error: io::Error| CassetteError::Start(Box::new(error));
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(started)?;
@@ -215,14 +215,14 @@ impl Drop for Cassette {
 }
 
 /// What answers a connection.
-trait Answers: Send + Sync + 'static {
+trait RecordedAnswers: Send + Sync + 'static {
     fn answer(
         &self,
         stream: &mut tokio::net::TcpStream,
     ) -> impl Future<Output = io::Result<()>> + Send;
 }
 
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+fn lock(state: &Mutex<CassetteState>) -> std::sync::MutexGuard<'_, CassetteState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

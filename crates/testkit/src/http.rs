@@ -9,7 +9,7 @@ use tokio::{
 
 /// A request as it came.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     /// The path and what follows it.
     pub(crate) path: String,
@@ -19,7 +19,7 @@ pub(crate) struct Received {
 }
 
 /// Reads one request whose length is said in its head.
-pub(crate) async fn read(stream: &mut TcpStream) -> io::Result<Received> {
+pub(crate) async fn read(stream: &mut TcpStream) -> io::Result<ReceivedRequest> {
     let mut bytes = Vec::new();
     let head = loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -45,7 +45,7 @@ pub(crate) async fn read(stream: &mut TcpStream) -> io::Result<Received> {
         }
     }
     let body = bytes.split_off(head + 4);
-    Ok(Received { method, path, headers, body })
+    Ok(ReceivedRequest { method, path, headers, body })
 }
 
 /// Writes the head of a reply that comes in pieces.

@@ -1,14 +1,14 @@
 //! Fake tools, a fake provider of models, an Ollama without a model, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests;
 //! a real broker, speech services, sounds made of numbers and simulated devices.
 
-pub mod broker;
+pub mod mosquitto;
 pub mod cassette;
-pub mod household;
+pub mod zwave_devices;
 mod http;
 pub mod logs;
 pub mod nats;
 pub mod ollama;
-pub mod parrot;
+pub mod obedient_model;
 pub mod parts;
 pub mod process;
 pub mod provider;
@@ -18,15 +18,15 @@ pub mod sounds;
 pub mod speech;
 pub mod tools;
 
-pub use broker::{Broker, Listener};
 pub use cassette::{Cassette, Scrub};
-pub use household::{Devices, Household, Way};
 pub use logs::Logs;
+pub use mosquitto::{Mosquitto, MqttListener};
 pub use nats::Nats;
+pub use obedient_model::{ModelRequest, ObedientModel};
 pub use ollama::{OllamaModel, OllamaServer};
-pub use parrot::{Asked, Parrot};
 pub use process::Process;
-pub use provider::{Captured, ProviderServer, Reply};
+pub use provider::{CapturedRequest, ProviderServer, Reply};
 pub use small_model::SmallModel;
 pub use speech::SpeechService;
 pub use tools::{Fake, Witness};
+pub use zwave_devices::{SimulatedDevices, SimulatedZwave, ZwaveTransport};

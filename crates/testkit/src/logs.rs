@@ -15,7 +15,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// Collects the log of this thread for as long as it lives.
 pub struct Logs {
-    text: Text,
+    text: LogText,
     _guard: DefaultGuard,
 }
 
@@ -24,7 +24,7 @@ impl Logs {
     pub fn collect(level: Level) -> Self {
         // Set once; a program with a global subscriber of its own has what this is for.
         _ = tracing::subscriber::set_global_default(Undecided);
-        let text = Text::default();
+        let text = LogText::default();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(level)
             .without_time()
@@ -75,9 +75,9 @@ impl Subscriber for Undecided {
 }
 
 #[derive(Clone, Default)]
-struct Text(Arc<Mutex<Vec<u8>>>);
+struct LogText(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Text {
+impl Write for LogText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
         Ok(bytes.len())
@@ -88,7 +88,7 @@ impl Write for Text {
     }
 }
 
-impl MakeWriter<'_> for Text {
+impl MakeWriter<'_> for LogText {
     type Writer = Self;
 
     fn make_writer(&self) -> Self {

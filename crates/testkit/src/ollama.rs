@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    Captured,
+    CapturedRequest,
     http::{self, write_chunk, write_end, write_head},
 };
 
@@ -47,7 +47,7 @@ impl OllamaModel {
 }
 
 /// What the server answers to one request.
-enum Answer {
+enum OllamaAnswer {
     /// One object.
     Whole(u16, Value),
     /// Lines of JSON, with a pause after each.
@@ -55,9 +55,9 @@ enum Answer {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OllamaState {
     models: Vec<OllamaModel>,
-    captured: Vec<Captured>,
+    captured: Vec<CapturedRequest>,
     abandoned: usize,
 }
 
@@ -65,7 +65,7 @@ struct State {
 #[derive(Debug)]
 pub struct OllamaServer {
     address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<OllamaState>>,
     task: AbortHandle,
 }
 
@@ -78,7 +78,7 @@ impl OllamaServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let models = models.into_iter().collect();
-        let state = Arc::new(Mutex::new(State { models, ..State::default() }));
+        let state = Arc::new(Mutex::new(OllamaState { models, ..OllamaState::default() }));
         let shared = Arc::clone(&state);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -95,7 +95,7 @@ impl OllamaServer {
     }
 
     /// What it was asked so far.
-    pub fn captured(&self) -> Vec<Captured> {
+    pub fn captured(&self) -> Vec<CapturedRequest> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).captured.clone()
     }
 
@@ -117,9 +117,9 @@ impl Drop for OllamaServer {
     }
 }
 
-async fn serve(mut stream: TcpStream, state: &Mutex<State>) {
+async fn serve(mut stream: TcpStream, state: &Mutex<OllamaState>) {
     let Ok(received) = http::read(&mut stream).await else { return };
-    let asked = Captured::from(received);
+    let asked = CapturedRequest::from(received);
     let answer = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         state.captured.push(asked.clone());
@@ -130,15 +130,15 @@ async fn serve(mut stream: TcpStream, state: &Mutex<State>) {
     }
 }
 
-async fn write(stream: &mut TcpStream, answer: Answer) -> io::Result<()> {
+async fn write(stream: &mut TcpStream, answer: OllamaAnswer) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let headers = |kind: &str| [("content-type".to_owned(), kind.to_owned())];
     match answer {
-        Answer::Whole(status, body) => {
+        OllamaAnswer::Whole(status, body) => {
             write_head(stream, status, &headers("application/json; charset=utf-8")).await?;
             write_chunk(stream, body.to_string().as_bytes()).await?;
         }
-        Answer::Lines(lines, pause) => {
+        OllamaAnswer::Lines(lines, pause) => {
             write_head(stream, 200, &headers("application/x-ndjson")).await?;
             for line in lines {
                 write_chunk(stream, format!("{line}\n").as_bytes()).await?;
@@ -149,7 +149,7 @@ async fn write(stream: &mut TcpStream, answer: Answer) -> io::Result<()> {
     write_end(stream).await
 }
 
-fn answer(asked: &Captured, models: &[OllamaModel]) -> Answer {
+fn answer(asked: &CapturedRequest, models: &[OllamaModel]) -> OllamaAnswer {
     let find = |name: &str| {
         let tagged = if name.contains(':') { name.to_owned() } else { format!("{name}:latest") };
         models.iter().find(|model| model.name == tagged)
@@ -157,12 +157,12 @@ fn answer(asked: &Captured, models: &[OllamaModel]) -> Answer {
     let name = asked.body["model"].as_str().unwrap_or_default();
     let missing = || refusal(404, &format!("model '{name}' not found"));
     match (asked.path.as_str(), find(name)) {
-        ("/api/version", _) => Answer::Whole(200, json!({"version": "0.32.0"})),
+        ("/api/version", _) => OllamaAnswer::Whole(200, json!({"version": "0.32.0"})),
         ("/api/tags", _) => {
             let models: Vec<_> = models.iter().map(listed).collect();
-            Answer::Whole(200, json!({"models": models}))
+            OllamaAnswer::Whole(200, json!({"models": models}))
         }
-        ("/api/show", Some(model)) => Answer::Whole(200, listed(model)),
+        ("/api/show", Some(model)) => OllamaAnswer::Whole(200, listed(model)),
         ("/api/chat", Some(model)) => chat::answer(&asked.body, model),
         ("/api/show" | "/api/chat", None) => missing(),
         _ => refusal(404, "404 page not found"),
@@ -175,6 +175,6 @@ fn listed(model: &OllamaModel) -> Value {
         "details": {"format": "gguf", "family": "llama", "context_length": 8192}})
 }
 
-fn refusal(status: u16, text: &str) -> Answer {
-    Answer::Whole(status, json!({"error": text}))
+fn refusal(status: u16, text: &str) -> OllamaAnswer {
+    OllamaAnswer::Whole(status, json!({"error": text}))
 }

@@ -26,12 +26,12 @@ pub struct Reply {
     headers: Vec<(String, String)>,
     chunks: Vec<Vec<u8>>,
     pause: Duration,
-    end: End,
+    end: ReplyEnd,
 }
 
 /// How a reply ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum ReplyEnd {
     /// As it should.
     Complete,
     /// The connection closes in the middle.
@@ -48,7 +48,7 @@ impl Reply {
             headers: vec![("content-type".to_owned(), content_type.to_owned())],
             chunks: vec![body.into()],
             pause: Duration::ZERO,
-            end: End::Complete,
+            end: ReplyEnd::Complete,
         }
     }
 
@@ -94,14 +94,14 @@ impl Reply {
     /// The same reply, but the connection breaks before its end.
     #[must_use]
     pub fn cut(mut self) -> Self {
-        self.end = End::Cut;
+        self.end = ReplyEnd::Cut;
         self
     }
 
     /// The same reply, but instead of its end there is silence.
     #[must_use]
     pub fn then_silence(mut self) -> Self {
-        self.end = End::Silence;
+        self.end = ReplyEnd::Silence;
         self
     }
 }
@@ -116,9 +116,9 @@ impl Reply {
             }
         }
         match self.end {
-            End::Complete => http::write_end(stream).await,
-            End::Cut => http::write_cut(stream).await,
-            End::Silence => Ok(()),
+            ReplyEnd::Complete => http::write_end(stream).await,
+            ReplyEnd::Cut => http::write_cut(stream).await,
+            ReplyEnd::Silence => Ok(()),
         }
     }
 }
@@ -131,7 +131,7 @@ fn as_event(event: &str) -> String {
 
 /// What the server was asked.
 #[derive(Clone, Debug)]
-pub struct Captured {
+pub struct CapturedRequest {
     /// Such as `POST`.
     pub method: String,
     /// The path and what follows it.
@@ -142,24 +142,24 @@ pub struct Captured {
     pub body: Value,
 }
 
-impl Captured {
+impl CapturedRequest {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| &**value)
     }
 }
 
-impl From<http::Received> for Captured {
-    fn from(received: http::Received) -> Self {
-        let http::Received { method, path, headers, body } = received;
+impl From<http::ReceivedRequest> for CapturedRequest {
+    fn from(received: http::ReceivedRequest) -> Self {
+        let http::ReceivedRequest { method, path, headers, body } = received;
         Self { method, path, headers, body: serde_json::from_slice(&body).unwrap_or_default() }
     }
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ProviderState {
     replies: VecDeque<Reply>,
-    captured: Vec<Captured>,
+    captured: Vec<CapturedRequest>,
     abandoned: usize,
 }
 
@@ -167,7 +167,7 @@ struct State {
 #[derive(Debug)]
 pub struct ProviderServer {
     address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ProviderState>>,
     task: AbortHandle,
 }
 
@@ -180,7 +180,7 @@ impl ProviderServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let replies = replies.into_iter().collect();
-        let state = Arc::new(Mutex::new(State { replies, ..State::default() }));
+        let state = Arc::new(Mutex::new(ProviderState { replies, ..ProviderState::default() }));
         let task = tokio::spawn(accept(listener, Arc::clone(&state))).abort_handle();
         Self { address, state, task }
     }
@@ -191,7 +191,7 @@ impl ProviderServer {
     }
 
     /// What it was asked so far.
-    pub fn captured(&self) -> Vec<Captured> {
+    pub fn captured(&self) -> Vec<CapturedRequest> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).captured.clone()
     }
 
@@ -212,7 +212,7 @@ impl Drop for ProviderServer {
     }
 }
 
-async fn accept(listener: TcpListener, state: Arc<Mutex<State>>) {
+async fn accept(listener: TcpListener, state: Arc<Mutex<ProviderState>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let state = Arc::clone(&state);
         tokio::spawn(async move {
@@ -222,9 +222,9 @@ async fn accept(listener: TcpListener, state: Arc<Mutex<State>>) {
     }
 }
 
-async fn serve(mut stream: TcpStream, state: &Mutex<State>) -> io::Result<()> {
+async fn serve(mut stream: TcpStream, state: &Mutex<ProviderState>) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let captured = Captured::from(http::read(&mut stream).await?);
+    let captured = CapturedRequest::from(http::read(&mut stream).await?);
     let reply = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         state.captured.push(captured);
@@ -233,7 +233,7 @@ async fn serve(mut stream: TcpStream, state: &Mutex<State>) -> io::Result<()> {
     let spent = || Reply::new(418, "text/plain", "the test has no more replies");
     let reply = reply.unwrap_or_else(spent);
     reply.write(&mut stream).await?;
-    if reply.end == End::Silence {
+    if reply.end == ReplyEnd::Silence {
         // Whatever ends the connection, the client did it.
         let _ = stream.read(&mut [0]).await;
         state.lock().unwrap_or_else(PoisonError::into_inner).abandoned += 1;

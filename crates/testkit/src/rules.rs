@@ -14,7 +14,7 @@ use serde_json::Value;
 /// # Panics
 /// There is no such provider.
 pub fn broken(provider: &str, body: &Value) -> Vec<String> {
-    let mut broken = Broken::default();
+    let mut broken = BrokenRule::default();
     match provider {
         "anthropic" => anthropic::check(body, &mut broken),
         "openai" => openai::check(body, &mut broken),
@@ -26,9 +26,9 @@ pub fn broken(provider: &str, body: &Value) -> Vec<String> {
 
 /// What was found so far.
 #[derive(Default)]
-struct Broken(Vec<String>);
+struct BrokenRule(Vec<String>);
 
-impl Broken {
+impl BrokenRule {
     /// Notes `rule` where it does not hold.
     fn unless(&mut self, holds: bool, rule: impl FnOnce() -> String) {
         if !holds {
@@ -37,7 +37,7 @@ impl Broken {
     }
 }
 
-/// The items under `key`; none where there is no list.
+/// The items under `key`; `None` if there is no list.
 fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -150,27 +150,27 @@ impl Witness {
     }
 
     /// Notes that a call has begun; dropping what is returned notes the end.
-    pub fn begin(&self, cancel: CancellationToken) -> Presence {
+    pub fn begin(&self, cancel: CancellationToken) -> RunGuard {
         self.note("begun");
-        Presence { witness: self.clone(), cancel, finished: false }
+        RunGuard { witness: self.clone(), cancel, finished: false }
     }
 }
 
 /// A call that a witness watches.
-pub struct Presence {
+pub struct RunGuard {
     witness: Witness,
     cancel: CancellationToken,
     finished: bool,
 }
 
-impl Presence {
+impl RunGuard {
     /// Notes that the call came to its own end.
     pub fn finish(mut self) {
         self.finished = true;
     }
 }
 
-impl Drop for Presence {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         self.witness.note(match (self.finished, self.cancel.is_cancelled()) {
             (true, _) => "finished",

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use switchboard_mqtt::{AddressError, PrefixError, TrustError};
+use switchboard_mqtt::{BrokerAddressError, PrefixError, TrustError};
 use switchboard_toolcall::BoxError;
 
 /// Why a speech service gave no answer.
@@ -39,7 +39,7 @@ pub enum SpeechError {
 pub enum Error {
     /// The broker's address cannot be used.
     #[error(transparent)]
-    Broker(#[from] AddressError),
+    Broker(#[from] BrokerAddressError),
     /// Whom to trust cannot be found out.
     #[error(transparent)]
     Trust(#[from] TrustError),

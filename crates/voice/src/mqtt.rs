@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use switchboard_mqtt::Address;
+use switchboard_mqtt::BrokerAddress;
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
 use crate::{Config, Error, News, config::Origin};
@@ -53,7 +53,7 @@ impl Mqtt {
         incoming: mpsc::Sender<Incoming>,
     ) -> Result<Self, Error> {
         let prefix = switchboard_mqtt::prefix(&config.prefix)?;
-        let mut address = Address::parse(address)?;
+        let mut address = BrokerAddress::parse(address)?;
         if let Some(ca) = &config.ca {
             address = address.trusting(ca)?;
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Url;
-use switchboard_mqtt::Address;
+use switchboard_mqtt::BrokerAddress;
 use tokio::{
     net::{TcpStream, UnixStream},
     time::timeout,
@@ -32,7 +32,7 @@ pub async fn reach(config: &Config) -> Vec<Reached> {
         _ => None,
     };
     let mqtt = config.mqtt.as_deref().map(|address| {
-        let address = Address::parse(address).map_err(Error::from);
+        let address = BrokerAddress::parse(address).map_err(Error::from);
         address.map(|address| address.to_string()).map_err(|error| error.to_string())
     });
     let stt = config.stt.as_ref().map(|stt| Ok(recogniser(stt)?.name().to_owned()));

@@ -10,9 +10,9 @@ use switchboard_toolcall::{ErrorKind, ToolError};
 use tokio::time::Instant;
 
 use crate::{
-    device::{self, Device, Kind},
-    list::Listed,
-    network::{Error, Network, Status, Written},
+    device::{self, Device, DeviceKind},
+    list::ToolText,
+    network::{Error, Network, NodeStatus, WriteAck},
 };
 use write::Write;
 
@@ -23,13 +23,13 @@ const FULL: u64 = 99;
 /// What a device is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Action {
+pub(crate) enum ControlAction {
     On,
     Off,
     Dim,
 }
 
-impl Action {
+impl ControlAction {
     fn word(self) -> &'static str {
         match self {
             Self::On => "on",
@@ -41,21 +41,21 @@ impl Action {
 
 /// What somebody asks of a device.
 #[derive(Clone, Copy)]
-pub(crate) struct Order {
-    action: Action,
+pub(crate) struct ControlOrder {
+    action: ControlAction,
     /// In percent.
     level: Option<u8>,
 }
 
-impl Order {
+impl ControlOrder {
     /// # Errors
     /// The level is missing, or does not go with the action.
-    pub(crate) fn of(action: Action, level: Option<u8>) -> Result<Self, ToolError> {
+    pub(crate) fn of(action: ControlAction, level: Option<u8>) -> Result<Self, ToolError> {
         match (action, level) {
-            (Action::Dim, None) => Err(ToolError::invalid(
+            (ControlAction::Dim, None) => Err(ToolError::invalid(
                 "missing 'level': the action 'dim' needs a level from 0 to 100",
             )),
-            (Action::On, Some(0)) => Err(ToolError::invalid(
+            (ControlAction::On, Some(0)) => Err(ToolError::invalid(
                 "'level' must be over 0 for the action 'on'; the action 'off' switches off",
             )),
             _ => Ok(Self { action, level }),
@@ -63,17 +63,19 @@ impl Order {
     }
 
     /// How it is told to this device.
-    fn for_device(self, device: Device<'_>) -> Result<Telling, ToolError> {
-        let exactly =
-            |value: Value| Telling { value: value.clone(), wanted: Wanted::Exactly(value) };
+    fn for_device(self, device: Device<'_>) -> Result<ControlWrite, ToolError> {
+        let exactly = |value: Value| ControlWrite {
+            value: value.clone(),
+            wanted: ExpectedValue::Exactly(value),
+        };
         let at = |percent: u8| exactly(device::level(percent).into());
         match (device.kind(), self.action, self.level) {
-            (Kind::Switch, Action::On, _) => Ok(exactly(true.into())),
-            (Kind::Switch, Action::Off, _) => Ok(exactly(false.into())),
-            (Kind::Dimmer, Action::Off, _) => Ok(at(0)),
-            (Kind::Dimmer, _, Some(percent)) => Ok(at(percent)),
-            (Kind::Dimmer, Action::On, None) => {
-                Ok(Telling { value: RESTORE.into(), wanted: Wanted::On })
+            (DeviceKind::Switch, ControlAction::On, _) => Ok(exactly(true.into())),
+            (DeviceKind::Switch, ControlAction::Off, _) => Ok(exactly(false.into())),
+            (DeviceKind::Dimmer, ControlAction::Off, _) => Ok(at(0)),
+            (DeviceKind::Dimmer, _, Some(percent)) => Ok(at(percent)),
+            (DeviceKind::Dimmer, ControlAction::On, None) => {
+                Ok(ControlWrite { value: RESTORE.into(), wanted: ExpectedValue::On })
             }
             _ => Err(cannot(device, self.action)),
         }
@@ -81,18 +83,18 @@ impl Order {
 }
 
 /// What is written, and what must come back.
-struct Telling {
+struct ControlWrite {
     value: Value,
-    wanted: Wanted,
+    wanted: ExpectedValue,
 }
 
-enum Wanted {
+enum ExpectedValue {
     Exactly(Value),
     /// Any level but 0.
     On,
 }
 
-impl Wanted {
+impl ExpectedValue {
     /// Whether a value is as wanted.
     fn is(&self, seen: &Value) -> bool {
         match self {
@@ -106,7 +108,7 @@ impl Wanted {
 }
 
 /// How this household does it.
-pub(crate) struct Habits {
+pub(crate) struct DeviceHabits {
     /// How long it may take to be confirmed.
     pub(crate) within: Duration,
     /// The level that a dimmer was last seen at when it was on.
@@ -120,32 +122,32 @@ pub(crate) struct Habits {
 pub(crate) async fn run(
     network: &dyn Network,
     device: Device<'_>,
-    order: Order,
-    Habits { within, last_level }: Habits,
-) -> Result<Listed, Failure> {
+    order: ControlOrder,
+    DeviceHabits { within, last_level }: DeviceHabits,
+) -> Result<ToolText, ControlFailure> {
     if device.awaits_interview() {
-        return Err(Failure::NotReady(not_ready(device)));
+        return Err(ControlFailure::NotReady(not_ready(device)));
     }
-    let telling = order.for_device(device).map_err(Failure::Refused)?;
+    let telling = order.for_device(device).map_err(ControlFailure::Refused)?;
     let Some(mut write) = Write::new(network, device) else {
-        return Err(Failure::Refused(cannot(device, order.action)));
+        return Err(ControlFailure::Refused(cannot(device, order.action)));
     };
     let end = Instant::now() + within;
     let restores = telling.value == RESTORE;
-    // Where the level is to be restored, half of the time is left for full light.
+    // If the level is to be restored, half of the time is left for full light.
     let first_end = if restores { Instant::now() + within / 2 } else { end };
     let mut outcome = write.carry_out(&telling, first_end).await?;
     let is_dark = write.seen.as_ref().and_then(Value::as_f64) == Some(0.0);
-    if restores && is_dark && matches!(outcome, Outcome::Unseen(_)) {
+    if restores && is_dark && matches!(outcome, WriteOutcome::Unseen(_)) {
         // It remembers no level; perhaps we do.
         let value = last_level.unwrap_or(FULL).into();
-        outcome = write.carry_out(&Telling { value, ..telling }, end).await?;
+        outcome = write.carry_out(&ControlWrite { value, ..telling }, end).await?;
     }
     Ok(told(device, order, outcome, write.seen.as_ref(), within))
 }
 
 /// Why nothing, or not enough, is known to have happened.
-pub(crate) enum Failure {
+pub(crate) enum ControlFailure {
     /// It was not sent.
     Refused(ToolError),
     /// It was not sent: what the device can do is not known yet, for this reason.
@@ -156,7 +158,7 @@ pub(crate) enum Failure {
     Unknown(Error),
 }
 
-impl Failure {
+impl ControlFailure {
     /// The error of the tool.
     pub(crate) fn of_tool(self, tool: &str) -> ToolError {
         match self {
@@ -178,11 +180,11 @@ impl Failure {
 }
 
 /// What a write came to.
-enum Outcome {
+enum WriteOutcome {
     /// The value came back.
-    Confirmed(Written),
+    Confirmed(WriteAck),
     /// The gateway took it; the value did not come back.
-    Unseen(Written),
+    Unseen(WriteAck),
     /// The gateway has not answered.
     Unanswered,
 }
@@ -190,21 +192,21 @@ enum Outcome {
 /// Says that nobody can tell yet what a device can do, and what to do about it.
 fn not_ready(device: Device<'_>) -> String {
     let way_out = match device.node().status {
-        Status::Asleep => "It is asleep: wake it up, and try again",
-        Status::Dead => "It is dead: see that it has power and is in reach, and try again",
+        NodeStatus::Asleep => "It is asleep: wake it up, and try again",
+        NodeStatus::Dead => "It is dead: see that it has power and is in reach, and try again",
         _ => "Try again in a few seconds",
     };
     format!("{} is not ready yet, its interview has not finished. {way_out}", device.path())
 }
 
-fn cannot(device: Device<'_>, action: Action) -> ToolError {
+fn cannot(device: Device<'_>, action: ControlAction) -> ToolError {
     let (path, kind) = (device.path(), device.kind());
     let way_out = match kind.actions() {
         [] => "it can be read with get_device_sensor_data, and takes no actions".to_owned(),
         actions => format!("it takes: {}", actions.join(", ")),
     };
     let what = match kind {
-        Kind::Other => "neither a switch nor a dimmer".to_owned(),
+        DeviceKind::Other => "neither a switch nor a dimmer".to_owned(),
         kind => format!("a {}", kind.word()),
     };
     ToolError::invalid(format!("'{}' is not for {path}, which is {what}; {way_out}", action.word()))
@@ -212,24 +214,24 @@ fn cannot(device: Device<'_>, action: Action) -> ToolError {
 
 fn told(
     device: Device<'_>,
-    Order { action, level }: Order,
-    outcome: Outcome,
+    ControlOrder { action, level }: ControlOrder,
+    outcome: WriteOutcome,
     seen: Option<&Value>,
     within: Duration,
-) -> Listed {
+) -> ToolText {
     let path = device.path();
     let now = seen.map(device::shown);
     let seconds = within.as_secs_f64();
     let last = now.as_ref().map_or_else(|| "nothing".to_owned(), Clone::clone);
     let (is_confirmed, status, text) = match &outcome {
-        Outcome::Confirmed(written) => {
-            let state = match level.filter(|level| *level > 0 && action != Action::Off) {
-                Some(level) if device.kind() == Kind::Dimmer => format!("on at {level}%"),
+        WriteOutcome::Confirmed(written) => {
+            let state = match level.filter(|level| *level > 0 && action != ControlAction::Off) {
+                Some(level) if device.kind() == DeviceKind::Dimmer => format!("on at {level}%"),
                 _ => now.clone().unwrap_or_default(),
             };
             (true, Some(written.word()), format!("{path} is {state}, confirmed by the device."))
         }
-        Outcome::Unseen(written) => {
+        WriteOutcome::Unseen(written) => {
             let text = format!(
                 "{path}: '{}' was sent, not confirmed: the gateway took it ({}), but the device has not reported it \
                  within {seconds}s (last seen: {last}).",
@@ -238,7 +240,7 @@ fn told(
             );
             (false, Some(written.word()), text)
         }
-        Outcome::Unanswered => {
+        WriteOutcome::Unanswered => {
             let text = format!(
                 "{path}: '{}' was sent, not confirmed: the gateway has not answered within {seconds}s (the device is \
                  {}).",
@@ -255,5 +257,5 @@ fn told(
     if let Some(level) = level {
         structured["level"] = level.into();
     }
-    Listed { text, structured }
+    ToolText { text, structured }
 }

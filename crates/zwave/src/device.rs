@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::{
-    network::{Node, Reading, Status, ValueId},
+    network::{NodeStatus, ValueId, ValueReading, ZwaveNode},
     time,
 };
 
 /// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DeviceKind {
     Switch,
     Dimmer,
     Lock,
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl DeviceKind {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Switch => "switch",
@@ -46,23 +46,23 @@ impl Kind {
 const SWITCH: u64 = 37;
 const DIMMER: u64 = 38;
 /// Which command classes tell what else a device is; the first that it has decides.
-const TELLING: [(Kind, &[u64]); 3] = [
-    (Kind::Lock, &[98, 118]),
-    (Kind::Thermostat, &[64, 67]),
-    (Kind::Sensor, &[48, 49, 50, 113, 128]),
+const TELLING: [(DeviceKind, &[u64]); 3] = [
+    (DeviceKind::Lock, &[98, 118]),
+    (DeviceKind::Thermostat, &[64, 67]),
+    (DeviceKind::Sensor, &[48, 49, 50, 113, 128]),
 ];
 
 /// A node that is neither the controller nor virtual.
 #[derive(Clone, Copy)]
-pub(crate) struct Device<'a>(&'a Node);
+pub(crate) struct Device<'a>(&'a ZwaveNode);
 
 impl<'a> Device<'a> {
-    /// The node as a device, where it is one.
-    pub(crate) fn of(node: &'a Node) -> Option<Self> {
+    /// The node as a device if it is one.
+    pub(crate) fn of(node: &'a ZwaveNode) -> Option<Self> {
         node.is_device.then_some(Self(node))
     }
 
-    pub(crate) fn node(&self) -> &'a Node {
+    pub(crate) fn node(&self) -> &'a ZwaveNode {
         self.0
     }
 
@@ -82,15 +82,15 @@ impl<'a> Device<'a> {
         }
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> DeviceKind {
         let has = |classes: &[u64]| {
             self.0.values.iter().any(|value| classes.contains(&value.id.command_class))
         };
         match self.control().map(|control| control.id.command_class) {
-            Some(DIMMER) => Kind::Dimmer,
-            Some(_) => Kind::Switch,
+            Some(DIMMER) => DeviceKind::Dimmer,
+            Some(_) => DeviceKind::Switch,
             None => {
-                let unclear = if self.0.ready { Kind::Other } else { Kind::Unknown };
+                let unclear = if self.0.ready { DeviceKind::Other } else { DeviceKind::Unknown };
                 TELLING.iter().find(|(_, classes)| has(classes)).map_or(unclear, |(kind, _)| *kind)
             }
         }
@@ -103,20 +103,20 @@ impl<'a> Device<'a> {
 
     /// Whether it may become known within seconds what it can do: right after its gateway was started.
     pub(crate) fn is_being_interviewed(&self) -> bool {
-        let can_answer = !self.is_inactive() && self.0.status != Status::Asleep;
+        let can_answer = !self.is_inactive() && self.0.status != NodeStatus::Asleep;
         self.awaits_interview() && can_answer
     }
 
     /// Dead or failed.
     pub(crate) fn is_inactive(&self) -> bool {
-        self.0.failed || self.0.status == Status::Dead
+        self.0.failed || self.0.status == NodeStatus::Dead
     }
 
     /// What it is and how it is doing, in words.
     pub(crate) fn line(&self, now: u64) -> String {
         let node = self.0;
         let kind = match self.kind() {
-            Kind::Unknown => "not known yet what it is",
+            DeviceKind::Unknown => "not known yet what it is",
             kind => kind.word(),
         };
         let mut line = format!("{} (id {}): {kind}", self.path(), node.id);
@@ -154,12 +154,13 @@ impl<'a> Device<'a> {
     ///
     /// Of a device with several parts it is that of the first one: the lowest endpoint, on which a dimmer comes before a
     /// switch, since it can do more.
-    pub(crate) fn control(&self) -> Option<&'a Reading> {
-        let is_state = |reading: &&Reading| {
+    pub(crate) fn control(&self) -> Option<&'a ValueReading> {
+        let is_state = |reading: &&ValueReading| {
             matches!(reading.id.command_class, SWITCH | DIMMER)
                 && reading.id.property == "currentValue"
         };
-        let order = |reading: &&Reading| (reading.id.endpoint, reading.id.command_class != DIMMER);
+        let order =
+            |reading: &&ValueReading| (reading.id.endpoint, reading.id.command_class != DIMMER);
         self.0.values.iter().filter(is_state).min_by_key(order)
     }
 

@@ -2,7 +2,7 @@
 
 use switchboard_toolcall::ToolError;
 
-use crate::{device::Device, network::Node, unicode};
+use crate::{device::Device, network::ZwaveNode, unicode};
 
 /// How alike a name must be to be suggested.
 const CLOSE: f64 = 0.8;
@@ -11,7 +11,7 @@ const CLOSE: f64 = 0.8;
 ///
 /// # Errors
 /// There is none, or there are several.
-pub(crate) fn device<'a>(nodes: &'a [Node], words: &str) -> Result<Device<'a>, ToolError> {
+pub(crate) fn device<'a>(nodes: &'a [ZwaveNode], words: &str) -> Result<Device<'a>, ToolError> {
     let devices = || nodes.iter().filter_map(Device::of);
     let words = words.trim();
     let (exact_words, plain_words) = (unicode::composed(words), plain(words));

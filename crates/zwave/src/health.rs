@@ -7,8 +7,8 @@ use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
     device::Device,
-    list::Listed,
-    network::{Error, Hop, Network, Node, State, Status},
+    list::ToolText,
+    network::{Error, Hop, HopState, Network, NodeStatus, ZwaveNode},
 };
 
 /// How long a report is good for.
@@ -16,19 +16,19 @@ const KEPT: Duration = Duration::from_secs(60);
 
 /// The last report.
 #[derive(Default)]
-pub(crate) struct Health(Mutex<Option<Report>>);
+pub(crate) struct HealthCache(Mutex<Option<HealthReport>>);
 
-struct Report {
+struct HealthReport {
     made: Instant,
     /// The way to the devices, as it was then.
     hops: Vec<Hop>,
     latency: Duration,
-    outcome: Result<Vec<(Status, usize)>, Error>,
+    outcome: Result<Vec<(NodeStatus, usize)>, Error>,
 }
 
-impl Health {
+impl HealthCache {
     /// The report of the last minute, or a new one; a way that has changed since makes a new one, too.
-    pub(crate) async fn check(&self, network: &dyn Network) -> Listed {
+    pub(crate) async fn check(&self, network: &dyn Network) -> ToolText {
         let mut last = self.0.lock().await;
         if let Some(report) = &*last
             && report.made.elapsed() < KEPT
@@ -38,7 +38,7 @@ impl Health {
         }
         let began = Instant::now();
         let outcome = network.nodes().await.map(|nodes| counts(&nodes));
-        let report = Report {
+        let report = HealthReport {
             made: Instant::now(),
             latency: began.elapsed(),
             hops: network.hops(),
@@ -48,15 +48,15 @@ impl Health {
     }
 }
 
-fn counts(nodes: &[Node]) -> Vec<(Status, usize)> {
+fn counts(nodes: &[ZwaveNode]) -> Vec<(NodeStatus, usize)> {
     let devices: Vec<_> = nodes.iter().filter_map(Device::of).collect();
     let count =
-        |status: Status| devices.iter().filter(|device| device.node().status == status).count();
-    Status::ALL.map(|status| (status, count(status))).to_vec()
+        |status: NodeStatus| devices.iter().filter(|device| device.node().status == status).count();
+    NodeStatus::ALL.map(|status| (status, count(status))).to_vec()
 }
 
-impl Report {
-    fn told(&self) -> Listed {
+impl HealthReport {
+    fn told(&self) -> ToolText {
         let age = self.made.elapsed().as_secs();
         let milliseconds = (self.latency.as_secs_f64() * 10_000.0).round() / 10.0;
         let mut way = Map::new();
@@ -94,25 +94,25 @@ impl Report {
         if age > 0 {
             lines.push(format!("(checked {age} s ago)"));
         }
-        Listed { text: lines.join("\n"), structured }
+        ToolText { text: lines.join("\n"), structured }
     }
 
     fn status(&self) -> &'static str {
-        let is_whole = self.hops.iter().all(|hop| hop.state != State::Down);
+        let is_whole = self.hops.iter().all(|hop| hop.state != HopState::Down);
         match &self.outcome {
             Err(_) => "unavailable",
-            Ok(counts) if is_whole && counts.contains(&(Status::Dead, 0)) => "healthy",
+            Ok(counts) if is_whole && counts.contains(&(NodeStatus::Dead, 0)) => "healthy",
             Ok(_) => "degraded",
         }
     }
 }
 
-fn total(counts: &[(Status, usize)]) -> usize {
+fn total(counts: &[(NodeStatus, usize)]) -> usize {
     counts.iter().map(|(_, count)| count).sum()
 }
 
 /// `3 (2 alive, 1 dead)`.
-fn words(counts: &[(Status, usize)]) -> String {
+fn words(counts: &[(NodeStatus, usize)]) -> String {
     let some = counts.iter().filter(|(_, count)| *count > 0);
     let some: Vec<_> = some.map(|(status, count)| format!("{count} {}", status.word())).collect();
     match &some[..] {

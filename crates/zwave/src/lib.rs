@@ -23,11 +23,13 @@ mod tools;
 use std::sync::Arc;
 
 pub use config::Config;
-pub use network::{Error, Hop, Network, Node, Reading, State, Status, ValueId, Written};
+pub use network::{
+    Error, Hop, HopState, Network, NodeStatus, ValueId, ValueReading, WriteAck, ZwaveNode,
+};
 pub use tools::{ARGUMENT_ALIASES, tools};
 
-use mqtt::Mqtt;
-use server::Server;
+use mqtt::MqttNetwork;
+use server::ServerNetwork;
 
 /// Connects to the network of the settings, in the background: what is not there yet may come later.
 ///
@@ -39,14 +41,14 @@ pub fn connect(config: &Config) -> Result<Arc<dyn Network>, Error> {
     let ca = config.ca.as_deref();
     match (&config.mqtt, &config.server) {
         (Some(_), Some(_)) => Err(Error::TwoWays),
-        (None, Some(address)) => Ok(Arc::new(Server::connect(address, ca)?)),
+        (None, Some(address)) => Ok(Arc::new(ServerNetwork::connect(address, ca)?)),
         (address, None) => {
             let address = address.as_deref().unwrap_or(config::DEFAULT_BROKER);
-            let mut address = switchboard_mqtt::Address::parse(address)?;
+            let mut address = switchboard_mqtt::BrokerAddress::parse(address)?;
             if let Some(ca) = ca {
                 address = address.trusting(ca)?;
             }
-            Ok(Arc::new(Mqtt::connect(address, &config.prefix, config.gateway.as_deref())?))
+            Ok(Arc::new(MqttNetwork::connect(address, &config.prefix, config.gateway.as_deref())?))
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::{device::Device, network::Node, time, unicode};
+use crate::{device::Device, network::ZwaveNode, time, unicode};
 
 /// A list for people and for programs.
-pub(crate) struct Listed {
+pub(crate) struct ToolText {
     pub(crate) text: String,
     pub(crate) structured: Value,
 }
 
 /// A page of all devices.
-pub(crate) fn page(nodes: &[Node], limit: usize, offset: usize) -> Listed {
+pub(crate) fn page(nodes: &[ZwaveNode], limit: usize, offset: usize) -> ToolText {
     let now = time::now();
     let devices: Vec<_> = nodes.iter().filter_map(Device::of).collect();
     let total = devices.len();
@@ -31,11 +31,11 @@ pub(crate) fn page(nodes: &[Node], limit: usize, offset: usize) -> Listed {
         text += &format!("\nThe next ones: offset {end}.");
         structured["nextOffset"] = end.into();
     }
-    Listed { text, structured }
+    ToolText { text, structured }
 }
 
 /// The devices whose name or location has `filter` in it; dead and failed ones only where they are wanted.
-pub(crate) fn matching(nodes: &[Node], filter: &str, include_inactive: bool) -> Listed {
+pub(crate) fn matching(nodes: &[ZwaveNode], filter: &str, include_inactive: bool) -> ToolText {
     let now = time::now();
     let filter = unicode::folded(filter.trim());
     let is_meant = |device: &Device<'_>| unicode::folded(&device.path()).contains(&filter);
@@ -54,14 +54,14 @@ pub(crate) fn matching(nodes: &[Node], filter: &str, include_inactive: bool) -> 
     }
     let count = devices.len();
     let devices: Vec<_> = devices.into_iter().map(|device| device.to_json(now)).collect();
-    Listed {
+    ToolText {
         text,
         structured: json!({"devices": devices, "count": count, "inactiveHidden": hidden}),
     }
 }
 
 /// One device, for who wants to be sure of it.
-pub(crate) fn verified(device: Device<'_>) -> Listed {
+pub(crate) fn verified(device: Device<'_>) -> ToolText {
     let now = time::now();
     let actions = match device.kind().actions() {
         [] if device.awaits_interview() => {
@@ -72,7 +72,7 @@ pub(crate) fn verified(device: Device<'_>) -> Listed {
     };
     let mut structured = device.to_json(now);
     structured["exists"] = true.into();
-    Listed { text: format!("{}. {actions}", device.line(now)), structured }
+    ToolText { text: format!("{}. {actions}", device.line(now)), structured }
 }
 
 fn lines(devices: &[Device<'_>], now: u64) -> String {

@@ -2,30 +2,34 @@
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
-use switchboard_mqtt::{AddressError, PrefixError, TrustError};
+use switchboard_mqtt::{BrokerAddressError, PrefixError, TrustError};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 
 /// A Z-Wave network. It connects by itself, and again when the connection is lost.
 pub trait Network: Send + Sync {
     /// Every node with its values, as the gateway has them now.
-    fn nodes(&self) -> BoxFuture<'_, Result<Vec<Node>, Error>>;
+    fn nodes(&self) -> BoxFuture<'_, Result<Vec<ZwaveNode>, Error>>;
 
     /// Writes a value and returns what the gateway says of it, which may take long: the caller sets the limit.
     fn write<'a>(
         &'a self,
-        node: &'a Node,
+        node: &'a ZwaveNode,
         id: &'a ValueId,
         value: Value,
-    ) -> BoxFuture<'a, Result<Written, Error>>;
+    ) -> BoxFuture<'a, Result<WriteAck, Error>>;
 
     /// Asks the device itself for a value; null if it does not answer.
-    fn poll<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Result<Value, Error>>;
+    fn poll<'a>(
+        &'a self,
+        node: &'a ZwaveNode,
+        id: &'a ValueId,
+    ) -> BoxFuture<'a, Result<Value, Error>>;
 
     /// When a value was last reported, in milliseconds of Unix time, where [`nodes`](Self::nodes) does not say.
-    fn updated<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Option<u64>>;
+    fn updated<'a>(&'a self, node: &'a ZwaveNode, id: &'a ValueId) -> BoxFuture<'a, Option<u64>>;
 
     /// A value each time the network reports it from now on.
-    fn watch(&self, node: &Node, id: &ValueId) -> BoxStream<'static, Value>;
+    fn watch(&self, node: &ZwaveNode, id: &ValueId) -> BoxStream<'static, Value>;
 
     /// The way to the devices, nearest first, as it is known now.
     fn hops(&self) -> Vec<Hop>;
@@ -33,7 +37,7 @@ pub trait Network: Send + Sync {
 
 /// A node, and what is known of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Node {
+pub struct ZwaveNode {
     /// Its number in the network.
     pub id: u64,
     /// What people call it; may be empty.
@@ -43,7 +47,7 @@ pub struct Node {
     /// The controller and virtual nodes are none.
     pub is_device: bool,
     /// Whether it answers.
-    pub status: Status,
+    pub status: NodeStatus,
     /// Whether the controller has given it up.
     pub failed: bool,
     /// Whether it has been asked for all that it can do.
@@ -53,12 +57,12 @@ pub struct Node {
     /// Maker and product.
     pub product: Option<String>,
     /// Its values.
-    pub values: Vec<Reading>,
+    pub values: Vec<ValueReading>,
 }
 
 /// Whether a node answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Status {
+pub enum NodeStatus {
     /// Nobody knows.
     #[default]
     Unknown,
@@ -72,7 +76,7 @@ pub enum Status {
     Alive,
 }
 
-impl Status {
+impl NodeStatus {
     /// Every status, in the order in which they are counted.
     pub const ALL: [Self; 5] = [Self::Alive, Self::Awake, Self::Asleep, Self::Dead, Self::Unknown];
 
@@ -127,7 +131,7 @@ impl ValueId {
 
 /// A value, and what is known of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct ValueReading {
     /// Which one.
     pub id: ValueId,
     /// What people call it.
@@ -136,7 +140,7 @@ pub struct Reading {
     pub unit: Option<String>,
     /// Whether it can be read.
     pub readable: bool,
-    /// The value, where it is known.
+    /// The value if known.
     pub value: Option<Value>,
     /// What single values stand for.
     pub states: Vec<(Value, String)>,
@@ -146,14 +150,14 @@ pub struct Reading {
 
 /// What the gateway says of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteAck {
     /// Z-Wave JS's `SetValueStatus`.
     pub status: u64,
     /// What it says beside it.
     pub message: Option<String>,
 }
 
-impl Written {
+impl WriteAck {
     /// Whether the device took it, as far as the gateway knows.
     pub fn is_ok(&self) -> bool {
         matches!(self.status, 255 | 254 | 1)
@@ -187,14 +191,14 @@ pub struct Hop {
     /// `broker`, `gateway`, `server` or `driver`.
     pub name: &'static str,
     /// Whether it is there.
-    pub state: State,
+    pub state: HopState,
     /// Which one, or why not.
     pub detail: String,
 }
 
 /// Whether a hop is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum HopState {
     /// It is.
     Up,
     /// It is not.
@@ -203,7 +207,7 @@ pub enum State {
     Unknown,
 }
 
-impl State {
+impl HopState {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
@@ -219,7 +223,7 @@ impl State {
 pub enum Error {
     /// The broker's address in the settings cannot be used.
     #[error(transparent)]
-    Broker(#[from] AddressError),
+    Broker(#[from] BrokerAddressError),
     /// An address in the settings cannot be used.
     #[error("`{address}` is no address of {what}: {reason}")]
     Address {

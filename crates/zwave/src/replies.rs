@@ -10,21 +10,21 @@ use tokio::sync::oneshot;
 
 /// Who waits for which answer.
 #[derive(Default)]
-pub(crate) struct Replies(Mutex<HashMap<String, oneshot::Sender<Value>>>);
+pub(crate) struct PendingReplies(Mutex<HashMap<String, oneshot::Sender<Value>>>);
 
 /// One answer that is waited for; nobody waits any more when it is dropped.
-pub(crate) struct Awaited<'a> {
-    replies: &'a Replies,
+pub(crate) struct AwaitedReply<'a> {
+    replies: &'a PendingReplies,
     id: String,
     receiver: oneshot::Receiver<Value>,
 }
 
-impl Replies {
+impl PendingReplies {
     /// Waits for the answer to `id` from now on.
-    pub(crate) fn expect(&self, id: &str) -> Awaited<'_> {
+    pub(crate) fn expect(&self, id: &str) -> AwaitedReply<'_> {
         let (sender, receiver) = oneshot::channel();
         self.waiting().insert(id.to_owned(), sender);
-        Awaited { replies: self, id: id.to_owned(), receiver }
+        AwaitedReply { replies: self, id: id.to_owned(), receiver }
     }
 
     /// Hands an answer to who waits for it. Late ones are dropped.
@@ -45,14 +45,14 @@ impl Replies {
     }
 }
 
-impl Awaited<'_> {
-    /// The answer; none where none will come.
+impl AwaitedReply<'_> {
+    /// The answer; `None` if none will come.
     pub(crate) async fn answer(mut self) -> Option<Value> {
         (&mut self.receiver).await.ok()
     }
 }
 
-impl Drop for Awaited<'_> {
+impl Drop for AwaitedReply<'_> {
     fn drop(&mut self) {
         self.replies.waiting().remove(&self.id);
     }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::{
     device::Device,
-    list::Listed,
-    network::{Network, Reading},
+    list::ToolText,
+    network::{Network, ValueReading},
     time,
 };
 
@@ -15,7 +15,7 @@ const HOUSEKEEPING: &[u64] = &[
 ];
 
 /// All that the device measures, with units and age.
-pub(crate) async fn read(network: &dyn Network, device: Device<'_>) -> Listed {
+pub(crate) async fn read(network: &dyn Network, device: Device<'_>) -> ToolText {
     let mut readings: Vec<_> =
         device.node().values.iter().filter(|reading| is_measured(reading)).cloned().collect();
     for reading in &mut readings {
@@ -27,13 +27,18 @@ pub(crate) async fn read(network: &dyn Network, device: Device<'_>) -> Listed {
 }
 
 /// The values as they were when they were last read, for when they cannot be read now.
-pub(crate) fn remembered(device: Device<'_>, reason: &str) -> Listed {
+pub(crate) fn remembered(device: Device<'_>, reason: &str) -> ToolText {
     let readings: Vec<_> =
         device.node().values.iter().filter(|reading| is_measured(reading)).cloned().collect();
     told(device, &readings, Some(reason.to_owned()), time::now())
 }
 
-fn told(device: Device<'_>, readings: &[Reading], stale: Option<String>, now: u64) -> Listed {
+fn told(
+    device: Device<'_>,
+    readings: &[ValueReading],
+    stale: Option<String>,
+    now: u64,
+) -> ToolText {
     let mut text = match readings {
         [] if !device.node().ready => {
             format!("{} has reported no values yet: its interview has not finished.", device.path())
@@ -55,7 +60,7 @@ fn told(device: Device<'_>, readings: &[Reading], stale: Option<String>, now: u6
     if let Some(reason) = stale {
         structured["staleBecause"] = reason.into();
     }
-    Listed { text, structured }
+    ToolText { text, structured }
 }
 
 /// Why what is known of a device may no longer be so.
@@ -66,13 +71,13 @@ fn stale_because(device: &Device<'_>) -> Option<String> {
     device.is_inactive().then(|| format!("the device is dead or failed{heard}"))
 }
 
-fn is_measured(reading: &Reading) -> bool {
+fn is_measured(reading: &ValueReading) -> bool {
     let is_target = matches!(reading.id.property.as_str(), Some("targetValue" | "duration"));
     let is_housekeeping = HOUSEKEEPING.contains(&reading.id.command_class);
     reading.readable && reading.value.is_some() && !is_target && !is_housekeeping
 }
 
-fn line(reading: &Reading, now: u64) -> String {
+fn line(reading: &ValueReading, now: u64) -> String {
     let value = match (&reading.value, word(reading)) {
         (_, Some(word)) => word.to_owned(),
         (Some(Value::String(text)), None) => text.clone(),
@@ -91,7 +96,7 @@ fn line(reading: &Reading, now: u64) -> String {
     format!("{}{part}: {value}{unit} ({age})", reading.label)
 }
 
-fn to_json(reading: &Reading, now: u64) -> Value {
+fn to_json(reading: &ValueReading, now: u64) -> Value {
     let mut value = json!({
         "label": reading.label, "value": reading.value, "commandClass": reading.id.command_class,
         "endpoint": reading.id.endpoint, "property": reading.id.property,
@@ -109,7 +114,7 @@ fn to_json(reading: &Reading, now: u64) -> Value {
 }
 
 /// What the value stands for, where it stands for something.
-fn word(reading: &Reading) -> Option<&str> {
+fn word(reading: &ValueReading) -> Option<&str> {
     let value = reading.value.as_ref()?;
     let state = reading.states.iter().find(|(state, _)| state == value);
     state.map(|(_, word)| word.as_str())

@@ -14,10 +14,10 @@ use ulid::Ulid;
 use url::Url;
 
 use crate::{
-    network::{Error, Hop, Network, Node, State, ValueId, Written},
+    network::{Error, Hop, HopState, Network, ValueId, WriteAck, ZwaveNode},
     reports,
 };
-use connection::{Changed, Connection, Link};
+use connection::{ServerConnection, ServerLink, ValueUpdate};
 
 /// How long a call waits for a connection that is being made.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -31,12 +31,12 @@ const WRITTEN: Duration = Duration::from_secs(60);
 const CHECK: &str = "is zwave-js-server running (in zwave-js-ui: Settings, Home Assistant, WS Server), and are host and port right?";
 
 /// A network behind a zwave-js-server.
-pub struct Server {
-    connection: Arc<Connection>,
+pub struct ServerNetwork {
+    connection: Arc<ServerConnection>,
     task: JoinHandle<()>,
 }
 
-impl Server {
+impl ServerNetwork {
     /// Connects in the background, and again whenever the connection is lost.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Server {
                 return Err(TrustError::Unused { address, meant }.into());
             }
         };
-        let connection = Arc::new(Connection::new(url.to_string(), tls));
+        let connection = Arc::new(ServerConnection::new(url.to_string(), tls));
         let task = tokio::spawn(connection.clone().run());
         Ok(Self { connection, task })
     }
@@ -88,21 +88,21 @@ impl Server {
     }
 
     /// Where commands are taken, as soon as the connection is there.
-    async fn ready(&self) -> Result<connection::Requests, Error> {
+    async fn ready(&self) -> Result<connection::RequestSender, Error> {
         let mut link = self.connection.link.subscribe();
-        let is_settled = |link: &Link| !matches!(link, Link::Connecting);
+        let is_settled = |link: &ServerLink| !matches!(link, ServerLink::Connecting);
         // Whether it is settled or not is looked at below.
         let _ = timeout(CONNECT, link.wait_for(is_settled)).await;
-        let is_down = matches!(&*link.borrow_and_update(), Link::Down(_));
+        let is_down = matches!(&*link.borrow_and_update(), ServerLink::Down(_));
         if is_down {
             // It may be back: one more attempt, whatever comes of it.
             self.connection.wanted.notify_one();
             let _ = timeout(AGAIN, link.changed()).await;
         }
         match &*link.borrow() {
-            Link::Up(requests, _) => Ok(requests.clone()),
-            Link::Connecting => Err(self.unreachable("it has not answered yet".to_owned())),
-            Link::Down(reason) => Err(self.unreachable(reason.clone())),
+            ServerLink::Up(requests, _) => Ok(requests.clone()),
+            ServerLink::Connecting => Err(self.unreachable("it has not answered yet".to_owned())),
+            ServerLink::Down(reason) => Err(self.unreachable(reason.clone())),
         }
     }
 
@@ -115,14 +115,14 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerNetwork {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Network for Server {
-    fn nodes(&self) -> BoxFuture<'_, Result<Vec<Node>, Error>> {
+impl Network for ServerNetwork {
+    fn nodes(&self) -> BoxFuture<'_, Result<Vec<ZwaveNode>, Error>> {
         Box::pin(async {
             // Asked again, it tells the whole state again; events go on.
             let state = self.ask("start_listening", json!({}), ANSWER).await?;
@@ -133,24 +133,28 @@ impl Network for Server {
 
     fn write<'a>(
         &'a self,
-        node: &'a Node,
+        node: &'a ZwaveNode,
         id: &'a ValueId,
         value: Value,
-    ) -> BoxFuture<'a, Result<Written, Error>> {
+    ) -> BoxFuture<'a, Result<WriteAck, Error>> {
         Box::pin(async move {
             let message = json!({"nodeId": node.id, "valueId": id.to_json(), "value": value});
             Ok(wire::written(&self.ask("node.set_value", message, WRITTEN).await?))
         })
     }
 
-    fn poll<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Result<Value, Error>> {
+    fn poll<'a>(
+        &'a self,
+        node: &'a ZwaveNode,
+        id: &'a ValueId,
+    ) -> BoxFuture<'a, Result<Value, Error>> {
         Box::pin(async move {
             let message = json!({"nodeId": node.id, "valueId": id.to_json()});
             Ok(self.ask("node.poll_value", message, ANSWER).await?["value"].take())
         })
     }
 
-    fn updated<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Option<u64>> {
+    fn updated<'a>(&'a self, node: &'a ZwaveNode, id: &'a ValueId) -> BoxFuture<'a, Option<u64>> {
         Box::pin(async move {
             let message = json!({"nodeId": node.id, "valueId": id.to_json()});
             // Older servers do not know; then nobody does.
@@ -158,9 +162,9 @@ impl Network for Server {
         })
     }
 
-    fn watch(&self, node: &Node, id: &ValueId) -> BoxStream<'static, Value> {
+    fn watch(&self, node: &ZwaveNode, id: &ValueId) -> BoxStream<'static, Value> {
         let (node, id) = (node.id, id.clone());
-        let matching = move |change: Arc<Changed>| {
+        let matching = move |change: Arc<ValueUpdate>| {
             let is_it = change.node == node && change.id == id;
             std::future::ready(is_it.then(|| change.value.clone()))
         };
@@ -171,14 +175,16 @@ impl Network for Server {
         let address = &self.connection.address;
         let (server, driver) = match &*self.connection.link.borrow() {
             // It only listens while its driver works.
-            Link::Up(_, version) => ((State::Up, address.clone()), (State::Up, version.clone())),
-            Link::Connecting => (
-                (State::Unknown, format!("{address}: it has not answered yet")),
-                (State::Unknown, "not heard of".to_owned()),
+            ServerLink::Up(_, version) => {
+                ((HopState::Up, address.clone()), (HopState::Up, version.clone()))
+            }
+            ServerLink::Connecting => (
+                (HopState::Unknown, format!("{address}: it has not answered yet")),
+                (HopState::Unknown, "not heard of".to_owned()),
             ),
-            Link::Down(reason) => (
-                (State::Down, format!("{address}: {reason}")),
-                (State::Unknown, "not heard of".to_owned()),
+            ServerLink::Down(reason) => (
+                (HopState::Down, format!("{address}: {reason}")),
+                (HopState::Unknown, "not heard of".to_owned()),
             ),
         };
         let hop = |name, (state, detail)| Hop { name, state, detail };

@@ -15,12 +15,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     config::Config,
-    control::{self, Action, Habits, Order},
+    control::{self, ControlAction, ControlOrder, DeviceHabits},
     device::Device,
     find,
-    health::Health,
-    list::{self, Listed},
-    network::{Error, Network, Node},
+    health::HealthCache,
+    list::{self, ToolText},
+    network::{Error, Network, ZwaveNode},
     schemas, sensors,
 };
 
@@ -37,22 +37,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The tools over a network, in the order of the contract.
 pub fn tools(network: Arc<dyn Network>, config: &Config) -> Vec<Arc<dyn Tool>> {
-    let home = Arc::new(Home {
+    let home = Arc::new(ToolDeps {
         network,
         confirm_within: config.confirm_within.0,
-        health: Health::default(),
+        health: HealthCache::default(),
         remembered: Mutex::default(),
         levels: Mutex::default(),
     });
-    let tool = |what: What| -> Arc<dyn Tool> {
+    let tool = |what: ZwaveToolKind| -> Arc<dyn Tool> {
         Arc::new(ZwaveTool { spec: what.spec(), what, home: home.clone() })
     };
-    What::ALL.into_iter().map(tool).collect()
+    ZwaveToolKind::ALL.into_iter().map(tool).collect()
 }
 
 /// Which of the tools.
 #[derive(Clone, Copy)]
-enum What {
+enum ZwaveToolKind {
     Page,
     List,
     Verify,
@@ -61,7 +61,7 @@ enum What {
     Health,
 }
 
-impl What {
+impl ZwaveToolKind {
     const ALL: [Self; 6] =
         [Self::Page, Self::List, Self::Verify, Self::Control, Self::Sensors, Self::Health];
 
@@ -158,8 +158,8 @@ fn device_name() -> Value {
 
 struct ZwaveTool {
     spec: ToolSpec,
-    what: What,
-    home: Arc<Home>,
+    what: ZwaveToolKind,
+    home: Arc<ToolDeps>,
 }
 
 impl Tool for ZwaveTool {
@@ -174,7 +174,7 @@ impl Tool for ZwaveTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             // What the schema lets pass and we cannot read: 3.0, or numbers beyond all bounds.
-            let args = Arguments::of(&args).map_err(ToolError::invalid)?;
+            let args = ZwaveArguments::of(&args).map_err(ToolError::invalid)?;
             self.home.run(self.what, args, &self.spec.name).await.map(output)
         })
     }
@@ -183,17 +183,17 @@ impl Tool for ZwaveTool {
 /// The arguments of all tools.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Arguments {
+struct ZwaveArguments {
     limit: usize,
     offset: usize,
     include_inactive: bool,
     filter: String,
     device_name: String,
-    action: Action,
+    action: ControlAction,
     level: Option<u8>,
 }
 
-impl Default for Arguments {
+impl Default for ZwaveArguments {
     fn default() -> Self {
         Self {
             limit: 50,
@@ -201,13 +201,13 @@ impl Default for Arguments {
             include_inactive: false,
             filter: String::new(),
             device_name: String::new(),
-            action: Action::On,
+            action: ControlAction::On,
             level: None,
         }
     }
 }
 
-impl Arguments {
+impl ZwaveArguments {
     fn of(args: &Value) -> Result<Self, serde_json::Error> {
         Self::deserialize(args)
             .or_else(|_| Self::deserialize(switchboard_toolcall::numbers::whole_numbers(args)))
@@ -215,53 +215,62 @@ impl Arguments {
 }
 
 /// Text for people, structure for programs.
-fn output(listed: Listed) -> ToolOutput {
+fn output(listed: ToolText) -> ToolOutput {
     let parts = vec![Part::text(listed.text)];
     let fields = Map::from_iter([("structuredContent".to_owned(), listed.structured)]);
     ToolOutput::Content(Content { parts, fields })
 }
 
 /// What the tools share.
-struct Home {
+struct ToolDeps {
     network: Arc<dyn Network>,
     confirm_within: Duration,
-    health: Health,
+    health: HealthCache,
     /// The nodes as they were last seen.
-    remembered: Mutex<Vec<Node>>,
+    remembered: Mutex<Vec<ZwaveNode>>,
     /// The levels at which dimmers were last seen when they were on, by node.
     levels: Mutex<HashMap<u64, u64>>,
 }
 
-impl Home {
-    async fn run(&self, what: What, args: Arguments, tool: &str) -> Result<Listed, ToolError> {
+impl ToolDeps {
+    async fn run(
+        &self,
+        what: ZwaveToolKind,
+        args: ZwaveArguments,
+        tool: &str,
+    ) -> Result<ToolText, ToolError> {
         let network = &*self.network;
         let nodes = async || {
             let nodes = self.nodes().await;
             nodes.map_err(|error| self.unavailable(what, &args, error, tool))
         };
         match what {
-            What::Page => Ok(list::page(&nodes().await?, args.limit, args.offset)),
-            What::List => Ok(list::matching(&nodes().await?, &args.filter, args.include_inactive)),
-            What::Verify => Ok(list::verified(find::device(&nodes().await?, &args.device_name)?)),
-            What::Control => {
-                let order = Order::of(args.action, args.level)?;
+            ZwaveToolKind::Page => Ok(list::page(&nodes().await?, args.limit, args.offset)),
+            ZwaveToolKind::List => {
+                Ok(list::matching(&nodes().await?, &args.filter, args.include_inactive))
+            }
+            ZwaveToolKind::Verify => {
+                Ok(list::verified(find::device(&nodes().await?, &args.device_name)?))
+            }
+            ZwaveToolKind::Control => {
+                let order = ControlOrder::of(args.action, args.level)?;
                 let nodes = self.interviewed(&args.device_name).await;
                 let nodes = nodes.map_err(|error| error.of_tool(tool))?;
                 let device = find::device(&nodes, &args.device_name)?;
                 let last_level = self.level_of(device.node().id);
-                let habits = Habits { within: self.confirm_within, last_level };
+                let habits = DeviceHabits { within: self.confirm_within, last_level };
                 let done = control::run(network, device, order, habits).await;
                 done.map_err(|failure| failure.of_tool(tool))
             }
-            What::Sensors => {
+            ZwaveToolKind::Sensors => {
                 let nodes = nodes().await?;
                 Ok(sensors::read(network, find::device(&nodes, &args.device_name)?).await)
             }
-            What::Health => Ok(self.health.check(network).await),
+            ZwaveToolKind::Health => Ok(self.health.check(network).await),
         }
     }
 
-    async fn nodes(&self) -> Result<Vec<Node>, Error> {
+    async fn nodes(&self) -> Result<Vec<ZwaveNode>, Error> {
         let nodes = self.network.nodes().await?;
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&nodes);
         let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
@@ -277,7 +286,7 @@ impl Home {
 
     /// Returns the nodes as soon as it is known what the device of this name can do, at the latest when the time for a
     /// write is over: right after its start, a gateway knows nothing of devices but their names.
-    async fn interviewed(&self, device_name: &str) -> Result<Vec<Node>, Error> {
+    async fn interviewed(&self, device_name: &str) -> Result<Vec<ZwaveNode>, Error> {
         let end = Instant::now() + self.confirm_within;
         loop {
             let nodes = self.nodes().await?;
@@ -294,9 +303,15 @@ impl Home {
     }
 
     /// The error, and for who asked for values what they last were.
-    fn unavailable(&self, what: What, args: &Arguments, error: Error, tool: &str) -> ToolError {
+    fn unavailable(
+        &self,
+        what: ZwaveToolKind,
+        args: &ZwaveArguments,
+        error: Error,
+        tool: &str,
+    ) -> ToolError {
         let mut error = error.of_tool(tool);
-        if let What::Sensors = what {
+        if let ZwaveToolKind::Sensors = what {
             let nodes = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
             if let Ok(device) = find::device(&nodes, &args.device_name) {
                 let old =

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use switchboard_audit::{Filter, Moment};
+use switchboard_audit::{Filter, HumanTime};
 use switchboard_toolcall::HumanDuration;
 
 #[derive(Debug, Args)]
@@ -87,11 +87,11 @@ pub(crate) struct Filters {
 
     /// Only calls that began then or later: 1h, 7d, or a date like 2026-07-28T10:00:00Z
     #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<Moment>,
+    pub(crate) since: Option<HumanTime>,
 
     /// Only calls that began before
     #[arg(long, value_name = "TIME")]
-    pub(crate) until: Option<Moment>,
+    pub(crate) until: Option<HumanTime>,
 }
 
 impl Filters {

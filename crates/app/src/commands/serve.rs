@@ -41,7 +41,7 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
         let metrics = Arc::new(Metrics::default());
         let mut records = Records::of(&loaded);
         if let Some(store) = &records.store {
-            store.keep_up()?;
+            store.start_upkeep()?;
         }
         let feed = Arc::new(Feed::new(metrics));
         records.observer = Some(feed.clone());

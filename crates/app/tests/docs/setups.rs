@@ -11,7 +11,8 @@ use std::{
 };
 
 use switchboard_testkit::{
-    Broker, Devices, Household, Nats, OllamaModel, OllamaServer, SpeechService, Way,
+    Mosquitto, Nats, OllamaModel, OllamaServer, SimulatedDevices, SimulatedZwave, SpeechService,
+    ZwaveTransport,
 };
 use tokio::runtime::Runtime;
 
@@ -49,17 +50,23 @@ impl Setups {
 }
 
 /// A broker that stays who it is: in a namespace there is no other user.
-fn broker(shell: &Shell) -> Broker {
+fn broker(shell: &Shell) -> Mosquitto {
     let config = shell.bin().join("mosquitto.conf");
     fs::write(&config, "listener 1883\nallow_anonymous true\nuser root\n").unwrap();
-    Broker::configured(1883, &config)
+    Mosquitto::configured(1883, &config)
 }
 
 /// Simulated devices behind the broker, one of them the kitchen light.
-fn household(shell: &Shell) -> Household {
+fn household(shell: &Shell) -> SimulatedZwave {
     let cache = shell.work().join("zwave-cache");
     let broker = Some(broker(shell));
-    let household = Household::around(&part(""), Way::Mqtt, &cache, broker, Devices::default());
+    let household = SimulatedZwave::around(
+        &part(""),
+        ZwaveTransport::Mqtt,
+        &cache,
+        broker,
+        SimulatedDevices::default(),
+    );
     household.name(2, "Kitchen Light", "Kitchen");
     household
 }

@@ -1,7 +1,7 @@
 //! `switchboard zwave` behind `switchboard serve`: one household for programs over REST and for MCP clients over HTTP.
 
 use serde_json::{Value, json};
-use switchboard_testkit::{Household, Way};
+use switchboard_testkit::{SimulatedZwave, ZwaveTransport};
 
 use crate::serving::{Serving, part, program, wait_for};
 
@@ -12,7 +12,8 @@ const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/home_clien
 fn a_household_is_served_over_http() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("zwave");
-    let household = Household::start(part("zwave").parent().unwrap(), Way::Mqtt, &cache);
+    let household =
+        SimulatedZwave::start(part("zwave").parent().unwrap(), ZwaveTransport::Mqtt, &cache);
     let config = format!(
         "[servers.zwave]\ncommand = '{}'\nargs = ['zwave']\n[zwave]\nmqtt = '{}'\n",
         env!("CARGO_BIN_EXE_switchboard"),

@@ -7,11 +7,11 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_testkit::Broker;
+use switchboard_testkit::Mosquitto;
 
 use crate::serving::{Ending, switchboard, wait_for};
 
-fn voice(folder: &Path, broker: &Broker) -> Ending {
+fn voice(folder: &Path, broker: &Mosquitto) -> Ending {
     fs::write(folder.join("script.json"), r#"{"turns": [{"text": "Four."}]}"#).unwrap();
     let url = broker.url();
     let words = ["voice", "--mqtt", &url, "-m", "script:script.json", "--source", "none"];
@@ -24,7 +24,7 @@ fn voice(folder: &Path, broker: &Broker) -> Ending {
 fn its_end_is_heard_of() {
     for signal in ["-KILL", "-TERM"] {
         let folder = tempfile::tempdir().unwrap();
-        let broker = Broker::start();
+        let broker = Mosquitto::start();
         let household = broker.listen("voice/#");
         let mut voice = voice(folder.path(), &broker);
         assert_eq!(household.hear("voice/state")["state"], "listening");

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_testkit::{Household, SmallModel, Way};
+use switchboard_testkit::{SimulatedZwave, SmallModel, ZwaveTransport};
 
 use crate::serving::{http, part, switchboard};
 
@@ -85,7 +85,7 @@ fn rmcp_server() -> PathBuf {
 }
 
 /// The config of one server: all of them at once take longer to start than a busy machine gives them.
-fn config(server: &str, folder: &Path, household: &Household) -> String {
+fn config(server: &str, folder: &Path, household: &SimulatedZwave) -> String {
     let shown = folder.display();
     let node = |name: &str| format!("{}/{name}", part("mcp-node/node_modules/.bin").display());
     let python =
@@ -212,7 +212,7 @@ fn tokens(model: &SmallModel, text: &str) -> usize {
     answer["tokens"].as_array().unwrap().len()
 }
 
-fn table(folder: &Path, household: &Household, model: &SmallModel) -> String {
+fn table(folder: &Path, household: &SimulatedZwave, model: &SmallModel) -> String {
     let mut table =
         "| server | call | tokens before | tokens now | what the model reads, as a JSON string |\n\
                      |---|---|---|---|---|\n"
@@ -243,7 +243,8 @@ fn the_documented_texts_are_what_models_read() {
     let folder = home.path().canonicalize().unwrap().join("here");
     fs::create_dir(&folder).unwrap();
     let cache = home.path().join("zwave");
-    let household = Household::start(part("zwave").parent().unwrap(), Way::Mqtt, &cache);
+    let household =
+        SimulatedZwave::start(part("zwave").parent().unwrap(), ZwaveTransport::Mqtt, &cache);
     let model = SmallModel::start(&part("."));
     furnish(&folder);
     let recorded = table(&folder, &household, &model);

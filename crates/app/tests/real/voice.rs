@@ -8,7 +8,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_testkit::{Cassette, Household, Listener, Scrub, SmallModel, SpeechService, Way};
+use switchboard_testkit::{
+    Cassette, MqttListener, Scrub, SimulatedZwave, SmallModel, SpeechService, ZwaveTransport,
+};
 use tempfile::TempDir;
 
 use crate::{
@@ -21,7 +23,7 @@ const QUESTION: &str = "Turn on the kitchen light.";
 /// All that is in the house but the model.
 struct Home {
     folder: TempDir,
-    household: Household,
+    household: SimulatedZwave,
     piper: SpeechService,
     whisper: SpeechService,
 }
@@ -29,7 +31,8 @@ struct Home {
 impl Home {
     fn start() -> Self {
         let (parts, folder) = (parts(), tempfile::tempdir().unwrap());
-        let household = Household::start(&parts, Way::Mqtt, &folder.path().join("zwave"));
+        let household =
+            SimulatedZwave::start(&parts, ZwaveTransport::Mqtt, &folder.path().join("zwave"));
         household.name(2, "Kitchen Light", "Kitchen");
         let (piper, whisper) = (SpeechService::piper(&parts), SpeechService::whisper(&parts));
         Self { folder, household, piper, whisper }
@@ -40,7 +43,7 @@ impl Home {
     }
 
     /// Somebody who hears what the gateway tells the household.
-    fn listen(&self) -> Listener {
+    fn listen(&self) -> MqttListener {
         self.household.broker.as_ref().unwrap().listen("voice/#")
     }
 
@@ -199,12 +202,12 @@ async fn it_listens_to_who_calls_it() {
 }
 
 /// Waits until the gateway is in this state.
-fn until(listener: &Listener, state: &str) {
+fn until(listener: &MqttListener, state: &str) {
     while listener.hear("voice/state")["state"] != state {}
 }
 
 /// Speaks over MQTT, as fast as people do.
-fn say(listener: &Listener, samples: &[i16]) {
+fn say(listener: &MqttListener, samples: &[i16]) {
     for block in samples.chunks(1_600) {
         let bytes = block.iter().flat_map(|sample| sample.to_le_bytes()).collect();
         listener.send("voice/audio", bytes);

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Stdio};
 
 use serde_json::{Value, json};
-use switchboard_testkit::{Broker, Listener};
+use switchboard_testkit::{Mosquitto, MqttListener};
 
 use crate::serving::{Ending, switchboard};
 
@@ -13,7 +13,7 @@ const SCRIPT: &str = r#"{"turns": [
     {"text": "Nine in the evening."}
 ]}"#;
 
-fn voice(folder: &Path, broker: &Broker, mcp: &str, server: &str) -> Ending {
+fn voice(folder: &Path, broker: &Mosquitto, mcp: &str, server: &str) -> Ending {
     fs::write(folder.join("script.json"), SCRIPT).unwrap();
     let config =
         format!("[mcp]\n{mcp}\n[servers.time]\ncommand = 'sh'\nargs = ['-c', '{server}']\n");
@@ -26,7 +26,7 @@ fn voice(folder: &Path, broker: &Broker, mcp: &str, server: &str) -> Ending {
 }
 
 /// What is said until there is an answer: the states, the errors and the answer.
-fn told_until_answered(household: &Listener) -> Vec<(String, Value)> {
+fn told_until_answered(household: &MqttListener) -> Vec<(String, Value)> {
     let mut told = Vec::new();
     loop {
         let (topic, payload) = household.next();
@@ -51,7 +51,7 @@ fn states(told: &[(String, Value)]) -> Vec<&str> {
 // TL-6, HM-2
 #[test]
 fn a_question_waits_for_a_server_that_is_slow_to_start() {
-    let (folder, broker) = (tempfile::tempdir().unwrap(), Broker::start());
+    let (folder, broker) = (tempfile::tempdir().unwrap(), Mosquitto::start());
     let household = broker.listen("voice/#");
     let parts = std::env::var("SWITCHBOARD_PARTS").expect("set by `cargo xtask test`");
     let server = format!("sleep 4; exec {parts}/mcp-python/venv/bin/mcp-server-time");
@@ -69,7 +69,7 @@ fn a_question_waits_for_a_server_that_is_slow_to_start() {
 // TL-6: but no longer than `startup_wait`, and only once.
 #[test]
 fn a_question_goes_on_without_a_server_that_says_nothing() {
-    let (folder, broker) = (tempfile::tempdir().unwrap(), Broker::start());
+    let (folder, broker) = (tempfile::tempdir().unwrap(), Mosquitto::start());
     let household = broker.listen("voice/#");
     let _voice = voice(folder.path(), &broker, "startup_wait = '2s'", "sleep 600");
     assert_eq!(household.hear("voice/state")["state"], "listening");

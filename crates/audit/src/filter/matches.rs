@@ -5,7 +5,7 @@ use switchboard_toolcall::ToolPattern;
 use super::Filter;
 use crate::{
     error::Error,
-    record::{Outcome, Record},
+    record::{CallOutcome, Record},
 };
 
 impl Filter {
@@ -40,7 +40,7 @@ impl Filter {
             && (!self.failed || kind.is_some())
             && (!self.unknown || record.outcome.code() == "outcome_unknown")
             && self.slower_than.is_none_or(|limit| {
-                record.outcome != Outcome::Running
+                record.outcome != CallOutcome::Running
                     && record.duration.is_some_and(|took| took > limit)
             })
             && self.since.is_none_or(|since| record.started >= since)

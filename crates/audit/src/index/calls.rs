@@ -8,8 +8,8 @@ use std::{
 use rusqlite::{CachedStatement, Statement, Transaction, params};
 use switchboard_toolcall::CallId;
 
-use super::place::{TRIES, place, rank};
-use crate::line::{Begun, Brief, Clock, Ended};
+use super::rank::{TRIES, place, rank};
+use crate::line::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser};
 
 /// How many calls are written together: each statement has its price, whatever it writes.
 const TOGETHER: usize = 16;
@@ -23,28 +23,28 @@ const UPDATE: &str =
      WHERE id = ?1 AND (outcome IS NULL OR outcome = 'outcome_unknown')";
 
 /// The calls of a segment.
-pub(super) struct Calls<'a> {
+pub(super) struct CallRows<'a> {
     change: &'a Transaction<'a>,
     segment: u64,
     insert: CachedStatement<'a>,
     insert_together: CachedStatement<'a>,
     update: CachedStatement<'a>,
     /// Those that began in what was taken before, and have not ended yet.
-    running: HashMap<CallId, Call<'static>>,
-    clock: Clock,
+    running: HashMap<CallId, CallRow<'static>>,
+    clock: TimeParser,
 }
 
 /// A line's place and its length.
-type Place = (i64, usize);
+type LineSpan = (i64, usize);
 
-struct Call<'a> {
-    begun: Begun<'a>,
-    place: Place,
-    ended: Option<(Ended<'a>, Place)>,
+struct CallRow<'a> {
+    begun: IndexedOpen<'a>,
+    place: LineSpan,
+    ended: Option<(IndexedEnd<'a>, LineSpan)>,
     is_unknown: bool,
 }
 
-impl<'a> Calls<'a> {
+impl<'a> CallRows<'a> {
     pub(super) fn new(change: &'a Transaction<'a>, segment: u64) -> rusqlite::Result<Self> {
         Ok(Self {
             change,
@@ -53,7 +53,7 @@ impl<'a> Calls<'a> {
             insert_together: change.prepare_cached(&insert(TOGETHER))?,
             update: change.prepare_cached(UPDATE)?,
             running: HashMap::new(),
-            clock: Clock::default(),
+            clock: TimeParser::default(),
         })
     }
 
@@ -63,23 +63,23 @@ impl<'a> Calls<'a> {
         from: u64,
         lines: impl Iterator<Item = (u64, &'t [u8])>,
     ) -> rusqlite::Result<u64> {
-        let (mut begun, mut over) = (InOrder::default(), Vec::new());
+        let (mut begun, mut over) = (OrderedParams::default(), Vec::new());
         let mut count = 0;
         for (at, line) in lines {
             count += 1;
             let place = (place(self.segment, from + at), line.len());
-            match Brief::read(line, &mut self.clock) {
-                Brief::Open(call) => begun.add(call, place),
-                Brief::End(ended) => match begun.find(ended.id) {
+            match IndexedLine::read(line, &mut self.clock) {
+                IndexedLine::Open(call) => begun.add(call, place),
+                IndexedLine::End(ended) => match begun.find(ended.id) {
                     Some(call) => _ = call.ended.get_or_insert((ended, place)),
                     None => over.extend(self.end(ended, place)?),
                 },
-                Brief::Unknown(id) => match begun.find(id) {
+                IndexedLine::Unknown(id) => match begun.find(id) {
                     Some(call) => call.is_unknown = true,
                     None => self.mark_unknown(id)?,
                 },
                 // What cannot be read is `verify`'s to report.
-                Brief::Other => {}
+                IndexedLine::Other => {}
             }
         }
         for call in begun.calls {
@@ -98,15 +98,19 @@ impl<'a> Calls<'a> {
         self.write(running.into_values().collect())
     }
 
-    /// The call that has ended, where it is not in the index yet.
-    fn end<'t>(&mut self, ended: Ended<'t>, at: Place) -> rusqlite::Result<Option<Call<'t>>> {
-        let Some(Call { begun, place, .. }) = self.running.remove(&ended.id) else {
+    /// The call that has ended if it is not in the index yet.
+    fn end<'t>(
+        &mut self,
+        ended: IndexedEnd<'t>,
+        at: LineSpan,
+    ) -> rusqlite::Result<Option<CallRow<'t>>> {
+        let Some(CallRow { begun, place, .. }) = self.running.remove(&ended.id) else {
             return self.update(&ended, at).map(|()| None);
         };
-        Ok(Some(Call { begun, place, ended: Some((ended, at)), is_unknown: false }))
+        Ok(Some(CallRow { begun, place, ended: Some((ended, at)), is_unknown: false }))
     }
 
-    fn write(&mut self, mut calls: Vec<Call<'_>>) -> rusqlite::Result<()> {
+    fn write(&mut self, mut calls: Vec<CallRow<'_>>) -> rusqlite::Result<()> {
         calls.sort_unstable_by_key(|call| call.begun.tick);
         for calls in calls.chunks(TOGETHER) {
             if calls.len() < TOGETHER || !self.are_new(calls)? {
@@ -120,8 +124,8 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    /// Writes as many calls as go together; false where some were there already, or the ranks of some are taken.
-    fn are_new(&mut self, calls: &[Call<'_>]) -> rusqlite::Result<bool> {
+    /// Writes as many calls as go together; `false` if some were there already, or the ranks of some are taken.
+    fn are_new(&mut self, calls: &[CallRow<'_>]) -> rusqlite::Result<bool> {
         for (number, call) in calls.iter().enumerate() {
             let rank = rank(call.begun.tick, self.segment);
             call.bind(rank, &mut self.insert_together, number * COLUMNS)?;
@@ -129,7 +133,7 @@ impl<'a> Calls<'a> {
         Ok(self.insert_together.raw_execute()? == calls.len())
     }
 
-    fn write_alone(&mut self, call: &Call<'_>) -> rusqlite::Result<()> {
+    fn write_alone(&mut self, call: &CallRow<'_>) -> rusqlite::Result<()> {
         let rank = rank(call.begun.tick, self.segment);
         call.bind(rank, &mut self.insert, 0)?;
         match self.insert.raw_execute()? {
@@ -139,7 +143,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Writes a call whose rank is taken, unless it is there already.
-    fn insert_beside(&mut self, call: &Call<'_>, rank: i64) -> rusqlite::Result<()> {
+    fn insert_beside(&mut self, call: &CallRow<'_>, rank: i64) -> rusqlite::Result<()> {
         let mut same = self.change.prepare_cached("SELECT 1 FROM calls WHERE id = ?1")?;
         if same.exists([IdText::of(call.begun.id).as_str()])? {
             return Ok(());
@@ -153,7 +157,7 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    fn update(&mut self, ended: &Ended<'_>, place: Place) -> rusqlite::Result<()> {
+    fn update(&mut self, ended: &IndexedEnd<'_>, place: LineSpan) -> rusqlite::Result<()> {
         self.update.execute(params![
             IdText::of(ended.id).as_str(),
             &*ended.outcome,
@@ -179,7 +183,7 @@ impl<'a> Calls<'a> {
         row.execute([IdText::of(id).as_str()]).map(|_| ())
     }
 
-    fn name_artifacts(&self, ended: &Ended<'_>) -> rusqlite::Result<()> {
+    fn name_artifacts(&self, ended: &IndexedEnd<'_>) -> rusqlite::Result<()> {
         for artifact in &ended.artifacts {
             let mut row = self
                 .change
@@ -196,7 +200,7 @@ fn insert(rows: usize) -> String {
     format!("INSERT OR IGNORE INTO calls VALUES {}", vec![row; rows].join(", "))
 }
 
-impl Call<'_> {
+impl CallRow<'_> {
     /// Binds the columns of its row to the parameters behind `before`.
     fn bind(&self, rank: i64, to: &mut Statement<'_>, before: usize) -> rusqlite::Result<()> {
         let Self { begun, place, ended, is_unknown } = self;
@@ -225,28 +229,28 @@ impl Call<'_> {
     }
 
     /// The same without the text that it was read from, for a call that has not ended in it.
-    fn into_running(self) -> Call<'static> {
+    fn into_running(self) -> CallRow<'static> {
         let Self { begun, place, is_unknown, .. } = self;
-        Call { begun: begun.into_owned(), place, ended: None, is_unknown }
+        CallRow { begun: begun.into_owned(), place, ended: None, is_unknown }
     }
 }
 
 /// Calls in the order in which they began, which is that of their rows.
 #[derive(Default)]
-struct InOrder<'a> {
-    calls: Vec<Call<'a>>,
+struct OrderedParams<'a> {
+    calls: Vec<CallRow<'a>>,
     by_id: HashMap<CallId, usize>,
 }
 
-impl<'a> InOrder<'a> {
-    fn add(&mut self, begun: Begun<'a>, place: Place) {
+impl<'a> OrderedParams<'a> {
+    fn add(&mut self, begun: IndexedOpen<'a>, place: LineSpan) {
         if let Entry::Vacant(entry) = self.by_id.entry(begun.id) {
             entry.insert(self.calls.len());
-            self.calls.push(Call { begun, place, ended: None, is_unknown: false });
+            self.calls.push(CallRow { begun, place, ended: None, is_unknown: false });
         }
     }
 
-    fn find(&mut self, id: CallId) -> Option<&mut Call<'a>> {
+    fn find(&mut self, id: CallId) -> Option<&mut CallRow<'a>> {
         self.calls.get_mut(*self.by_id.get(&id)?)
     }
 }
@@ -289,7 +293,7 @@ mod tests {
                 )
             };
             let lines: Vec<_> = ids.iter().map(line).collect();
-            let mut calls = Calls::new(&change, *segment).unwrap();
+            let mut calls = CallRows::new(&change, *segment).unwrap();
             let count = calls.take(0, lines.iter().map(|line| (0, line.as_bytes()))).unwrap();
             assert_eq!(count, ids.len() as u64);
             calls.finish().unwrap();

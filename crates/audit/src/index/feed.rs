@@ -9,9 +9,9 @@ use std::{
 
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior};
 
-use super::{Index, calls::Calls};
+use super::{CallIndex, calls::CallRows};
 use crate::{
-    chain::{self, Hash, Sealed},
+    chain::{self, Hash, SealedLine},
     error::Error,
     segment::lines,
 };
@@ -23,7 +23,7 @@ const PIECE: usize = 256 << 10;
 /// written as one row; and nobody else who feeds waits long.
 const CHANGE: u64 = 4 << 20;
 
-impl Index {
+impl CallIndex {
     /// Reads what was written since the last time, by any process; returns how many lines that was.
     pub(crate) fn feed(&mut self) -> Result<u64, Error> {
         let mut lengths = Vec::new();
@@ -59,9 +59,9 @@ impl Index {
             let change = self.connection.transaction_with_behavior(behavior).map_err(tried)?;
             let tried = || Error::index("feed", &self.path);
             // Looked up within the change: another process may feed too.
-            let mut read = Read::so_far(&change, number).map_err(tried())?;
+            let mut read = SegmentRead::so_far(&change, number).map_err(tried())?;
             let from = read.until;
-            let mut calls = Calls::new(&change, number).map_err(tried())?;
+            let mut calls = CallRows::new(&change, number).map_err(tried())?;
             let mut most = PIECE;
             while read.until < length.min(from + CHANGE) {
                 let text = read_at_most(&file, read.until, most, room)
@@ -119,7 +119,7 @@ fn read_at_most<'a>(
 }
 
 /// How far a segment was read.
-struct Read {
+struct SegmentRead {
     /// Where the next line begins.
     until: u64,
     /// The hash of the line before it.
@@ -128,7 +128,7 @@ struct Read {
     lines: u64,
 }
 
-impl Read {
+impl SegmentRead {
     fn so_far(change: &Transaction<'_>, number: u64) -> rusqlite::Result<Self> {
         let mut row = change.prepare_cached("SELECT read, last FROM segments WHERE number = ?1")?;
         let read = row.query_row([number], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
@@ -145,17 +145,17 @@ impl Read {
         row.execute((number, self.until, last)).map(|_| ())
     }
 
-    /// Feeds the whole lines of a text; false where none of them was good.
+    /// Feeds the whole lines of a text; `false` if none of them was good.
     ///
     /// Lines at the end that do not follow are left: they were torn, and whoever repairs the segment cuts them off. A
     /// segment is only torn at its end: what is written next takes the place of that. So where the first line follows what
     /// was read before, and the last one the line before it, those in between are not hashed again. Whether somebody
     /// altered them is `verify`'s to say.
-    fn take(&mut self, text: &[u8], calls: &mut Calls<'_>) -> rusqlite::Result<bool> {
+    fn take(&mut self, text: &[u8], calls: &mut CallRows<'_>) -> rusqlite::Result<bool> {
         let (from, text) = (self.until, whole_lines(text));
         if is_sound(text, self.last) {
             (self.until, self.last) = (from + text.len() as u64, chain::before(text));
-            let sealed = lines(text).filter(|(_, line)| Sealed::is_like(line));
+            let sealed = lines(text).filter(|(_, line)| SealedLine::is_like(line));
             self.lines += calls.take(from, sealed)?;
         } else {
             let good = self.good(text);
@@ -169,8 +169,9 @@ impl Read {
         let (from, mut previous) = (self.until, self.last);
         let mut good = Vec::new();
         for (at, line) in lines(text) {
-            let sealed = Sealed::parse(line);
-            let follows = |sealed: &Sealed<'_>| previous.is_none_or(|hash| sealed.follows(&hash));
+            let sealed = SealedLine::parse(line);
+            let follows =
+                |sealed: &SealedLine<'_>| previous.is_none_or(|hash| sealed.follows(&hash));
             let is_good = sealed.as_ref().is_some_and(follows);
             previous = sealed.map(|sealed| sealed.hash);
             if is_good {
@@ -189,7 +190,7 @@ fn whole_lines(text: &[u8]) -> &[u8] {
 /// Whether the first of these lines follows `last`, and the last one the line before it.
 fn is_sound(text: &[u8], last: Option<Hash>) -> bool {
     let follows = |line: &[u8], previous: Option<Hash>| {
-        Sealed::parse(line).is_some_and(|line| previous.is_none_or(|hash| line.follows(&hash)))
+        SealedLine::parse(line).is_some_and(|line| previous.is_none_or(|hash| line.follows(&hash)))
     };
     let Some((_, first)) = lines(text).next() else { return false };
     let before_last = whole_lines(&text[..text.len() - 1]);

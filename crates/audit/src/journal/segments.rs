@@ -1,6 +1,5 @@
-//! Beginning a segment: waits for the store's lock, reads what others left behind, and writes to several files. None of
-//! that is done on the thread of a caller, nor while the journal is locked: calls that begin meanwhile are kept until
-//! there is a segment.
+//! Starting a segment: waits for the store's lock, repairs what dead processes left, and writes to several files. None of
+//! that happens on a caller's thread or while the journal is locked: calls that start meanwhile wait for the segment.
 
 use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
 
@@ -8,37 +7,37 @@ use switchboard_toolcall::CallId;
 use tokio::{runtime::Handle, sync::oneshot};
 use tracing::warn;
 
-use super::{Held, Journal, Position, Queued};
+use super::{Journal, JournalPosition, JournalState, QueuedLine};
 use crate::{
     error::Error,
-    layout::{Guard, Layout},
-    line::{Body, microseconds},
+    layout::{Layout, StoreLock},
+    line::{LineBody, microseconds},
     manifest::Manifest,
-    segment::Segment,
+    segment::JournalSegment,
 };
 
-/// What is being done about the segment.
+/// A task that finds or starts a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
-    /// Finds or begins the first segment of this process.
+pub(super) enum SegmentTask {
+    /// Finds or starts the first segment of this process.
     First,
-    /// Begins the next segment because the present one is full.
+    /// Starts the next segment because the present one is full.
     Next,
 }
 
-/// A call that began while there was no segment.
-pub(super) struct Early {
-    line: Queued,
+/// A call that started while there was no segment.
+pub(super) struct EarlyCall {
+    line: QueuedLine,
     /// The line that it ends with, if it has ended already.
-    pub(super) end: Option<Body>,
-    opened: oneshot::Sender<Result<Position, Error>>,
+    pub(super) end: Option<LineBody>,
+    opened: oneshot::Sender<Result<JournalPosition, Error>>,
 }
 
-/// Says when the line of such a call was written, and where.
-pub(crate) type Opened = oneshot::Receiver<Result<Position, Error>>;
+/// Receives the position of such a call's line once it is written.
+pub(crate) type OpenReceiver = oneshot::Receiver<Result<JournalPosition, Error>>;
 
-impl Early {
-    pub(super) fn new(line: Queued) -> (Self, Opened) {
+impl EarlyCall {
+    pub(super) fn new(line: QueuedLine) -> (Self, OpenReceiver) {
         let (opened, receiver) = oneshot::channel();
         (Self { line, end: None, opened }, receiver)
     }
@@ -49,20 +48,25 @@ impl Early {
 }
 
 impl Journal {
-    /// Begins the task beside the callers' threads, unless one is under way.
-    pub(super) fn begin_task(self: &Arc<Self>, held: &mut Held, task: Task, now: u64) {
-        if held.task.is_some() {
+    /// Spawns the task unless one is under way.
+    pub(super) fn begin_task(
+        self: &Arc<Self>,
+        state: &mut JournalState,
+        task: SegmentTask,
+        now: u64,
+    ) {
+        if state.task.is_some() {
             return;
         }
-        held.task = Some(task);
+        state.task = Some(task);
         let journal = self.clone();
         let work = move || match task {
-            Task::First => journal.find_segment(now),
-            Task::Next => journal.begin_next(now),
+            SegmentTask::First => journal.find_segment(now),
+            SegmentTask::Next => journal.begin_next(now),
         };
         match Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(work)),
-            // Without a runtime nobody is served, so anybody may wait; a thread, as the journal is locked here.
+            // A thread, because the journal is locked here.
             Err(_) => drop(std::thread::spawn(work)),
         }
     }
@@ -70,22 +74,22 @@ impl Journal {
     /// Finds a segment, and writes what waits for it.
     fn find_segment(&self, now: u64) {
         let found = acquire(&self.layout, now);
-        let mut held = self.lock();
-        held.task = None;
-        held.looked = now;
-        let early = std::mem::take(&mut held.early);
+        let mut state = self.lock();
+        state.task = None;
+        state.looked = now;
+        let early = std::mem::take(&mut state.early);
         match found {
             Ok(segment) => {
-                held.segment = Some(segment);
-                held.failed = None;
-                early.into_iter().for_each(|early| held.write_early(early));
-                held.write_batch();
+                state.segment = Some(segment);
+                state.failed = None;
+                early.into_iter().for_each(|early| state.write_early(early));
+                state.write_batch();
             }
             Err(error) => {
                 let error = Arc::new(error);
-                held.failed = Some((now, error.clone()));
-                for Early { opened, .. } in early {
-                    // Whose caller has gone need not know.
+                state.failed = Some((now, error.clone()));
+                for EarlyCall { opened, .. } in early {
+                    // The caller may be gone.
                     _ = opened.send(Err(Error::Again(error.clone())));
                 }
             }
@@ -94,26 +98,26 @@ impl Journal {
 
     /// Begins the next segment if this one is full. If that fails, this one goes on.
     fn begin_next(&self, now: u64) {
-        // Callers go on with the full one while we wait here.
+        // Callers write to the full one while this waits.
         let guard = self.layout.lock();
-        let mut held = self.lock();
-        held.task = None;
-        // What waits to be written belongs into the segment that it waits for.
-        held.write_batch();
-        let Some(segment) = held.segment.take() else { return };
+        let mut state = self.lock();
+        state.task = None;
+        // The batch belongs to the present segment.
+        state.write_batch();
+        let Some(segment) = state.segment.take() else { return };
         if !segment.is_full(now) {
-            held.segment = Some(segment);
+            state.segment = Some(segment);
             return;
         }
         let next = guard.and_then(|guard| {
             let mut manifest = Manifest::read(&self.layout)?;
             let (open, tick) = (segment.open.clone(), segment.tick.max(now));
-            let next = Segment::begin(&self.layout, &mut manifest, open, tick, &guard)?;
+            let next = JournalSegment::begin(&self.layout, &mut manifest, open, tick, &guard)?;
             Ok((next, manifest, guard))
         });
         match next {
             Ok((next, mut manifest, guard)) => {
-                held.segment = Some(next);
+                state.segment = Some(next);
                 // The next one knows what is open; a seal that fails is made up for by the next process.
                 if let Err(cause) = segment.seal(&self.layout, &mut manifest, &guard) {
                     warn!(%cause, "a full segment of the journal could not be sealed");
@@ -121,17 +125,17 @@ impl Journal {
             }
             Err(cause) => {
                 warn!(%cause, "the next segment of the journal could not be begun");
-                held.stuck = now;
-                held.segment = Some(segment);
+                state.stuck = now;
+                state.segment = Some(segment);
             }
         }
     }
 }
 
-impl Held {
+impl JournalState {
     /// Writes the beginning of a call that waited for a segment, and its end if it has one.
-    fn write_early(&mut self, early: Early) {
-        let Early { line, end, opened } = early;
+    fn write_early(&mut self, early: EarlyCall) {
+        let EarlyCall { line, end, opened } = early;
         let id = line.id;
         if let Some(segment) = &mut self.segment {
             segment.open.insert(id);
@@ -139,22 +143,22 @@ impl Held {
         self.batch.push(line);
         let written = self.write(id);
         if let (Ok(_), Some(body)) = (&written, end) {
-            self.batch.push(Queued { id, body, began: None });
+            self.batch.push(QueuedLine { id, body, began: None });
         }
-        // Whose caller has gone need not know.
+        // The caller may be gone.
         _ = opened.send(written);
     }
 }
 
 /// Takes a segment that nobody holds, or begins one.
-fn acquire(layout: &Layout, now: u64) -> Result<Segment, Error> {
+fn acquire(layout: &Layout, now: u64) -> Result<JournalSegment, Error> {
     layout.create()?;
     let guard = layout.lock()?;
     let mut manifest = Manifest::read(layout)?;
     manifest.may_write()?;
     match repair(layout, &mut manifest, &guard)? {
         Some(segment) => Ok(segment),
-        None => Segment::begin(layout, &mut manifest, BTreeSet::new(), now, &guard),
+        None => JournalSegment::begin(layout, &mut manifest, BTreeSet::new(), now, &guard),
     }
 }
 
@@ -162,16 +166,16 @@ fn acquire(layout: &Layout, now: u64) -> Result<Segment, Error> {
 pub(crate) fn repair(
     layout: &Layout,
     manifest: &mut Manifest,
-    guard: &Guard,
-) -> Result<Option<Segment>, Error> {
-    // Who may not write leaves the repair to who may.
+    guard: &StoreLock,
+) -> Result<Option<JournalSegment>, Error> {
+    // Without permission to write, the repair is left to others.
     if manifest.may_write().is_err() {
         return Ok(None);
     }
     let now = microseconds(SystemTime::now());
     let mut with_room = None;
     for entry in manifest.unsealed() {
-        let Some(segment) = Segment::take_over(layout, &entry, guard)? else { continue };
+        let Some(segment) = JournalSegment::take_over(layout, &entry, guard)? else { continue };
         // What was written without the key ends where the key begins: the manifest's signed line vouches for it.
         let is_foreign = layout.key.is_some() && !entry.is_signed;
         if segment.is_full(now) || is_foreign {

@@ -1,23 +1,23 @@
-//! Walks over the fields of a line without reading what nobody asks for.
+//! Iterates over the fields of a line without parsing their values: the tokenizer of `indexed.rs`.
 
 use memchr::{memchr, memchr2};
 
-/// The fields of an object as we write them: no white space between them. Ends at whatever is not like that, so who
-/// needs all of them looks whether the last one came.
-pub(super) struct Fields<'a> {
+/// The fields of an object without white space between them. Stops at anything else, so a caller that needs all of them
+/// checks for the last one.
+pub(super) struct LineFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> LineFields<'a> {
     pub(super) fn of(line: &'a [u8]) -> Self {
         Self { rest: line.strip_prefix(b"{").unwrap_or_default() }
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for LineFields<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
-    /// The next key and its value, both as they stand there; the key is without its quotes.
+    /// Returns the next key, without its quotes, and its raw value.
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.strip_prefix(b"\"")?;
         let (key, rest) = rest.split_at(memchr(b'"', rest)?);
@@ -32,7 +32,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Where the value ends that the text begins with.
+/// Returns the length of the value at the start of the text.
 fn value_end(text: &[u8]) -> Option<usize> {
     match text.first()? {
         b'"' => string_end(text),
@@ -41,7 +41,7 @@ fn value_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the string ends that the text begins with.
+/// Returns the length of the string at the start of the text.
 fn string_end(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -53,7 +53,7 @@ fn string_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the object or list ends that the text begins with.
+/// Returns the length of the object or list at the start of the text.
 fn nested_end(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0);
     loop {
@@ -79,7 +79,7 @@ mod tests {
 
     fn check(line: &str) -> Vec<(String, String)> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        Fields::of(line.as_bytes()).map(|(key, value)| (text(key), text(value))).collect()
+        LineFields::of(line.as_bytes()).map(|(key, value)| (text(key), text(value))).collect()
     }
 
     #[test]

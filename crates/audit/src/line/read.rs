@@ -1,4 +1,4 @@
-//! Reads lines.
+//! Parses lines.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use switchboard_runtime::Approval;
 use switchboard_toolcall::{Artifact, CallId, Reused};
 
-/// What a line is, by its first key.
+/// The kind of a line: its first key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LineKind {
     Segment,
     Open,
     End,
@@ -22,8 +22,8 @@ pub(crate) enum Kind {
     Checkpoint,
 }
 
-impl Kind {
-    /// The kind of a line; none where it is no line of ours.
+impl LineKind {
+    /// Returns the kind of a line, or `None` if its first key is unknown.
     pub(crate) fn of(line: &[u8]) -> Option<Self> {
         let key = line.strip_prefix(b"{\"")?;
         let end = key.iter().take(16).position(|byte| *byte == b'"')?;
@@ -43,13 +43,13 @@ impl Kind {
     }
 }
 
-/// The id that a line is about, without reading the rest of it.
+/// Returns the call id of a line without parsing the rest.
 pub(crate) fn first_id(line: &[u8]) -> Option<CallId> {
     let (_, rest) = std::str::from_utf8(line.get(..48.min(line.len()))?).ok()?.split_once(":\"")?;
     CallId::parse(rest.split_once('"')?.0)
 }
 
-/// The tick of a line, which stands just before its hash.
+/// Returns the tick of a line, which comes just before its hash.
 pub(crate) fn last_tick(line: &[u8]) -> Option<u64> {
     // `,"hash":"…64…"}` is 75 bytes, `,"tick":` and a number come before it.
     let end = line.len().checked_sub(75)?;
@@ -58,9 +58,9 @@ pub(crate) fn last_tick(line: &[u8]) -> Option<u64> {
 }
 
 /// A line that says something about a call.
-pub(crate) enum Line<'a> {
-    Open(Open<'a>),
-    End(Box<End<'a>>),
+pub(crate) enum JournalLine<'a> {
+    Open(OpenLine<'a>),
+    End(Box<EndLine<'a>>),
     Unknown(CallId),
     /// Housekeeping, and kinds of a later version.
     Other,
@@ -68,7 +68,7 @@ pub(crate) enum Line<'a> {
 
 /// The beginning of a call.
 #[derive(Deserialize)]
-pub(crate) struct Open<'a> {
+pub(crate) struct OpenLine<'a> {
     #[serde(rename = "open")]
     pub(crate) id: CallId,
     #[serde(borrow)]
@@ -88,7 +88,7 @@ pub(crate) struct Open<'a> {
 
 /// The end of a call.
 #[derive(Deserialize)]
-pub(crate) struct End<'a> {
+pub(crate) struct EndLine<'a> {
     #[serde(rename = "end")]
     pub(crate) id: CallId,
     #[serde(borrow)]
@@ -96,10 +96,10 @@ pub(crate) struct End<'a> {
     pub(crate) duration_ns: u64,
     #[serde(borrow, default)]
     pub(crate) server: Option<Cow<'a, str>>,
-    /// The name of the tool that was found, where it is not the name that was asked for.
+    /// The name of the tool that was found if it is not the name that was asked for.
     #[serde(borrow, default)]
     pub(crate) found: Option<Cow<'a, str>>,
-    /// Only who is asked for them reads them.
+    /// Parsed on demand.
     #[serde(borrow, default)]
     pub(crate) stages_ns: Option<&'a RawValue>,
     #[serde(default)]
@@ -151,13 +151,13 @@ struct UnknownLine {
     unknown: CallId,
 }
 
-impl<'a> Line<'a> {
-    /// Reads a line; none where it is not what its first key promises.
+impl<'a> JournalLine<'a> {
+    /// Parses a line; returns `None` if it does not have the fields of its kind.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
-        Some(match Kind::of(line) {
-            Some(Kind::Open) => Self::Open(serde_json::from_slice(line).ok()?),
-            Some(Kind::End) => Self::End(Box::new(serde_json::from_slice(line).ok()?)),
-            Some(Kind::Unknown) => {
+        Some(match LineKind::of(line) {
+            Some(LineKind::Open) => Self::Open(serde_json::from_slice(line).ok()?),
+            Some(LineKind::End) => Self::End(Box::new(serde_json::from_slice(line).ok()?)),
+            Some(LineKind::Unknown) => {
                 Self::Unknown(serde_json::from_slice::<UnknownLine>(line).ok()?.unknown)
             }
             _ => Self::Other,

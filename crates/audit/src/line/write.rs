@@ -17,9 +17,9 @@ use switchboard_toolcall::{Artifact, ErrorKind, ToolError, ToolOutput, ToolResul
 use crate::{config::Results, error::causes};
 
 /// A line without its tick, its hash and its last brace: those are known when it is written.
-pub(crate) struct Body(pub(crate) Vec<u8>);
+pub(crate) struct LineBody(pub(crate) Vec<u8>);
 
-impl Body {
+impl LineBody {
     /// A line of the given kind about `subject`.
     pub(crate) fn new(kind: &str, subject: impl Serialize) -> Self {
         let mut body = Self(Vec::with_capacity(512));
@@ -120,8 +120,8 @@ impl Body {
 }
 
 /// The line that a call begins with.
-pub(crate) fn opened(start: &CallStart) -> Body {
-    Body::new("open", start.id)
+pub(crate) fn opened(start: &CallStart) -> LineBody {
+    LineBody::new("open", start.id)
         .at(start.started)
         .with("tool", &*start.tool)
         .with_json("arguments", if start.arguments.is_empty() { "{}" } else { &start.arguments })
@@ -138,9 +138,9 @@ pub(crate) fn ended(
     end: &CallEnd<'_>,
     results: Results,
     keep: impl FnOnce(String) -> Option<Artifact>,
-) -> Body {
+) -> LineBody {
     let found = end.tool.filter(|tool| **tool != end.start.tool);
-    let body = Body::new("end", end.start.id)
+    let body = LineBody::new("end", end.start.id)
         .with_text("outcome", end.error_kind.map_or("ok", ErrorKind::code))
         .with("duration_ns", nanoseconds(end.duration))
         .stages(&end.stages)
@@ -154,12 +154,12 @@ pub(crate) fn ended(
 }
 
 fn with_result(
-    body: Body,
+    body: LineBody,
     result: &ToolResult,
     redacted: &Redacted<'_>,
     results: Results,
     keep: impl FnOnce(String) -> Option<Artifact>,
-) -> Body {
+) -> LineBody {
     let mut kept = None;
     let body = match &result.outcome {
         Ok(answer) => {
@@ -189,7 +189,7 @@ fn with_result(
         .with_some("artifacts", (!artifacts.is_empty()).then_some(artifacts))
 }
 
-fn with_error(body: Body, error: &ToolError, results: Results) -> Body {
+fn with_error(body: LineBody, error: &ToolError, results: Results) -> LineBody {
     let text = redact::text(&error.for_model);
     let body = body.with("bytes", text.len());
     if results == Results::None {

@@ -12,7 +12,7 @@ use crate::{error::Error, filter::Filter};
 
 /// How many calls of each tool began when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Activity {
+pub struct CallActivity {
     /// When the first one began.
     pub from: SystemTime,
     /// When the last one began.
@@ -22,11 +22,15 @@ pub struct Activity {
 }
 
 impl Reader {
-    /// How the calls that pass the filter are spread over time; none where there are none.
+    /// How the calls that pass the filter are spread over time; `None` if there are none.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is none.
-    pub fn activity(&mut self, filter: &Filter, parts: usize) -> Result<Option<Activity>, Error> {
+    /// The store cannot be read, or a glob is invalid.
+    pub fn activity(
+        &mut self,
+        filter: &Filter,
+        parts: usize,
+    ) -> Result<Option<CallActivity>, Error> {
         let Some(index) = self.fresh()? else { return Ok(None) };
         let clause = filter.clause(&index.connection)?;
         let (conditions, parts) = (&clause.conditions, parts.max(1));
@@ -52,7 +56,7 @@ impl Reader {
                 }
             }
             let time = |at: i64| UNIX_EPOCH + Duration::from_micros(at.max(0).unsigned_abs());
-            Ok(Some(Activity { from: time(from), until: time(until), calls }))
+            Ok(Some(CallActivity { from: time(from), until: time(until), calls }))
         };
         count().map_err(index.tried("read"))
     }

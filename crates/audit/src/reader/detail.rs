@@ -9,26 +9,26 @@ use std::{
 use rusqlite::OptionalExtension;
 use switchboard_toolcall::CallId;
 
-use super::{COLUMNS, Found, Reader, record};
+use super::{COLUMNS, LineLocation, Reader, record};
 use crate::{
-    chain::{self, Hash, Sealed},
+    chain::{self, Hash, SealedLine},
     error::Error,
-    index::{Index, apart},
+    index::{CallIndex, apart},
     layout::Layout,
-    line::Line,
-    record::{Detail, Place, Record},
+    line::JournalLine,
+    record::{CallDetail, LinePosition, Record},
 };
 
 impl Reader {
-    /// Everything about one call; none where no record has the id.
+    /// Everything about one call; `None` if no record has the id.
     ///
     /// # Errors
     /// The store cannot be read, or the call's lines are damaged.
-    pub fn show(&mut self, id: CallId) -> Result<Option<Detail>, Error> {
+    pub fn show(&mut self, id: CallId) -> Result<Option<CallDetail>, Error> {
         let Some(index) = self.fresh()? else { return Ok(None) };
         let Some((record, begun, ended)) = find(index, id)? else { return Ok(None) };
         let record = self.complete(vec![(record, begun)]).remove(0);
-        let mut detail = Detail::of(record);
+        let mut detail = CallDetail::of(record);
         let (_, place) = line(&self.layout, begun)?;
         detail.lines.push(place);
         if let Some(ended) = ended {
@@ -40,7 +40,7 @@ impl Reader {
     }
 
     /// Where a call begins.
-    pub(crate) fn begun(&mut self, id: CallId) -> Result<Option<Found>, Error> {
+    pub(crate) fn begun(&mut self, id: CallId) -> Result<Option<LineLocation>, Error> {
         let Some(index) = self.fresh()? else { return Ok(None) };
         Ok(find(index, id)?.map(|(_, begun, _)| begun))
     }
@@ -49,7 +49,7 @@ impl Reader {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn count_lines(&self, detail: &mut Detail) -> Result<(), Error> {
+    pub fn count_lines(&self, detail: &mut CallDetail) -> Result<(), Error> {
         for place in &mut detail.lines {
             let path = self.layout.segment(place.segment);
             let line = number(&path, place.offset).map_err(Error::file("read", &path))?;
@@ -58,8 +58,8 @@ impl Reader {
         Ok(())
     }
 
-    fn fill(&self, detail: &mut Detail, text: &[u8]) -> Result<(), Error> {
-        let Some(Line::End(end)) = Line::parse(text) else {
+    fn fill(&self, detail: &mut CallDetail, text: &[u8]) -> Result<(), Error> {
+        let Some(JournalLine::End(end)) = JournalLine::parse(text) else {
             return Err(Error::damaged(
                 &self.layout.journal(),
                 "the end of the call cannot be read",
@@ -72,7 +72,10 @@ impl Reader {
     }
 }
 
-fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found>)>, Error> {
+fn find(
+    index: &CallIndex,
+    id: CallId,
+) -> Result<Option<(Record, LineLocation, Option<LineLocation>)>, Error> {
     let question = format!("SELECT {COLUMNS}, ended, end_length FROM calls WHERE id = ?1");
     let find = || {
         let mut rows = index.connection.prepare_cached(&question)?;
@@ -90,19 +93,19 @@ fn find(index: &Index, id: CallId) -> Result<Option<(Record, Found, Option<Found
 }
 
 /// Reads lines one after another, most of them of the same segment.
-pub(super) struct Lines<'a> {
+pub(super) struct LineReader<'a> {
     layout: &'a Layout,
     open: Option<(u64, File)>,
     text: Vec<u8>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineReader<'a> {
     pub(super) fn new(layout: &'a Layout) -> Self {
         Self { layout, open: None, text: Vec::new() }
     }
 
     /// The text of a line.
-    pub(super) fn read(&mut self, (segment, offset, length): Found) -> io::Result<&[u8]> {
+    pub(super) fn read(&mut self, (segment, offset, length): LineLocation) -> io::Result<&[u8]> {
         let file = match &self.open {
             Some((number, file)) if *number == segment => file,
             _ => &self.open.insert((segment, File::open(self.layout.segment(segment))?)).1,
@@ -118,8 +121,8 @@ impl<'a> Lines<'a> {
 /// The text of a line, and its place.
 pub(crate) fn line(
     layout: &Layout,
-    (segment, offset, length): Found,
-) -> Result<(Vec<u8>, Place), Error> {
+    (segment, offset, length): LineLocation,
+) -> Result<(Vec<u8>, LinePosition), Error> {
     let path = layout.segment(segment);
     // With the hash that the line before it ends with.
     let begin = offset.saturating_sub(chain::END);
@@ -132,10 +135,10 @@ pub(crate) fn line(
     };
     let mut text = read().map_err(Error::file("read", &path))?;
     let own = text.split_off(text.len().min(usize::try_from(offset - begin).unwrap_or(usize::MAX)));
-    match (Sealed::parse(&own), chain::before(&text)) {
+    match (SealedLine::parse(&own), chain::before(&text)) {
         (Some(sealed), previous) => {
             let (hash, previous) = (sealed.hash, previous.unwrap_or(Hash::NONE));
-            Ok((own, Place { segment, line: None, offset, hash, previous }))
+            Ok((own, LinePosition { segment, line: None, offset, hash, previous }))
         }
         _ => Err(Error::damaged(&path, format!("the line at byte {offset} cannot be read"))),
     }

@@ -8,20 +8,20 @@ use std::{
 use rusqlite::params_from_iter;
 use serde::Serialize;
 
-use super::{Reader, stats::Sums};
+use super::{Reader, stats::DurationSums};
 use crate::{
     error::Error,
     filter::Filter,
     line::microseconds,
-    record::{Outcome, Record},
+    record::{CallOutcome, Record},
 };
 
-/// How many calls one question looks at, the newest; so that no question holds up the next for long.
+/// The most calls per query, the newest ones, so that no query delays the next for long.
 const MOST: usize = 500_000;
 
 /// Which figures are asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub struct FigureWindow {
     /// Where the first step begins.
     pub from: SystemTime,
     /// How long a step is.
@@ -29,16 +29,16 @@ pub struct Window {
     /// How many there are.
     pub steps: usize,
     /// What calls are grouped by.
-    pub by: By,
+    pub by: GroupBy,
 }
 
 /// What calls are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
+pub enum GroupBy {
     /// The tool.
     #[default]
     Tool,
-    /// Who asked.
+    /// The caller.
     Caller,
     /// The server that the tool belongs to.
     Server,
@@ -46,10 +46,10 @@ pub enum By {
 
 /// The figures of some calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
+pub struct CallFigure {
     /// How many there were.
     pub calls: u64,
-    /// How many of those failed, or ended nobody knows how.
+    /// How many of those failed or have an unknown outcome.
     pub failures: u64,
     /// Half of the calls took no longer, in milliseconds.
     pub p50_ms: Option<f64>,
@@ -59,18 +59,18 @@ pub struct Figure {
     pub p99_ms: Option<f64>,
 }
 
-/// The answer: figures over time, by kind of failure and by group.
+/// Figures over time, by kind of failure and by group.
 #[derive(Clone, Debug)]
-pub struct Figures {
+pub struct CallFigures {
     /// Of all calls.
-    pub total: Figure,
+    pub total: CallFigure,
     /// How many failed in which way.
     pub kinds: BTreeMap<String, u64>,
     /// Of each step.
-    pub steps: Vec<Figure>,
+    pub steps: Vec<CallFigure>,
     /// Of each tool, caller or server; none stands for calls of nobody in particular, or of no server.
-    pub groups: Vec<(Option<String>, Figure)>,
-    /// Whether there were more calls than one question looks at; then only the newest count.
+    pub groups: Vec<(Option<String>, CallFigure)>,
+    /// Whether there were more calls than one query reads; then only the newest count.
     pub is_partial: bool,
 }
 
@@ -78,9 +78,9 @@ impl Reader {
     /// The figures of the calls in the window that pass the filter.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is none.
-    pub fn figures(&mut self, filter: &Filter, window: Window) -> Result<Figures, Error> {
-        let mut sums = Gathered::new(window);
+    /// The store cannot be read, or a glob is invalid.
+    pub fn figures(&mut self, filter: &Filter, window: FigureWindow) -> Result<CallFigures, Error> {
+        let mut sums = FigureBuilder::new(window);
         let Some(index) = self.fresh()? else { return Ok(sums.figures()) };
         let clause = window.within(filter).clause(&index.connection)?;
         let question = format!(
@@ -104,7 +104,7 @@ impl Reader {
     }
 }
 
-impl Figures {
+impl CallFigures {
     /// The figures of calls that are only in memory.
     ///
     /// # Errors
@@ -112,18 +112,18 @@ impl Figures {
     pub fn of<'a>(
         records: impl IntoIterator<Item = &'a Record>,
         filter: &Filter,
-        window: Window,
+        window: FigureWindow,
     ) -> Result<Self, Error> {
         let passes = window.within(filter).matcher()?;
-        let mut sums = Gathered::new(window);
+        let mut sums = FigureBuilder::new(window);
         for record in records.into_iter().filter(|record| passes(record)) {
             let name = match window.by {
-                By::Tool => Some(&*record.tool),
-                By::Caller => record.caller.as_deref(),
-                By::Server => record.server.as_deref(),
+                GroupBy::Tool => Some(&*record.tool),
+                GroupBy::Caller => record.caller.as_deref(),
+                GroupBy::Server => record.server.as_deref(),
             };
             let outcome =
-                Some(record.outcome.code()).filter(|_| record.outcome != Outcome::Running);
+                Some(record.outcome.code()).filter(|_| record.outcome != CallOutcome::Running);
             let duration = record.duration.and_then(|took| u64::try_from(took.as_nanos()).ok());
             let started = i64::try_from(microseconds(record.started)).unwrap_or(i64::MAX);
             sums.take(name, outcome, duration, started);
@@ -132,7 +132,7 @@ impl Figures {
     }
 }
 
-impl By {
+impl GroupBy {
     fn column(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -142,7 +142,7 @@ impl By {
     }
 }
 
-impl Window {
+impl FigureWindow {
     /// Where the last step ends.
     pub fn until(&self) -> SystemTime {
         let steps = u32::try_from(self.steps).unwrap_or(u32::MAX);
@@ -156,26 +156,26 @@ impl Window {
 }
 
 /// The figures while they are gathered.
-struct Gathered {
+struct FigureBuilder {
     from: i64,
     step: i64,
     rows: usize,
-    total: Sums,
+    total: DurationSums,
     kinds: BTreeMap<String, u64>,
-    steps: Vec<Sums>,
-    groups: HashMap<Option<String>, Sums>,
+    steps: Vec<DurationSums>,
+    groups: HashMap<Option<String>, DurationSums>,
 }
 
-impl Gathered {
-    fn new(window: Window) -> Self {
+impl FigureBuilder {
+    fn new(window: FigureWindow) -> Self {
         let signed = |number: u128| i64::try_from(number).unwrap_or(i64::MAX);
         Self {
             from: signed(microseconds(window.from).into()),
             step: signed(window.step.as_micros()).max(1),
             rows: 0,
-            total: Sums::default(),
+            total: DurationSums::default(),
             kinds: BTreeMap::new(),
-            steps: (0..window.steps).map(|_| Sums::default()).collect(),
+            steps: (0..window.steps).map(|_| DurationSums::default()).collect(),
             groups: HashMap::new(),
         }
     }
@@ -208,8 +208,8 @@ impl Gathered {
         }
     }
 
-    fn figures(self) -> Figures {
-        Figures {
+    fn figures(self) -> CallFigures {
+        CallFigures {
             total: figure(self.total),
             kinds: self.kinds,
             steps: self.steps.into_iter().map(figure).collect(),
@@ -219,7 +219,7 @@ impl Gathered {
     }
 }
 
-fn figure(mut sums: Sums) -> Figure {
+fn figure(mut sums: DurationSums) -> CallFigure {
     let [p50_ms, p95_ms, p99_ms] = sums.percentiles();
-    Figure { calls: sums.calls, failures: sums.failures, p50_ms, p95_ms, p99_ms }
+    CallFigure { calls: sums.calls, failures: sums.failures, p50_ms, p95_ms, p99_ms }
 }

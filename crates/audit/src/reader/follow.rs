@@ -14,18 +14,18 @@ use super::Reader;
 use crate::{
     error::Error,
     index::segments,
-    line::{Kind, first_id},
+    line::{LineKind, first_id},
     record::Record,
     segment::lines,
 };
 
-/// How often it is looked for new records.
+/// How often new records are looked for.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Every so many looks, it is seen to what dead processes left.
+/// After so many looks, calls of dead processes are closed.
 const REPAIR: u32 = 10;
 
 /// Follows the journal of every process that writes to the store.
-pub struct Follow {
+pub struct RecordFollower {
     reader: Reader,
     /// How far each segment was read.
     read: BTreeMap<u64, u64>,
@@ -37,7 +37,7 @@ impl Reader {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn follow(mut self) -> Result<Follow, Error> {
+    pub fn follow(mut self) -> Result<RecordFollower, Error> {
         self.fresh()?;
         let mut read = BTreeMap::new();
         for number in segments(&self.layout.journal())? {
@@ -45,11 +45,11 @@ impl Reader {
             let length = std::fs::metadata(&path).map_err(Error::file("read", &path))?.len();
             read.insert(number, length);
         }
-        Ok(Follow { reader: self, read, polls: 0 })
+        Ok(RecordFollower { reader: self, read, polls: 0 })
     }
 }
 
-impl Follow {
+impl RecordFollower {
     /// Waits for records that end, and returns them in the order of their ends.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Follow {
         let start = *from;
         for (offset, line) in lines(&text) {
             *from = start + offset + line.len() as u64 + 1;
-            if matches!(Kind::of(line), Some(Kind::End | Kind::Unknown)) {
+            if matches!(LineKind::of(line), Some(LineKind::End | LineKind::Unknown)) {
                 ended.extend(first_id(line));
             }
         }

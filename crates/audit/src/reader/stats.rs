@@ -15,7 +15,7 @@ pub struct ToolStats {
     pub tool: String,
     /// How often it was called.
     pub calls: u64,
-    /// How many of those failed, or ended nobody knows how.
+    /// How many of those failed or have an unknown outcome.
     pub failures: u64,
     /// Half of the calls took no longer, in milliseconds.
     pub p50_ms: f64,
@@ -28,7 +28,7 @@ pub struct ToolStats {
 }
 
 #[derive(Default)]
-pub(super) struct Sums {
+pub(super) struct DurationSums {
     pub(super) calls: u64,
     pub(super) failures: u64,
     pub(super) bytes: u64,
@@ -39,14 +39,14 @@ impl Reader {
     /// The figures of each tool that has records which pass the filter, most called first.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is none.
+    /// The store cannot be read, or a glob is invalid.
     pub fn stats(&mut self, filter: &Filter) -> Result<Vec<ToolStats>, Error> {
         let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
         let clause = filter.clause(&index.connection)?;
         let question =
             format!("SELECT tool, outcome, duration, bytes FROM calls WHERE {}", clause.conditions);
         let sum = || {
-            let mut sums = BTreeMap::<String, Sums>::new();
+            let mut sums = BTreeMap::<String, DurationSums>::new();
             let mut rows = index.connection.prepare_cached(&question)?;
             let mut rows = rows.query(params_from_iter(&clause.values))?;
             while let Some(row) = rows.next()? {
@@ -70,7 +70,7 @@ impl Reader {
 impl ToolStats {
     /// The figures of each tool in the records, most called first.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Self> {
-        let mut sums = BTreeMap::<String, Sums>::new();
+        let mut sums = BTreeMap::<String, DurationSums>::new();
         for record in records {
             let sums = sums.entry(record.tool.clone()).or_default();
             sums.calls += 1;
@@ -83,20 +83,20 @@ impl ToolStats {
     }
 }
 
-fn in_order(sums: BTreeMap<String, Sums>) -> Vec<ToolStats> {
+fn in_order(sums: BTreeMap<String, DurationSums>) -> Vec<ToolStats> {
     let mut stats: Vec<_> = sums.into_iter().map(|(tool, sums)| sums.stats(tool)).collect();
     stats.sort_by_key(|stats| std::cmp::Reverse(stats.calls));
     stats
 }
 
-impl Sums {
+impl DurationSums {
     fn stats(mut self, tool: String) -> ToolStats {
         let [p50_ms, p95_ms, p99_ms] = self.percentiles().map(Option::unwrap_or_default);
         let Self { calls, failures, bytes, .. } = self;
         ToolStats { tool, calls, failures, p50_ms, p95_ms, p99_ms, bytes }
     }
 
-    /// What 50, 95 and 99 of a hundred calls did not exceed, in milliseconds; none where no duration is known.
+    /// What 50, 95 and 99 of a hundred calls did not exceed, in milliseconds; `None` if no duration is known.
     pub(super) fn percentiles(&mut self) -> [Option<f64>; 3] {
         self.durations.sort_unstable();
         [50, 95, 99].map(|hundredths| {

@@ -1,14 +1,14 @@
-//! What retention would give up, without giving it up.
+//! What retention would drop, without dropping it.
 
 use std::{path::Path, time::SystemTime};
 
 use rusqlite::Connection;
 
-use super::{Collected, Contents, GRACE, length};
+use super::{GRACE, GcReport, StoreContents, length};
 use crate::{
     config::Config,
     error::Error,
-    index::{Index, place},
+    index::{CallIndex, place},
     key::StoreFolder,
     layout::Layout,
     line::microseconds,
@@ -19,14 +19,14 @@ use crate::{
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn preview(path: &Path, config: &Config) -> Result<Collected, Error> {
+pub fn preview(path: &Path, config: &Config) -> Result<GcReport, Error> {
     let layout = Layout::new(StoreFolder::with_key(path, config.key.clone()));
     if !layout.exists()? {
-        return Ok(Collected::default());
+        return Ok(GcReport::default());
     }
-    let mut index = Index::open(&layout)?;
+    let mut index = CallIndex::open(&layout)?;
     index.feed()?;
-    let mut store = Contents::of(layout, index)?;
+    let mut store = StoreContents::of(layout, index)?;
     let manifest = Manifest::read(&store.layout)?;
     let age = u64::try_from(config.max_age.0.as_micros()).unwrap_or(u64::MAX);
     let oldest_wanted = microseconds(SystemTime::now()).saturating_sub(age);
@@ -50,7 +50,7 @@ pub fn preview(path: &Path, config: &Config) -> Result<Collected, Error> {
     Ok(store.collected)
 }
 
-impl Contents {
+impl StoreContents {
     fn begin(&self) -> Result<(), Error> {
         self.change(|index| index.execute_batch("BEGIN"))
     }

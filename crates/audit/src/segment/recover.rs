@@ -9,14 +9,14 @@ use std::{
 use switchboard_runtime::private_files;
 use tracing::warn;
 
-use super::{Scan, Segment};
-use crate::{error::Error, layout::Layout, line::Body, manifest::Entry};
+use super::{JournalSegment, SegmentScan};
+use crate::{error::Error, layout::Layout, line::LineBody, manifest::ManifestEntry};
 
-impl Segment {
+impl JournalSegment {
     /// Reads the whole segment, and leaves it at rest.
-    pub(super) fn repair(&mut self, layout: &Layout, entry: &Entry) -> Result<(), Error> {
+    pub(super) fn repair(&mut self, layout: &Layout, entry: &ManifestEntry) -> Result<(), Error> {
         let text = self.read_all().map_err(Error::file("read", &self.path))?;
-        let scan = Scan::of(&text, entry.opened);
+        let scan = SegmentScan::of(&text, entry.opened);
         let torn = text.len() as u64 - scan.length;
         let kept = match torn {
             0 => None,
@@ -29,14 +29,14 @@ impl Segment {
             self.write_header(entry.opened)?;
         }
         if let Some(kept) = kept {
-            let body = Body::new("torn", torn).at(SystemTime::now()).with("kept", kept);
+            let body = LineBody::new("torn", torn).at(SystemTime::now()).with("kept", kept);
             self.append([(&body, 0)]).map_err(Error::file("write", &self.path))?;
         }
         for id in &scan.open {
-            let body = Body::new("unknown", id).at(SystemTime::now());
+            let body = LineBody::new("unknown", id).at(SystemTime::now());
             self.append([(&body, 0)]).map_err(Error::file("write", &self.path))?;
         }
-        self.rest()?;
+        self.mark_clean()?;
         let (segment, unknown) = (self.number, scan.open.len());
         if torn > 0 || unknown > 0 {
             warn!(

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use switchboard_toolcall::CallId;
 
 use crate::{
-    chain::{Hash, Sealed},
-    line::{Kind, first_id, last_tick},
+    chain::{Hash, SealedLine},
+    line::{LineKind, first_id, last_tick},
 };
 
 /// What a walk through a segment found.
-pub(crate) struct Scan {
+pub(crate) struct SegmentScan {
     /// How many lines are good to build on: all but a torn tail.
     pub(crate) lines: u64,
     /// Where those lines end.
@@ -24,14 +24,14 @@ pub(crate) struct Scan {
     /// How many calls began here.
     pub(crate) calls: u64,
     /// Lines that are not what they were when they were written.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<ScanFault>,
     /// Whether the last line says that nothing is going on, or that the segment is sealed.
     pub(crate) ended_well: bool,
 }
 
 /// A line that is not what it was when it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ScanFault {
     /// The line's number, from 1.
     pub(crate) line: u64,
     /// Where it begins, in bytes.
@@ -49,7 +49,7 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     })
 }
 
-impl Scan {
+impl SegmentScan {
     /// Walks through the text of a segment whose header follows `opened`.
     pub(crate) fn of(text: &[u8], opened: Hash) -> Self {
         let mut scan = Self {
@@ -66,7 +66,7 @@ impl Scan {
         let (mut number, mut previous) = (0, Some(opened));
         for (offset, line) in lines(text) {
             number += 1;
-            let sealed = Sealed::parse(line);
+            let sealed = SealedLine::parse(line);
             let what = match (&sealed, &previous) {
                 (None, _) => Some("it cannot be read"),
                 (Some(sealed), Some(previous)) if !sealed.follows(previous) => {
@@ -76,7 +76,7 @@ impl Scan {
             };
             match what {
                 // What is wrong at the very end is torn, what is wrong before good lines is damage.
-                Some(what) => scan.faults.push(Fault { line: number, offset, what }),
+                Some(what) => scan.faults.push(ScanFault { line: number, offset, what }),
                 None => scan.take(line, number, offset),
             }
             // The next line is judged by what this one says of itself; after one that says nothing it cannot be.
@@ -93,17 +93,17 @@ impl Scan {
         self.lines = number;
         self.length = offset + line.len() as u64 + 1;
         self.tick = last_tick(line).unwrap_or(self.tick).max(self.tick);
-        let kind = Kind::of(line);
-        self.ended_well = matches!(kind, Some(Kind::Rest | Kind::Sealed));
+        let kind = LineKind::of(line);
+        self.ended_well = matches!(kind, Some(LineKind::Rest | LineKind::Sealed));
         match (kind, first_id(line)) {
-            (Some(Kind::Open), Some(id)) => {
+            (Some(LineKind::Open), Some(id)) => {
                 self.calls += 1;
                 self.open.insert(id);
             }
-            (Some(Kind::End | Kind::Unknown), Some(id)) => _ = self.open.remove(&id),
-            (Some(Kind::Segment), _) => {
+            (Some(LineKind::End | LineKind::Unknown), Some(id)) => _ = self.open.remove(&id),
+            (Some(LineKind::Segment), _) => {
                 self.began = self.tick;
-                let header = serde_json::from_slice::<Header>(line);
+                let header = serde_json::from_slice::<SegmentHeader>(line);
                 self.open.extend(header.into_iter().flat_map(|header| header.carried));
             }
             _ => {}
@@ -112,7 +112,7 @@ impl Scan {
 }
 
 #[derive(Deserialize)]
-struct Header {
+struct SegmentHeader {
     #[serde(default)]
     carried: Vec<CallId>,
 }

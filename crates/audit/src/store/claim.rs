@@ -7,14 +7,14 @@ use switchboard_runtime::record::{Claim, ClaimOutcome};
 use switchboard_toolcall::{Content, ErrorKind, ToolError, ToolOutput};
 use tracing::warn;
 
-use super::Shared;
+use super::StoreInner;
 use crate::{
     claims,
     error::{Error, chain},
-    record::{Detail, Outcome},
+    record::{CallDetail, CallOutcome},
 };
 
-impl Shared {
+impl StoreInner {
     /// Takes the key for the call, or says what became of the call that has it.
     pub(super) fn claim(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
         self.layout.create()?;
@@ -38,8 +38,8 @@ impl Shared {
             return Ok(ClaimOutcome::Unknown(id));
         };
         Ok(match detail.record.outcome {
-            Outcome::Running => ClaimOutcome::Running(id),
-            Outcome::Failed(ErrorKind::OutcomeUnknown) if detail.error.is_none() => {
+            CallOutcome::Running => ClaimOutcome::Running(id),
+            CallOutcome::Failed(ErrorKind::OutcomeUnknown) if detail.error.is_none() => {
                 ClaimOutcome::Unknown(id)
             }
             _ => ClaimOutcome::Ended(id, outcome(detail)),
@@ -68,7 +68,7 @@ impl Shared {
 }
 
 /// The outcome as the record has it.
-fn outcome(detail: Detail) -> Result<ToolOutput, ToolError> {
+fn outcome(detail: CallDetail) -> Result<ToolOutput, ToolError> {
     let Some(kind) = detail.record.outcome.error_kind() else {
         let json = detail.result.as_deref();
         let value = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();

@@ -15,15 +15,15 @@ const MOST: usize = 10_000;
 
 /// The calls that brought the latest artifacts.
 #[derive(Default)]
-pub(super) struct Sources(Mutex<Notes>);
+pub(super) struct ArtifactSources(Mutex<SourceNotes>);
 
 #[derive(Default)]
-struct Notes {
+struct SourceNotes {
     by_artifact: HashMap<String, Vec<Source>>,
     order: VecDeque<String>,
 }
 
-impl Sources {
+impl ArtifactSources {
     /// Notes that a call brought an artifact.
     pub(super) fn note(&self, artifact: &str, source: Source) {
         let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_oldest_notes_give_way() {
-        let sources = Sources::default();
+        let sources = ArtifactSources::default();
         let source = |caller: &str| Source { tool: "t".into(), caller: Some(caller.into()) };
         sources.note("shared", source("a"));
         sources.note("shared", source("b"));

@@ -8,7 +8,7 @@ use std::{
 
 use tracing::{info, warn};
 
-use super::Shared;
+use super::StoreInner;
 use crate::{
     config::Config,
     error::{Error, chain},
@@ -27,9 +27,9 @@ const COLLECT: u64 = 1200;
 pub(super) struct Upkeep(Arc<(Mutex<bool>, Condvar)>);
 
 impl Upkeep {
-    pub(super) fn start(store: &Shared) -> Result<Self, Error> {
+    pub(super) fn start(store: &StoreInner) -> Result<Self, Error> {
         let stop = Arc::<(Mutex<bool>, Condvar)>::default();
-        let mut work = Work {
+        let mut work = UpkeepWork {
             layout: store.layout.clone(),
             config: store.config.clone(),
             journal: store.journal.clone(),
@@ -66,14 +66,14 @@ fn give_way() {
     }
 }
 
-/// Waits for the next round; true at the end.
+/// Waits for the next round; `true` at the end.
 fn waits(stop: &(Mutex<bool>, Condvar)) -> bool {
     let guard = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
     let waited = stop.1.wait_timeout_while(guard, FEED, |stop| !*stop);
     *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
-struct Work {
+struct UpkeepWork {
     layout: Layout,
     config: Config,
     journal: Arc<Journal>,
@@ -81,7 +81,7 @@ struct Work {
     is_well: bool,
 }
 
-impl Work {
+impl UpkeepWork {
     fn round(&mut self, rounds: u64) {
         let mut done = self.journal.catch_up().and_then(|()| self.feed());
         // The first time after a few seconds: not everything at once when a process starts.
@@ -113,7 +113,7 @@ impl Work {
     fn collect(&self) -> Result<(), Error> {
         let collected = retention::gc(&self.layout.root, &self.config)?;
         if collected.segments + collected.artifacts > 0 {
-            let retention::Collected { segments, artifacts, bytes, left } = collected;
+            let retention::GcReport { segments, artifacts, bytes, left } = collected;
             info!(segments, artifacts, bytes, left, "old records gave way");
         }
         Ok(())

@@ -16,4 +16,4 @@ mod retention;
 mod rewritten;
 mod questions;
 mod clock;
-mod outbox;
+mod export;

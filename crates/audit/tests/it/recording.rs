@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_audit::{Config, Filter, Outcome, Reader, Store, config::Results};
+use switchboard_audit::{CallOutcome, Config, Filter, Reader, Store, config::Results};
 use switchboard_runtime::{CallHistory, Recorder};
 use switchboard_toolcall::{CallContext, ToolCall};
 
@@ -152,7 +152,7 @@ async fn who_walks_away_leaves_a_cancelled_record() {
     while folder.records().is_empty() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert_eq!(folder.records()[0].outcome, Outcome::Running);
+    assert_eq!(folder.records()[0].outcome, CallOutcome::Running);
     hanging.abort();
     assert!(hanging.await.unwrap_err().is_cancelled());
     assert_eq!(folder.records()[0].outcome.code(), "cancelled");

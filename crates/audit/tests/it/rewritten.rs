@@ -5,29 +5,29 @@ use std::fs;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use switchboard_audit::{
-    Config, Error, Filter, Key, Reader, Store, StoreFolder,
-    verify::{Report, Signed, verify},
+    Config, Error, Filter, Reader, SignatureStatus, SigningKey, Store, StoreFolder, VerifyReport,
+    verify,
 };
 
 use crate::support::{Folder, call, executor};
 
-fn key(text: &str) -> Option<Key> {
-    Some(Key::new(text).unwrap())
+fn key(text: &str) -> Option<SigningKey> {
+    Some(SigningKey::new(text).unwrap())
 }
 
-fn own() -> Option<Key> {
+fn own() -> Option<SigningKey> {
     key("the key of these records")
 }
 
-fn store(folder: &Folder, key: Option<Key>) -> Store {
+fn store(folder: &Folder, key: Option<SigningKey>) -> Store {
     Store::open(Config { key, ..Config::default() }, folder.path())
 }
 
-fn checked(folder: &Folder, key: Option<Key>) -> Report {
+fn checked(folder: &Folder, key: Option<SigningKey>) -> VerifyReport {
     verify(StoreFolder::with_key(&folder.path(), key)).unwrap()
 }
 
-async fn write(folder: &Folder, key: Option<Key>, calls: usize) {
+async fn write(folder: &Folder, key: Option<SigningKey>, calls: usize) {
     let executor = executor(store(folder, key));
     for number in 0..calls {
         assert!(call(&executor, "answer", json!({"with": number})).await.is_success());
@@ -35,7 +35,7 @@ async fn write(folder: &Folder, key: Option<Key>, calls: usize) {
 }
 
 /// What is wrong, without the files.
-fn damage(report: &Report) -> Vec<(Option<u64>, &str)> {
+fn damage(report: &VerifyReport) -> Vec<(Option<u64>, &str)> {
     report.damage.iter().map(|damage| (damage.line, &*damage.what)).collect()
 }
 
@@ -97,14 +97,14 @@ async fn without_the_key_nobody_writes_history_that_verifies() {
     let folder = Folder::new();
     write(&folder, own(), 3).await;
     let clean = checked(&folder, own());
-    assert_eq!((damage(&clean), clean.signatures), (vec![], Signed::Checked));
+    assert_eq!((damage(&clean), clean.signatures), (vec![], SignatureStatus::Checked));
     assert_eq!(Reader::open(folder.path()).unwrap().list(&Filter::default()).unwrap().len(), 3);
 
     rewrite(&folder, renamed);
     assert_eq!(damage(&checked(&folder, own())), [(Some(2), "it was not signed with the key")]);
     // Who has no key sees a chain that holds, and is told that this is all.
     let blind = checked(&folder, None);
-    assert_eq!((damage(&blind), blind.signatures), (vec![], Signed::Unchecked));
+    assert_eq!((damage(&blind), blind.signatures), (vec![], SignatureStatus::Unchecked));
 
     rewrite(&folder, unsigned);
     let expected = [(Some(1), "it was written without the key")];

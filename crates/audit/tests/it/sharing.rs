@@ -89,7 +89,7 @@ async fn records_reach_the_disk_before_the_call_runs() {
 async fn a_process_that_runs_on_keeps_its_index_fed() {
     let folder = Folder::new();
     let store = folder.store();
-    store.keep_up().unwrap();
+    store.start_upkeep().unwrap();
     let executor = executor(store);
     call(&executor, "answer", json!({"with": 1})).await;
     let index = || rusqlite::Connection::open(folder.path().join("index.db")).unwrap();

@@ -7,7 +7,7 @@ use std::{
 
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use futures_util::StreamExt;
-use switchboard_audit::{Record, Stage};
+use switchboard_audit::{CallStage, Record};
 use switchboard_toolcall::CallId;
 use switchboard_workers::{Cluster, Error};
 use tokio::time::sleep;
@@ -30,8 +30,8 @@ pub struct Follow {
     /// The number of the next message.
     next: u64,
     is_well: bool,
-    known: HashSet<(CallId, Stage)>,
-    in_order: VecDeque<(CallId, Stage)>,
+    known: HashSet<(CallId, CallStage)>,
+    in_order: VecDeque<(CallId, CallStage)>,
 }
 
 impl Follow {
@@ -54,7 +54,8 @@ impl Follow {
     async fn begin(&mut self) -> Result<(), Error> {
         let Some(stream) = open(&self.cluster).await? else { return Ok(()) };
         let from = DeliverPolicy::ByStartSequence { start_sequence: self.next };
-        let ends = [Stage::Ended, Stage::Unknown].map(|stage| subjects(&self.cluster, stage));
+        let ends =
+            [CallStage::Ended, CallStage::Unknown].map(|stage| subjects(&self.cluster, stage));
         self.messages = Some(ordered(&stream, from, ends.to_vec()).await?);
         Ok(())
     }
@@ -92,7 +93,7 @@ impl Follow {
         }
     }
 
-    fn is_new(&mut self, one: (CallId, Stage)) -> bool {
+    fn is_new(&mut self, one: (CallId, CallStage)) -> bool {
         if !self.known.insert(one) {
             return false;
         }

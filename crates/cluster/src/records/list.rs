@@ -9,7 +9,7 @@ use async_nats::{
     datetime,
     jetstream::{consumer::DeliverPolicy, stream::Stream},
 };
-use switchboard_audit::{Detail, Filter, Record, Stage, Told};
+use switchboard_audit::{CallDetail, CallStage, CallUpdate, Filter, Record};
 use switchboard_toolcall::CallId;
 use switchboard_workers::{Cluster, Error};
 
@@ -108,7 +108,7 @@ impl Records {
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    pub async fn show(&self, beginning: &str, most: usize) -> Result<Vec<Detail>, Error> {
+    pub async fn show(&self, beginning: &str, most: usize) -> Result<Vec<CallDetail>, Error> {
         let Some(lowest) = earliest(beginning) else { return Ok(Vec::new()) };
         let Some(stream) = open(&self.cluster).await? else { return Ok(Vec::new()) };
         let state = &stream.cached_info().state;
@@ -117,7 +117,7 @@ impl Records {
         }
         let beginning = beginning.trim().to_ascii_uppercase();
         let only = CallId::parse(&beginning);
-        let mut found = HashMap::<CallId, Told>::new();
+        let mut found = HashMap::<CallId, CallUpdate>::new();
         let from = DeliverPolicy::ByStartTime { start_time: instant(lowest) };
         let last = state.last_sequence;
         window::read(&stream, from, last, |Seen { told, .. }| {
@@ -126,7 +126,7 @@ impl Records {
                 keep(&mut found, told.id, told, |told| told.stage);
             }
             let is_all = only.and_then(|only| found.get(&only));
-            is_all.is_none_or(|told| told.stage != Stage::Ended)
+            is_all.is_none_or(|told| told.stage != CallStage::Ended)
         })
         .await?;
         let mut found: Vec<_> = found.into_values().filter_map(|told| told.detail()).collect();
@@ -147,15 +147,15 @@ impl Records {
 /// The calls that were seen, each at its latest stage.
 #[derive(Default)]
 pub(super) struct Calls {
-    calls: HashMap<CallId, (Stage, Record)>,
+    calls: HashMap<CallId, (CallStage, Record)>,
     /// When the oldest call of each node began that was seen to begin.
     pub(super) begun: HashMap<String, SystemTime>,
 }
 
 impl Calls {
-    fn take(&mut self, told: Option<Told>) {
+    fn take(&mut self, told: Option<CallUpdate>) {
         let Some(told) = told else { return };
-        if told.stage == Stage::Begun {
+        if told.stage == CallStage::Started {
             let began = began(told.id);
             let oldest = self.begun.entry(told.node.id.clone()).or_insert(began);
             *oldest = began.min(*oldest);
@@ -174,7 +174,7 @@ impl Calls {
 }
 
 /// Keeps what is at the later stage.
-fn keep<T>(found: &mut HashMap<CallId, T>, id: CallId, new: T, stage: impl Fn(&T) -> Stage) {
+fn keep<T>(found: &mut HashMap<CallId, T>, id: CallId, new: T, stage: impl Fn(&T) -> CallStage) {
     match found.entry(id) {
         Entry::Occupied(mut old) if stage(old.get()) < stage(&new) => _ = old.insert(new),
         Entry::Occupied(_) => {}

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::SystemTime};
 
 use async_nats::jetstream::stream::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use switchboard_audit::{Stage, Told};
+use switchboard_audit::{CallStage, CallUpdate};
 use switchboard_workers::{Cluster, Error};
 
 use super::{
@@ -53,7 +53,7 @@ impl Nodes {
 
     async fn ask(&self, stream: &Stream) -> Result<Option<HashMap<String, SystemTime>>, Error> {
         let refused = || Error::refused("tell which nodes there are");
-        let wanted = subjects(&self.cluster, Stage::Begun);
+        let wanted = subjects(&self.cluster, CallStage::Started);
         let found = stream.info_with_subjects(wanted).await;
         let found = found.map_err(|error| refused()(error.into()))?;
         let found: Vec<(String, usize)> =
@@ -66,10 +66,10 @@ impl Nodes {
             Some(node.rsplit_once('.')?.1.to_owned())
         };
         let ask = async |node: String| {
-            let subject = subject(&self.cluster, &node, Stage::Begun);
+            let subject = subject(&self.cluster, &node, CallStage::Started);
             // What was dropped in the meantime is no call that is still to be read.
             let message = stream.direct_get_last_for_subject(subject).await.ok()?;
-            let told = serde_json::from_slice::<Told>(&message.payload).ok()?;
+            let told = serde_json::from_slice::<CallUpdate>(&message.payload).ok()?;
             Some((node, began(told.id)))
         };
         let asked = stream::iter(found.into_iter().filter_map(node)).map(ask);

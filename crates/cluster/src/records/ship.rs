@@ -12,7 +12,7 @@ use async_nats::{
     HeaderMap, connection::State, header::NATS_MESSAGE_ID, jetstream::message::PublishMessage,
 };
 use futures_util::future::try_join_all;
-use switchboard_audit::{Node, Outbox, StoreFolder, Told};
+use switchboard_audit::{CallUpdate, JournalExport, StoreFolder, StoreNode};
 use switchboard_toolcall::BoxError;
 use switchboard_workers::{Cluster, Error};
 use tokio::{
@@ -53,7 +53,7 @@ struct Figures {
     shipped: AtomicU64,
     failures: AtomicU64,
     behind: AtomicU64,
-    node: Mutex<Option<Node>>,
+    node: Mutex<Option<StoreNode>>,
 }
 
 impl Progress {
@@ -73,11 +73,11 @@ impl Progress {
     }
 
     /// Who ships; none where another process does it for this store.
-    pub fn node(&self) -> Option<Node> {
+    pub fn node(&self) -> Option<StoreNode> {
         self.0.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_node(&self, node: Option<Node>) {
+    fn set_node(&self, node: Option<StoreNode>) {
         *self.0.node.lock().unwrap_or_else(PoisonError::into_inner) = node;
     }
 }
@@ -124,14 +124,14 @@ pub async fn ship_once(
 ) -> Result<(), BoxError> {
     let (folder, progress) = (folder.into(), Progress::default());
     let shipper = Shipper { cluster, folder, max_age, progress };
-    let Some(mut outbox) = shipper.open().await? else { return Ok(()) };
+    let Some(mut export) = shipper.open().await? else { return Ok(()) };
     make(&shipper.cluster, max_age).await?;
     loop {
-        let (next, has_more) = shipper.batch(outbox).await?;
+        let (next, has_more) = shipper.batch(export).await?;
         if !has_more {
             return Ok(());
         }
-        outbox = next;
+        export = next;
     }
 }
 
@@ -178,9 +178,9 @@ impl Shipper {
 
     /// Ships until it is told to stop, and then what is left.
     async fn ship(&self, stop: &CancellationToken) -> Result<(), BoxError> {
-        let mut outbox = loop {
+        let mut export = loop {
             match self.open().await? {
-                Some(outbox) => break outbox,
+                Some(export) => break export,
                 // Another process ships for this store, and may end before us; or there is none yet.
                 None if stop.is_cancelled() => return Ok(()),
                 None => self.look_again(stop).await,
@@ -188,13 +188,13 @@ impl Shipper {
         };
         self.connected(stop).await?;
         make(&self.cluster, self.max_age).await?;
-        info!(node = %outbox.node().id, "ships records to the fleet");
-        self.progress.set_node(Some(outbox.node().clone()));
+        info!(node = %export.node().id, "ships records to the fleet");
+        self.progress.set_node(Some(export.node().clone()));
         let mut looks = 0;
         loop {
             let is_last = stop.is_cancelled();
-            let (next, has_more) = self.batch(outbox).await?;
-            outbox = next;
+            let (next, has_more) = self.batch(export).await?;
+            export = next;
             match (has_more, is_last) {
                 (true, _) => {}
                 (false, true) => return Ok(()),
@@ -202,7 +202,7 @@ impl Shipper {
             }
             looks += 1;
             if looks % REPAIR == 0 {
-                outbox = blocking(move || outbox.repair().map(|()| outbox)).await?;
+                export = blocking(move || export.repair().map(|()| export)).await?;
             }
         }
     }
@@ -214,9 +214,9 @@ impl Shipper {
         }
     }
 
-    async fn open(&self) -> Result<Option<Outbox>, BoxError> {
+    async fn open(&self) -> Result<Option<JournalExport>, BoxError> {
         let folder = self.folder.clone();
-        blocking(move || Outbox::open(folder)).await
+        blocking(move || JournalExport::open(folder)).await
     }
 
     /// Waits until there are servers: nothing is given to a connection that is not there. Whoever is about to end waits
@@ -234,29 +234,29 @@ impl Shipper {
         Ok(())
     }
 
-    /// Ships the next lines, and gives the outbox back with whether there were any. One that failed is let go: the next
+    /// Ships the next lines, and gives the export back with whether there were any. One that failed is let go: the next
     /// one begins where the last success was noted.
-    async fn batch(&self, mut outbox: Outbox) -> Result<(Outbox, bool), BoxError> {
+    async fn batch(&self, mut export: JournalExport) -> Result<(JournalExport, bool), BoxError> {
         let read = move || {
-            let before = outbox.behind()?;
-            let told = outbox.next(BATCH)?;
-            Ok((before, outbox.behind()?, told, outbox))
+            let before = export.lag_bytes()?;
+            let told = export.next(BATCH)?;
+            Ok((before, export.lag_bytes()?, told, export))
         };
-        let (before, behind, told, outbox) = blocking(read).await?;
+        let (before, behind, told, export) = blocking(read).await?;
         if told.is_empty() {
             self.progress.0.behind.store(behind, Ordering::Relaxed);
-            return Ok((outbox, false));
+            return Ok((export, false));
         }
         self.progress.0.behind.store(before, Ordering::Relaxed);
         self.publish(&told).await?;
-        let outbox = blocking(move || outbox.done().map(|()| outbox)).await?;
+        let export = blocking(move || export.commit().map(|()| export)).await?;
         self.progress.0.behind.store(behind, Ordering::Relaxed);
         self.progress.0.shipped.fetch_add(told.len() as u64, Ordering::Relaxed);
-        Ok((outbox, true))
+        Ok((export, true))
     }
 
     /// Sends all of it, and waits until the servers have it.
-    async fn publish(&self, told: &[Told]) -> Result<(), Error> {
+    async fn publish(&self, told: &[CallUpdate]) -> Result<(), Error> {
         let refused = || Error::refused("take records");
         if self.cluster.client().connection_state() != State::Connected {
             return Err(refused()(format!("it is away from {}", self.cluster.address()).into()));
@@ -266,7 +266,7 @@ impl Shipper {
         let mut acknowledged = Vec::with_capacity(told.len());
         for told in told {
             let mut headers = HeaderMap::new();
-            let id = format!("{}.{}.{}", told.node.id, told.id, told.stage.word());
+            let id = format!("{}.{}.{}", told.node.id, told.id, told.stage.as_str());
             headers.insert(NATS_MESSAGE_ID, id);
             let message =
                 PublishMessage::build().headers(headers).payload(told.to_json(most).into());

@@ -7,7 +7,7 @@ use async_nats::jetstream::{
     stream::Stream,
 };
 use futures_util::StreamExt;
-use switchboard_audit::Told;
+use switchboard_audit::CallUpdate;
 use switchboard_toolcall::BoxError;
 use switchboard_workers::Error;
 use tokio::time::timeout;
@@ -22,7 +22,7 @@ pub(super) struct Seen {
     /// When the servers took it.
     pub(super) published: SystemTime,
     /// What it tells; none where it is not to be understood.
-    pub(super) told: Option<Told>,
+    pub(super) told: Option<CallUpdate>,
 }
 
 /// Reads from there on until the message `last`, or until `take` has had enough and says false.
@@ -66,7 +66,7 @@ pub(super) async fn ordered(
 /// What a message is, and how many come after it.
 pub(super) fn seen(message: &async_nats::jetstream::Message) -> Result<(Seen, u64), BoxError> {
     let about = message.info()?;
-    let told = serde_json::from_slice::<Told>(&message.payload);
+    let told = serde_json::from_slice::<CallUpdate>(&message.payload);
     if let Err(error) = &told {
         debug!(%error, sequence = about.stream_sequence, "a record is not to be understood");
     }

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_approvals::{ResolvedApproval, Decider, ApprovalQueue, Error, RuleScope, ApprovalDecision};
+use switchboard_approvals::{
+    ApprovalDecision, ApprovalQueue, Decider, Error, ResolvedApproval, RuleScope,
+};
 use switchboard_cluster::ClusterView;
 use switchboard_runtime::{
     PolicyConfig, RulePolicy, Ruling, ToolExecutor,

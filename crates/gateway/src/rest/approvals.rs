@@ -14,7 +14,7 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use switchboard_access::Caller;
-use switchboard_approvals::{Decider, ApprovalQueue, Error, RuleScope, ApprovalDecision};
+use switchboard_approvals::{ApprovalDecision, ApprovalQueue, Decider, Error, RuleScope};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
@@ -240,7 +240,9 @@ fn refused(error: Error) -> ApiError {
         Error::Unknown(_) | Error::UnknownRule(_) => ApiError::NotFound(error.to_string()),
         Error::Closed { .. } => ApiError::Conflict(error.to_string()),
         Error::FourEyes(_) => ApiError::Forbidden(error.to_string()),
-        Error::RememberedDenial | Error::Ambiguous { .. } => ApiError::BadRequest(error.to_string()),
+        Error::RememberedDenial | Error::Ambiguous { .. } => {
+            ApiError::BadRequest(error.to_string())
+        }
         error => {
             tracing::error!(error = &error as &dyn std::error::Error, "approvals failed");
             ApiError::Unavailable(error.to_string())

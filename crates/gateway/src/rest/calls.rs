@@ -14,7 +14,7 @@ use axum::{
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use switchboard_access::Caller;
-use switchboard_audit::{Detail, Error, Filter, Outcome, Reader, Record, Store};
+use switchboard_audit::{CallDetail, CallOutcome, Error, Filter, Reader, Record, Store};
 use switchboard_runtime::{CallHistory, RecordedCall, Source};
 use switchboard_toolcall::{CallId, ErrorKind};
 use tokio::task::spawn_blocking;
@@ -207,7 +207,7 @@ fn source(record: &Record) -> Source {
 }
 
 /// All about a call, with the numbers of its lines.
-fn found(reader: &mut Reader, call: CallId) -> Result<Option<Detail>, Error> {
+fn found(reader: &mut Reader, call: CallId) -> Result<Option<CallDetail>, Error> {
     let mut detail = reader.show(call)?;
     if let Some(detail) = &mut detail {
         reader.count_lines(detail)?;
@@ -285,9 +285,9 @@ fn record(call: &RecordedCall) -> Record {
         conversation: start.conversation.as_deref().map(str::to_owned),
         arguments: start.arguments.clone(),
         outcome: match call.end {
-            None => Outcome::Running,
-            Some((None, _)) => Outcome::Ok,
-            Some((Some(kind), _)) => Outcome::Failed(kind),
+            None => CallOutcome::Running,
+            Some((None, _)) => CallOutcome::Ok,
+            Some((Some(kind), _)) => CallOutcome::Failed(kind),
         },
         duration: call.end.map(|(_, duration)| duration),
         started: start.started,

@@ -10,7 +10,7 @@ use axum::{
 };
 use serde::Serialize;
 use switchboard_access::Caller;
-use switchboard_audit::{Figure, Figures, Filter, Window};
+use switchboard_audit::{CallFigure, CallFigures, FigureWindow, Filter};
 use utoipa::ToSchema;
 
 use crate::{
@@ -73,8 +73,8 @@ struct Group {
     numbers: Numbers,
 }
 
-impl From<Figure> for Numbers {
-    fn from(Figure { calls, failures, p50_ms, p95_ms, p99_ms }: Figure) -> Self {
+impl From<CallFigure> for Numbers {
+    fn from(CallFigure { calls, failures, p50_ms, p95_ms, p99_ms }: CallFigure) -> Self {
         Self { calls, failures, p50_ms, p95_ms, p99_ms }
     }
 }
@@ -106,10 +106,10 @@ async fn figures(
     parts: Arc<Parts>,
     caller: Caller,
     filter: Filter,
-    window: Window,
-) -> Result<Figures, ApiError> {
+    window: FigureWindow,
+) -> Result<CallFigures, ApiError> {
     let Some(mut filter) = known_to(&caller, filter) else {
-        return Figures::of([], &Filter::default(), window).map_err(refused);
+        return CallFigures::of([], &Filter::default(), window).map_err(refused);
     };
     let Some(store) = parts.store.clone() else {
         let records = recent(&**parts.executor.history(), MOST).await.map_err(refused)?;
@@ -117,7 +117,7 @@ async fn figures(
         let visible = records
             .iter()
             .filter(|call| caller.knows_call(&call.tool, call.caller.as_deref(), tools));
-        return Figures::of(visible, &filter, window).map_err(refused);
+        return CallFigures::of(visible, &filter, window).map_err(refused);
     };
     ask(store, move |reader| {
         if caller.visibility().hides_tools() {
@@ -130,7 +130,7 @@ async fn figures(
     .await
 }
 
-fn stats(figures: Figures, window: Window, asked: &Asked) -> Stats {
+fn stats(figures: CallFigures, window: FigureWindow, asked: &Asked) -> Stats {
     let mut groups = figures.groups;
     groups.sort_by(|(one, a), (other, b)| {
         let order = match asked.sort() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use switchboard_agent::Config as Loop;
 use switchboard_gateway::Config;
 use switchboard_models::{Message, ToolChoice};
-use switchboard_testkit::Asked;
+use switchboard_testkit::ModelRequest;
 
 use crate::{House, answer, life::until_seen};
 
@@ -25,7 +25,7 @@ impl House {
         self.complete(&body)
     }
 
-    fn last_asked(&self) -> Asked {
+    fn last_asked(&self) -> ModelRequest {
         self.parrot.asked().pop().unwrap()
     }
 }

@@ -44,7 +44,7 @@ use switchboard_rules::RuleSet;
 use switchboard_runtime::{
     ArtifactStore, DurableCalls, MemoryArtifacts, PolicyConfig, RulePolicy, ToolExecutor,
 };
-use switchboard_testkit::{Fake, Parrot, Witness};
+use switchboard_testkit::{Fake, ObedientModel, Witness};
 use switchboard_toolcall::ToolPatterns;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -57,7 +57,7 @@ struct House {
     executor: ToolExecutor,
     tokens: Arc<Tokens>,
     witness: Witness,
-    parrot: Parrot,
+    parrot: ObedientModel,
     approvals: Arc<ApprovalQueue>,
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
@@ -156,7 +156,7 @@ impl House {
         let stop = CancellationToken::new();
         let servers = server.map(|script| servers::started(&executor, script));
         let mcp = mcp::Server::new(executor.clone(), servers.clone(), mcp::Config::default());
-        let parrot = Parrot::default();
+        let parrot = ObedientModel::default();
         let models = models(&parrot, agent);
         let shelf = queues.then(|| Arc::new(Shelf::new(executor.clone())));
         let queue = shelf.clone().map(|shelf| shelf as Arc<dyn DurableCalls>);
@@ -167,7 +167,7 @@ impl House {
             store,
             access,
             tls,
-            approvals,
+            approvals: Some(approvals.clone()),
             queue,
             models,
             config,
@@ -221,7 +221,7 @@ impl House {
 }
 
 /// A parrot under two names, one with few tools, and a model that cannot be had.
-fn models(parrot: &Parrot, agent: switchboard_agent::Config) -> Models {
+fn models(parrot: &ObedientModel, agent: switchboard_agent::Config) -> Models {
     let mut models = Models::new(agent);
     let (one, other) = (parrot.clone(), parrot.clone());
     models.add("parrot", None, Box::new(move || Ok(Arc::new(one.clone()))));

@@ -7,7 +7,7 @@ use switchboard_access::{Access, NewToken, Tokens};
 use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts};
 use switchboard_mcp_server as mcp;
 use switchboard_runtime::ToolExecutor;
-use switchboard_testkit::{Fake, Parrot};
+use switchboard_testkit::{Fake, ObedientModel};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, process::Command};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -36,7 +36,7 @@ impl House {
         let config = Config::default();
         let access = Access::new(&config.access(), address, tokens).unwrap();
         let mut models = Models::default();
-        models.add("parrot", None, Box::new(|| Ok(Arc::new(Parrot::default()))));
+        models.add("parrot", None, Box::new(|| Ok(Arc::new(ObedientModel::default()))));
         let mcp = mcp::Server::new(executor.clone(), None, mcp::Config::default());
         let parts = Parts {
             executor,

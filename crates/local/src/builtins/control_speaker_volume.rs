@@ -8,8 +8,8 @@ use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Json, Tool, Tool
 use tokio::sync::Mutex;
 
 use super::arguments::whole;
-use commands::{Commands, Problem};
-use mixer::{Mixer, State};
+use commands::{CommandProblem, Commands};
+use mixer::{Mixer, MixerState};
 
 mod commands;
 mod mixer;
@@ -44,9 +44,9 @@ pub enum MixerChoice {
 
 /// Reads or changes the volume of this machine's speakers (0 to 100) and answers with the new volume.
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct VolumeArguments {
     /// "get" only reads, "set" goes to "level", "up" and "down" go by "amount", "max" goes to 100.
-    action: Action,
+    action: VolumeAction,
     /// The volume to set, from 0 to 100; needed by "set".
     #[serde(default, deserialize_with = "whole")]
     #[schemars(range(min = 0, max = 100))]
@@ -60,7 +60,7 @@ struct Arguments {
 // Doc comments on the variants would split the schema's `enum`, which models and error messages read as one list.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum VolumeAction {
     Get,
     Set,
     Up,
@@ -72,14 +72,14 @@ enum Action {
 
 /// What is to be changed.
 #[derive(Debug, PartialEq)]
-enum Change {
+enum VolumeChange {
     Nothing,
     Level(u8),
     Muted(bool),
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct VolumeAnswer {
     volume: u32,
     muted: bool,
     mixer: &'static str,
@@ -90,7 +90,7 @@ struct Answer {
 /// # Errors
 /// No mixer answers: what a call of the tool would say.
 pub async fn answering_mixer(config: Config) -> Result<&'static str, ToolError> {
-    let speaker = Speaker::new(config);
+    let speaker = SpeakerVolume::new(config);
     let commands = speaker.commands.lock().await;
     let (mixer, _) = speaker.find(&commands).await?;
     Ok(mixer.name())
@@ -98,11 +98,12 @@ pub async fn answering_mixer(config: Config) -> Result<&'static str, ToolError> 
 
 /// The tool `control_speaker_volume`.
 pub fn tool(config: Config) -> Arc<dyn Tool> {
-    let speaker = Arc::new(Speaker::new(config));
-    let tool = tool_fn("control_speaker_volume", move |arguments: Arguments, _cx: CallContext| {
-        let speaker = Arc::clone(&speaker);
-        async move { speaker.control(&arguments).await.map(Json) }
-    });
+    let speaker = Arc::new(SpeakerVolume::new(config));
+    let tool =
+        tool_fn("control_speaker_volume", move |arguments: VolumeArguments, _cx: CallContext| {
+            let speaker = Arc::clone(&speaker);
+            async move { speaker.control(&arguments).await.map(Json) }
+        });
     Arc::new(tool.annotate(Annotations {
         read_only: Some(false),
         destructive: Some(false),
@@ -110,12 +111,12 @@ pub fn tool(config: Config) -> Arc<dyn Tool> {
     }))
 }
 
-struct Speaker {
+struct SpeakerVolume {
     mixers: &'static [Mixer],
     commands: Mutex<Commands>,
 }
 
-impl Speaker {
+impl SpeakerVolume {
     fn new(config: Config) -> Self {
         Self {
             mixers: Mixer::candidates(config.mixer),
@@ -124,21 +125,21 @@ impl Speaker {
         }
     }
 
-    async fn control(&self, arguments: &Arguments) -> Result<Answer, ToolError> {
+    async fn control(&self, arguments: &VolumeArguments) -> Result<VolumeAnswer, ToolError> {
         arguments.check()?;
         let commands = self.commands.lock().await;
         let (mixer, before) = self.find(&commands).await?;
         let after = match arguments.change(before.volume) {
-            Change::Nothing => Ok(before),
-            Change::Level(level) => mixer.set_level(&commands, level).await,
-            Change::Muted(muted) => mixer.set_muted(&commands, muted).await,
+            VolumeChange::Nothing => Ok(before),
+            VolumeChange::Level(level) => mixer.set_level(&commands, level).await,
+            VolumeChange::Muted(muted) => mixer.set_muted(&commands, muted).await,
         };
-        let State { volume, muted } = after.map_err(|problem| refused(mixer, problem))?;
-        Ok(Answer { volume, muted, mixer: mixer.name() })
+        let MixerState { volume, muted } = after.map_err(|problem| refused(mixer, problem))?;
+        Ok(VolumeAnswer { volume, muted, mixer: mixer.name() })
     }
 
     /// The first mixer that answers; one that is installed but has no server is passed over.
-    async fn find(&self, commands: &Commands) -> Result<(Mixer, State), ToolError> {
+    async fn find(&self, commands: &Commands) -> Result<(Mixer, MixerState), ToolError> {
         let mut problems = Vec::new();
         for &mixer in self.mixers {
             match mixer.read(commands).await {
@@ -156,12 +157,12 @@ impl Speaker {
     }
 }
 
-fn refused(mixer: Mixer, problem: Problem) -> ToolError {
+fn refused(mixer: Mixer, problem: CommandProblem) -> ToolError {
     let text = format!("{} did not change the volume: {problem}", mixer.name());
     ToolError::failed(text).caused_by(problem)
 }
 
-impl Arguments {
+impl VolumeArguments {
     /// What the schema cannot say, or did not where a defined tool brought its own.
     fn check(&self) -> Result<(), ToolError> {
         for (name, value) in [("level", self.level), ("amount", self.amount)] {
@@ -171,7 +172,7 @@ impl Arguments {
             }
         }
         match (self.action, self.level) {
-            (Action::Set, None) => {
+            (VolumeAction::Set, None) => {
                 let hint = "`set` needs `level`, a whole number from 0 to 100";
                 Err(ToolError::invalid("missing 'level'").with_hint(hint))
             }
@@ -179,19 +180,19 @@ impl Arguments {
         }
     }
 
-    fn change(&self, volume: u32) -> Change {
+    fn change(&self, volume: u32) -> VolumeChange {
         const STEP: i64 = 10;
         let amount = self.amount.unwrap_or(STEP);
         let level = match self.action {
-            Action::Get => return Change::Nothing,
-            Action::Mute => return Change::Muted(true),
-            Action::Unmute => return Change::Muted(false),
-            Action::Set => self.level.unwrap_or(i64::from(volume)),
-            Action::Up => i64::from(volume) + amount,
-            Action::Down => i64::from(volume) - amount,
-            Action::Max => 100,
+            VolumeAction::Get => return VolumeChange::Nothing,
+            VolumeAction::Mute => return VolumeChange::Muted(true),
+            VolumeAction::Unmute => return VolumeChange::Muted(false),
+            VolumeAction::Set => self.level.unwrap_or(i64::from(volume)),
+            VolumeAction::Up => i64::from(volume) + amount,
+            VolumeAction::Down => i64::from(volume) - amount,
+            VolumeAction::Max => 100,
         };
-        Change::Level(u8::try_from(level.clamp(0, 100)).unwrap_or(100))
+        VolumeChange::Level(u8::try_from(level.clamp(0, 100)).unwrap_or(100))
     }
 }
 

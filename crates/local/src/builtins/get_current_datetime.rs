@@ -16,7 +16,7 @@ mod tests;
 
 /// Tells the current date and time, with the weekday and the time zone.
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct DatetimeArguments {
     /// IANA time zone, such as "Europe/Berlin" or "UTC"; the zone of this machine by default.
     timezone: Option<String>,
     /// Adds the field "formatted" in this strftime format, such as "%A, %d %B %Y, %H:%M".
@@ -25,7 +25,7 @@ struct Arguments {
 
 /// One moment, taken apart so that nobody has to compute.
 #[derive(Debug, PartialEq, Serialize)]
-struct Answer {
+struct DatetimeAnswer {
     datetime: String,
     date: String,
     time: String,
@@ -47,24 +47,25 @@ fn tool_at(
     now: impl Fn() -> Timestamp + Send + Sync + 'static,
     here: impl Fn() -> TimeZone + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
-    let tool = tool_fn("get_current_datetime", move |arguments: Arguments, _cx: CallContext| {
-        std::future::ready(answer(now(), &here, &arguments).map(Json))
-    });
+    let tool =
+        tool_fn("get_current_datetime", move |arguments: DatetimeArguments, _cx: CallContext| {
+            std::future::ready(answer(now(), &here, &arguments).map(Json))
+        });
     Arc::new(tool.annotate(Annotations::READ_ONLY))
 }
 
 fn answer(
     now: Timestamp,
     here: &impl Fn() -> TimeZone,
-    arguments: &Arguments,
-) -> Result<Answer, ToolError> {
+    arguments: &DatetimeArguments,
+) -> Result<DatetimeAnswer, ToolError> {
     let zone = match given(arguments.timezone.as_ref()) {
         Some(name) => lookup(name)?,
         None => here(),
     };
     let now = now.to_zoned(zone);
     let format = given(arguments.format.as_ref());
-    Ok(Answer {
+    Ok(DatetimeAnswer {
         datetime: written("%Y-%m-%dT%H:%M:%S%:z", &now)?,
         date: written("%Y-%m-%d", &now)?,
         time: written("%H:%M:%S", &now)?,

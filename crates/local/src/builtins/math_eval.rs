@@ -9,14 +9,14 @@ use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Tool, ToolError,
 
 /// Evaluates a mathematical expression: arithmetic, functions, percentages, complex numbers, matrices, units.
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct MathArguments {
     /// The expression, in mathjs syntax: "2 + 3 * 4", "sqrt(16)", "200 + 10%", "2 inch to cm", "[1, 2; 3, 4] * 2".
     expression: String,
 }
 
 /// The tool `math_eval`.
 pub fn tool() -> Arc<dyn Tool> {
-    let tool = tool_fn("math_eval", |arguments: Arguments, _cx: CallContext| {
+    let tool = tool_fn("math_eval", |arguments: MathArguments, _cx: CallContext| {
         evaluate(arguments.expression)
     });
     Arc::new(tool.annotate(Annotations::READ_ONLY))

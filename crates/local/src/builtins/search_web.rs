@@ -8,7 +8,7 @@ use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Json, Tool, Tool
 
 use super::arguments::whole;
 use fetch::Fetcher;
-use text::Text;
+use text::PlainText;
 
 pub use config::{ApiKey, Config, Provider};
 
@@ -22,7 +22,7 @@ mod duckduckgo;
 
 /// Searches the web and answers with titles, addresses and snippets of the best results.
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct SearchArguments {
     /// What to search for, as you would type it into a search engine.
     #[schemars(length(min = 1))]
     query: String,
@@ -33,29 +33,29 @@ struct Arguments {
 }
 
 /// What we ask of a provider.
-struct Search<'a> {
+struct WebSearch<'a> {
     query: &'a str,
     max_results: usize,
 }
 
 /// What a provider found.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct SearchResults {
     answer: Option<String>,
-    hits: Vec<Hit>,
+    hits: Vec<SearchHit>,
 }
 
 /// One result, in every provider's words.
 #[derive(Debug, PartialEq, Serialize)]
-struct Hit {
+struct SearchHit {
     title: String,
     url: String,
     snippet: String,
 }
 
-impl Hit {
-    /// A result; none where there is no address to go to.
-    fn new(title: &Text, url: &Text, snippet: &Text) -> Option<Self> {
+impl SearchHit {
+    /// A result; `None` if there is no address to go to.
+    fn new(title: &PlainText, url: &PlainText, snippet: &PlainText) -> Option<Self> {
         (!url.is_empty()).then(|| Self {
             title: title.plain(),
             url: url.raw().to_owned(),
@@ -65,9 +65,9 @@ impl Hit {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct SearchAnswer {
     query: String,
-    results: Vec<Hit>,
+    results: Vec<SearchHit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
 }
@@ -75,23 +75,26 @@ struct Answer {
 /// The tool `search_web`; without a config it answers with how to configure it.
 pub fn tool(config: Option<Config>) -> Arc<dyn Tool> {
     let fetcher = config.map(|config| Arc::new(Fetcher::new(config)));
-    let tool = tool_fn("search_web", move |arguments: Arguments, _cx: CallContext| {
+    let tool = tool_fn("search_web", move |arguments: SearchArguments, _cx: CallContext| {
         let fetcher = fetcher.clone();
         async move { search(fetcher.as_deref(), &arguments).await.map(Json) }
     });
     Arc::new(tool.annotate(Annotations { open_world: Some(true), ..Annotations::READ_ONLY }))
 }
 
-async fn search(fetcher: Option<&Fetcher>, arguments: &Arguments) -> Result<Answer, ToolError> {
+async fn search(
+    fetcher: Option<&Fetcher>,
+    arguments: &SearchArguments,
+) -> Result<SearchAnswer, ToolError> {
     let search = arguments.search()?;
     let fetcher = fetcher.ok_or_else(unconfigured)?;
-    let Found { answer, mut hits } = match fetcher.config.provider {
+    let SearchResults { answer, mut hits } = match fetcher.config.provider {
         Provider::SearXng => searxng::search(fetcher, &search).await,
         Provider::Brave => brave::search(fetcher, &search).await,
         Provider::DuckDuckGo => duckduckgo::search(fetcher, &search).await,
     }?;
     hits.truncate(search.max_results);
-    Ok(Answer { query: search.query.to_owned(), results: hits, answer })
+    Ok(SearchAnswer { query: search.query.to_owned(), results: hits, answer })
 }
 
 fn unconfigured() -> ToolError {
@@ -101,8 +104,8 @@ fn unconfigured() -> ToolError {
     ToolError::new(ErrorKind::Unavailable, text)
 }
 
-impl Arguments {
-    fn search(&self) -> Result<Search<'_>, ToolError> {
+impl SearchArguments {
+    fn search(&self) -> Result<WebSearch<'_>, ToolError> {
         const DEFAULT: i64 = 5;
         let query = self.query.trim();
         if query.is_empty() {
@@ -112,6 +115,6 @@ impl Arguments {
             max @ 1..=20 => usize::try_from(max).unwrap_or_default(),
             _ => return Err(ToolError::invalid("'max_results' must be between 1 and 20")),
         };
-        Ok(Search { query, max_results })
+        Ok(WebSearch { query, max_results })
     }
 }

@@ -7,8 +7,8 @@ use switchboard_toolcall::ToolError;
 
 use super::without_nul;
 use crate::{
-    definition::Wrong,
-    template::{Arguments, Parameters, Piece, Template, each, given, text_of},
+    definition::DefinitionProblem,
+    template::{Parameters, Template, TemplateArguments, TemplatePiece, each, given, text_of},
 };
 
 /// Programs that take the text after `-c` for a script.
@@ -16,48 +16,56 @@ const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
 
 /// What stands after the program's name.
 pub(super) struct CommandLine {
-    parts: Vec<Part>,
+    parts: Vec<CommandPart>,
     /// Arguments that may begin with `-` anywhere.
     dashes: BTreeSet<String>,
 }
 
 /// Elements that are left out together.
-struct Part(Vec<Template>);
+struct CommandPart(Vec<Template>);
 
 impl CommandLine {
     pub(super) fn new(
         args: &[Value],
         dashes: &[String],
         parameters: &Parameters,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, DefinitionProblem> {
         let parts = args.iter().enumerate().map(|(index, arg)| {
             let key = format!("args[{index}]");
             match arg {
                 Value::Array(items) => {
                     let inner =
                         |(inner, item)| element(format!("{key}[{inner}]"), item, parameters);
-                    items.iter().enumerate().map(inner).collect::<Result<_, _>>().map(Part)
+                    items.iter().enumerate().map(inner).collect::<Result<_, _>>().map(CommandPart)
                 }
-                other => element(key, other, parameters).map(|element| Part(vec![element])),
+                other => element(key, other, parameters).map(|element| CommandPart(vec![element])),
             }
         });
         let parts = parts.collect::<Result<_, _>>()?;
         if let Some(unknown) = dashes.iter().find(|name| !parameters.has(name)) {
             let way_out = parameters.way_out(unknown, |name| format!("`{name}`"));
-            return Err(Wrong::new("dashes", format!("`{unknown}` is no parameter; {way_out}")));
+            return Err(DefinitionProblem::new(
+                "dashes",
+                format!("`{unknown}` is no parameter; {way_out}"),
+            ));
         }
         Ok(Self { parts, dashes: dashes.iter().cloned().collect() })
     }
 
     /// Refuses a shell's script in which a text of the caller's would stand: it would be read as a part of the script.
-    pub(super) fn check_shell(&self, program: &str, parameters: &Parameters) -> Result<(), Wrong> {
+    pub(super) fn check_shell(
+        &self,
+        program: &str,
+        parameters: &Parameters,
+    ) -> Result<(), DefinitionProblem> {
         let is_shell = |name: &str| SHELLS.contains(&name);
         if !program.rsplit('/').next().is_some_and(is_shell) {
             return Ok(());
         }
-        let elements: Vec<_> = self.parts.iter().flat_map(|Part(templates)| templates).collect();
+        let elements: Vec<_> =
+            self.parts.iter().flat_map(|CommandPart(templates)| templates).collect();
         let is_command_option = |template: &Template| match template.pieces() {
-            [Piece::Text(text)] => {
+            [TemplatePiece::Text(text)] => {
                 text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
             }
             _ => false,
@@ -67,7 +75,7 @@ impl CommandLine {
             pair[1].arguments().find(|name| parameters.may_be_text(name)).map(str::to_owned)
         };
         match script.and_then(texts) {
-            Some(name) => Err(Wrong::new(
+            Some(name) => Err(DefinitionProblem::new(
                 "args",
                 format!(
                     "`{{{name}}}` must not stand in the script of a shell, which would run what it holds: give it \
@@ -82,10 +90,14 @@ impl CommandLine {
     ///
     /// # Errors
     /// A value holds what no program can be given, or would be taken for an option.
-    pub(super) fn fill(&self, program: &str, args: &Arguments) -> Result<Vec<String>, ToolError> {
+    pub(super) fn fill(
+        &self,
+        program: &str,
+        args: &TemplateArguments,
+    ) -> Result<Vec<String>, ToolError> {
         let mut line = Vec::new();
         let mut options_ended = false;
-        for Part(templates) in &self.parts {
+        for CommandPart(templates) in &self.parts {
             let filled: Option<Vec<_>> = templates.iter().map(|it| elements(it, args)).collect();
             for (template, elements) in templates.iter().zip(filled.into_iter().flatten()) {
                 without_nul(template, args)?;
@@ -104,7 +116,7 @@ impl CommandLine {
         &self,
         program: &str,
         template: &Template,
-        args: &Arguments,
+        args: &TemplateArguments,
     ) -> Result<(), ToolError> {
         let has_dash = |name: &&str| {
             let values = given(args, name).map(each).unwrap_or_default();
@@ -120,19 +132,26 @@ impl CommandLine {
     }
 }
 
-fn element(key: String, value: &Value, parameters: &Parameters) -> Result<Template, Wrong> {
+fn element(
+    key: String,
+    value: &Value,
+    parameters: &Parameters,
+) -> Result<Template, DefinitionProblem> {
     let Value::String(text) = value else {
-        return Err(Wrong::new(key, "expected a text, or a list of texts that belong together"));
+        return Err(DefinitionProblem::new(
+            key,
+            "expected a text, or a list of texts that belong together",
+        ));
     };
     if text.contains('\0') {
-        return Err(Wrong::new(key, "no program can be given a NUL character"));
+        return Err(DefinitionProblem::new(key, "no program can be given a NUL character"));
     }
-    Template::parse(text, parameters).map_err(|problem| Wrong::new(key, problem))
+    Template::parse(text, parameters).map_err(|problem| DefinitionProblem::new(key, problem))
 }
 
 /// The elements that a template becomes: one, or each value of a list that stands alone. `None` if an argument was left
 /// out, or the list is empty.
-fn elements(template: &Template, args: &Arguments) -> Option<Vec<String>> {
+fn elements(template: &Template, args: &TemplateArguments) -> Option<Vec<String>> {
     match template.lone().and_then(|name| given(args, name)) {
         Some(value) => {
             let values = each(value);

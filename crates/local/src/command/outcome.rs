@@ -1,10 +1,10 @@
 //! What a program's end means for the call.
 
 use serde_json::Value;
-use switchboard_process::{Captured, Ending, Finished, excerpt::excerpt};
+use switchboard_process::{CapturedOutput, FinishedProcess, ProcessEnd, excerpt::excerpt};
 use switchboard_toolcall::{ToolError, ToolOutput};
 
-use super::{Command, KEPT, unavailable};
+use super::{CommandTemplate, KEPT, unavailable};
 use crate::{binary, definition::CommandOutput};
 
 /// How many lines of stderr an error shows.
@@ -16,17 +16,17 @@ const WIDTH: usize = 500;
 /// What the call of a program answers.
 pub(super) fn of(
     tool: &str,
-    command: &Command,
-    finished: Finished,
+    command: &CommandTemplate,
+    finished: FinishedProcess,
 ) -> Result<ToolOutput, ToolError> {
-    let Finished { ending, stdout, stderr } = finished;
+    let FinishedProcess { ending, stdout, stderr } = finished;
     let program = &command.program;
     let how = match ending {
-        Ending::Exited(0) => return answer(tool, command, stdout),
-        Ending::Exited(status) => format!("{program} exited with status {status}"),
-        Ending::Killed(signal) => format!("{program} was killed by signal {signal}"),
-        Ending::Refused(reason) => return Err(unavailable(tool, &reason)),
-        Ending::Unguarded => format!("{program} was ended: its guard was killed"),
+        ProcessEnd::Exited(0) => return answer(tool, command, stdout),
+        ProcessEnd::Exited(status) => format!("{program} exited with status {status}"),
+        ProcessEnd::Killed(signal) => format!("{program} was killed by signal {signal}"),
+        ProcessEnd::Refused(reason) => return Err(unavailable(tool, &reason)),
+        ProcessEnd::Unguarded => format!("{program} was ended: its guard was killed"),
     };
     // Programs that write nothing to stderr often write what is wrong to stdout.
     let lines = match last_lines(stderr) {
@@ -36,7 +36,11 @@ pub(super) fn of(
     Err(ToolError::failed([vec![how], lines].concat().join("\n")))
 }
 
-fn answer(tool: &str, command: &Command, stdout: Captured) -> Result<ToolOutput, ToolError> {
+fn answer(
+    tool: &str,
+    command: &CommandTemplate,
+    stdout: CapturedOutput,
+) -> Result<ToolOutput, ToolError> {
     let program = &command.program;
     let (written, missing) = (stdout.written(), stdout.missing());
     let (mut bytes, end) = stdout.into_parts();
@@ -87,7 +91,7 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 /// The last lines that say something, without colours and control characters.
-fn last_lines(written: Captured) -> Vec<String> {
+fn last_lines(written: CapturedOutput) -> Vec<String> {
     let (head, tail) = written.into_parts();
     let bytes = [head, tail].concat();
     let lines = bytes.split(|byte| *byte == b'\n').map(|line| excerpt(line, WIDTH));

@@ -21,7 +21,7 @@ fn implementation(args: Value, dashes: &[&str]) -> Implementation {
 
 fn line(args: &Value, dashes: &[&str], given: Value) -> Result<Vec<String>, ToolError> {
     let implementation = implementation(args.clone(), dashes);
-    let command = Command::new(&implementation, "git", &parameters());
+    let command = CommandTemplate::new(&implementation, "git", &parameters());
     let command = command.unwrap_or_else(|wrong| panic!("{}: {}", wrong.key, wrong.problem));
     command.line.fill("git", given.as_object().unwrap())
 }
@@ -97,7 +97,7 @@ fn a_value_that_could_be_an_option_is_refused() {
 fn nul_is_refused_wherever_a_program_would_be_cut_short() {
     let mut with_nul = implementation(json!(["x{path}"]), &[]);
     let check = |implementation: &Implementation| {
-        let command = Command::new(implementation, "git", &parameters());
+        let command = CommandTemplate::new(implementation, "git", &parameters());
         let command = command.unwrap_or_else(|wrong| panic!("{}", wrong.problem));
         let given = json!({"path": "a\0b"});
         let error = command.prepare(given.as_object().unwrap(), &Handlers::new()).err().unwrap();
@@ -118,7 +118,7 @@ fn what_cannot_be_used_is_named() {
     let wrong = |program: &str, change: &dyn Fn(&mut Implementation)| {
         let mut implementation = Implementation::default();
         change(&mut implementation);
-        let wrong = Command::new(&implementation, program, &parameters()).err().unwrap();
+        let wrong = CommandTemplate::new(&implementation, program, &parameters()).err().unwrap();
         format!("{}: {}", wrong.key, wrong.problem)
     };
     let args = |args: Value| {
@@ -157,7 +157,8 @@ fn no_value_stands_in_a_shells_script() {
         ("sh", json!(["script.sh", "{path}"]), false),
         ("grep", json!(["-c", "{path}"]), false),
     ] {
-        let command = Command::new(&implementation(args.clone(), &[]), program, &parameters());
+        let command =
+            CommandTemplate::new(&implementation(args.clone(), &[]), program, &parameters());
         assert_eq!(command.is_err(), is_refused, "{program} {args}");
     }
 }

@@ -52,12 +52,12 @@ pub enum DefinitionError {
 }
 
 /// What is wrong with one key of a definition.
-pub(crate) struct Wrong {
+pub(crate) struct DefinitionProblem {
     pub(crate) key: String,
     pub(crate) problem: String,
 }
 
-impl Wrong {
+impl DefinitionProblem {
     pub(crate) fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { key: key.into(), problem: problem.into() }
     }

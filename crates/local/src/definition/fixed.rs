@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use switchboard_toolcall::FixedArgument;
 
-use super::{DefinitionError, ToolDefinition, Wrong, reading::json_value};
+use super::{DefinitionError, DefinitionProblem, ToolDefinition, reading::json_value};
 use crate::template::Parameters;
 
 /// What the config says of one argument.
@@ -27,7 +27,7 @@ impl ToolDefinition {
                 let problem = format!(
                     "it is no parameter; {way_out} What is fixed is declared in `parameters` too, but not shown"
                 );
-                Err(Wrong::new(format!("arguments.{name}"), problem).of(&self.name))
+                Err(DefinitionProblem::new(format!("arguments.{name}"), problem).of(&self.name))
             }
             None => Ok(()),
         }

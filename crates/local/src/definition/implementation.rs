@@ -116,14 +116,14 @@ impl fmt::Display for ImplementationType {
 }
 
 /// The types that a key goes with.
-struct Use(&'static [ImplementationType]);
+struct HandlerUse(&'static [ImplementationType]);
 
 impl Implementation {
     /// Returns the first key that is set and does not go with the type, with the types that it goes with.
     pub(super) fn misplaced(&self) -> Option<(&'static str, String)> {
         use ImplementationType::{Builtin, Command, Http, Internal, Mock};
-        let (handled, mock) = (Use(&[Builtin, Internal]), Use(&[Mock]));
-        let (command, http) = (Use(&[Command]), Use(&[Http]));
+        let (handled, mock) = (HandlerUse(&[Builtin, Internal]), HandlerUse(&[Mock]));
+        let (command, http) = (HandlerUse(&[Command]), HandlerUse(&[Http]));
         let keys = [
             ("handler", self.handler.is_some(), &handled),
             ("mock_response", self.mock_response.is_some(), &mock),
@@ -145,7 +145,7 @@ impl Implementation {
             ("text", self.text.is_some(), &http),
         ];
         let is_misplaced =
-            |(_, is_set, uses): &&(_, bool, &Use)| *is_set && !uses.0.contains(&self.kind);
+            |(_, is_set, uses): &&(_, bool, &HandlerUse)| *is_set && !uses.0.contains(&self.kind);
         let (key, _, uses) = keys.iter().find(is_misplaced)?;
         let uses: Vec<_> = uses.0.iter().map(ToString::to_string).collect();
         Some((key, uses.join(" and ")))

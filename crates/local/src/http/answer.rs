@@ -6,7 +6,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use serde_json::Value;
 use switchboard_toolcall::{ToolError, ToolOutput};
 
-use super::exchange::Received;
+use super::exchange::HttpResponse;
 use crate::binary;
 
 /// How much of a body that is no JSON an error shows, in characters.
@@ -32,7 +32,7 @@ const TEXTS: [&str; 14] = [
 
 /// What a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum BodyKind {
     Json,
     Text,
     /// Nobody said.
@@ -41,8 +41,8 @@ enum Kind {
 }
 
 /// What the call of the tool answers.
-pub(super) fn of(tool: &str, received: Received) -> Result<ToolOutput, ToolError> {
-    let Received { service, content_type, body } = received;
+pub(super) fn of(tool: &str, received: HttpResponse) -> Result<ToolOutput, ToolError> {
+    let HttpResponse { service, content_type, body } = received;
     let content_type = content_type.as_deref();
     let (media_type, _) = parts(content_type);
     let Some(text) = text(content_type, &body) else {
@@ -52,7 +52,7 @@ pub(super) fn of(tool: &str, received: Received) -> Result<ToolOutput, ToolError
         };
         return Ok(binary::output(tool, media_type, &body));
     };
-    if kind(&media_type) == Kind::Json && !text.trim().is_empty() {
+    if kind(&media_type) == BodyKind::Json && !text.trim().is_empty() {
         let json = serde_json::from_str(&text).map(ToolOutput::Value);
         return json.map_err(|error| {
             let beginning: String = text.trim().chars().take(SHOWN).collect();
@@ -69,15 +69,15 @@ pub(super) fn of(tool: &str, received: Received) -> Result<ToolOutput, ToolError
 pub(super) fn text<'a>(content_type: Option<&str>, body: &'a [u8]) -> Option<Cow<'a, str>> {
     let (media_type, charset) = parts(content_type);
     let kind = kind(&media_type);
-    if kind == Kind::Binary && !body.is_empty() {
+    if kind == BodyKind::Binary && !body.is_empty() {
         return None;
     }
     if let Some(encoding) = Encoding::for_bom(body).map(|(encoding, _)| encoding).or(charset) {
         return Some(encoding.decode(body).0);
     }
     match UTF_8.decode_without_bom_handling_and_without_replacement(body) {
-        Some(text) if kind != Kind::Unknown || !text.contains('\0') => Some(text),
-        _ if kind == Kind::Unknown => None,
+        Some(text) if kind != BodyKind::Unknown || !text.contains('\0') => Some(text),
+        _ if kind == BodyKind::Unknown => None,
         // What servers mean who do not say, as browsers read it.
         _ => Some(WINDOWS_1252.decode(body).0),
     }
@@ -97,15 +97,15 @@ fn parts(content_type: Option<&str>) -> (String, Option<&'static Encoding>) {
     (media_type, charset)
 }
 
-fn kind(media_type: &str) -> Kind {
+fn kind(media_type: &str) -> BodyKind {
     match media_type.split_once('/') {
-        None => Kind::Unknown,
-        Some((_, "json")) => Kind::Json,
-        Some((_, subtype)) if subtype.ends_with("+json") => Kind::Json,
-        Some(("text", _)) => Kind::Text,
-        Some((_, "xml")) => Kind::Text,
-        Some((_, subtype)) if subtype.ends_with("+xml") => Kind::Text,
-        Some(("application", subtype)) if TEXTS.contains(&subtype) => Kind::Text,
-        Some(_) => Kind::Binary,
+        None => BodyKind::Unknown,
+        Some((_, "json")) => BodyKind::Json,
+        Some((_, subtype)) if subtype.ends_with("+json") => BodyKind::Json,
+        Some(("text", _)) => BodyKind::Text,
+        Some((_, "xml")) => BodyKind::Text,
+        Some((_, subtype)) if subtype.ends_with("+xml") => BodyKind::Text,
+        Some(("application", subtype)) if TEXTS.contains(&subtype) => BodyKind::Text,
+        Some(_) => BodyKind::Binary,
     }
 }

@@ -1,15 +1,15 @@
 //! What a request carries.
 
-use super::{fields::Fields, json::JsonTemplate, url::encoded};
+use super::{fields::HttpFields, json::JsonTemplate, url::encoded};
 use crate::{
-    definition::{Implementation, Wrong},
-    template::{Arguments, Parameters, Template},
+    definition::{DefinitionProblem, Implementation},
+    template::{Parameters, Template, TemplateArguments},
 };
 
 /// A body in one of the ways in which the config can say it.
 pub(super) enum BodyTemplate {
     Json(JsonTemplate),
-    Form(Fields),
+    Form(HttpFields),
     Text(Template),
 }
 
@@ -17,28 +17,30 @@ impl BodyTemplate {
     pub(super) fn new(
         implementation: &Implementation,
         parameters: &Parameters,
-    ) -> Result<Option<Self>, Wrong> {
+    ) -> Result<Option<Self>, DefinitionProblem> {
         let Implementation { json, form, text, .. } = implementation;
         match (json, form.is_empty(), text) {
             (None, true, None) => Ok(None),
             (Some(json), true, None) => {
                 JsonTemplate::new("json", json, parameters).map(Self::Json).map(Some)
             }
-            (None, false, None) => Fields::new("form", form, parameters).map(Self::Form).map(Some),
+            (None, false, None) => {
+                HttpFields::new("form", form, parameters).map(Self::Form).map(Some)
+            }
             (None, true, Some(text)) => match Template::parse(text, parameters) {
                 Ok(text) => Ok(Some(Self::Text(text))),
-                Err(problem) => Err(Wrong::new("text", problem)),
+                Err(problem) => Err(DefinitionProblem::new("text", problem)),
             },
             _ => {
                 let key = if json.is_some() { "json" } else { "form" };
-                Err(Wrong::new(key, "a request has one body: `json`, `form` or `text`"))
+                Err(DefinitionProblem::new(key, "a request has one body: `json`, `form` or `text`"))
             }
         }
     }
 
     /// Fills in the arguments, and says what the body is. Returns `None` if an argument was left out without which there
     /// is none.
-    pub(super) fn fill(&self, args: &Arguments) -> Option<(&'static str, Vec<u8>)> {
+    pub(super) fn fill(&self, args: &TemplateArguments) -> Option<(&'static str, Vec<u8>)> {
         match self {
             Self::Json(json) => {
                 let json = json.fill(args)?;

@@ -8,7 +8,7 @@ use reqwest::{
     redirect,
 };
 
-use super::{failure::Failure, request::Request};
+use super::{failure::HttpFailure, request::HttpRequest};
 
 /// What a server may answer, in bytes.
 pub(super) const MAX_BODY: usize = 16 * 1024 * 1024;
@@ -20,14 +20,14 @@ const MAX_REFUSAL: usize = 64 * 1024;
 const MAX_REDIRECTS: usize = 5;
 
 /// The way to one server.
-pub(super) struct Exchange {
+pub(super) struct HttpExchange {
     origin: Url,
     client: OnceLock<Client>,
 }
 
 /// An answer that does not say no.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct HttpResponse {
     /// The server, as people know it.
     pub(super) service: String,
     /// What the body is, as the server says.
@@ -35,7 +35,7 @@ pub(super) struct Received {
     pub(super) body: Vec<u8>,
 }
 
-impl Exchange {
+impl HttpExchange {
     /// The way to the server at this origin.
     pub(super) fn with(origin: &Url) -> Self {
         Self { origin: origin.clone(), client: OnceLock::new() }
@@ -48,10 +48,10 @@ impl Exchange {
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection; what the server did by then is done.
-    pub(super) async fn send(&self, request: Request) -> Result<Received, Failure> {
+    pub(super) async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
         let service = service(&self.origin);
-        let fail = |error| Failure::network(&service, error);
-        let Request { method, url, headers, body } = request;
+        let fail = |error| HttpFailure::network(&service, error);
+        let HttpRequest { method, url, headers, body } = request;
         let mut sent = self.client().map_err(fail)?.request(method, url).headers(headers);
         if let Some(body) = body {
             sent = sent.body(body);
@@ -67,14 +67,14 @@ impl Exchange {
         if let Some(encoding) = header(response.headers(), &CONTENT_ENCODING)
             && !encoding.eq_ignore_ascii_case("identity")
         {
-            return Err(Failure::Encoded { service, encoding });
+            return Err(HttpFailure::Encoded { service, encoding });
         }
         let content_type = header(response.headers(), &CONTENT_TYPE);
         let (body, is_whole) = read(response, MAX_BODY).await;
         match is_whole {
-            Ok(true) => Ok(Received { service, content_type, body }),
-            Ok(false) => Err(Failure::TooLong { service }),
-            Err(error) => Err(Failure::broken_off(&service, error)),
+            Ok(true) => Ok(HttpResponse { service, content_type, body }),
+            Ok(false) => Err(HttpFailure::TooLong { service }),
+            Err(error) => Err(HttpFailure::broken_off(&service, error)),
         }
     }
 
@@ -103,29 +103,29 @@ fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
 }
 
 /// Returns why a redirect was not followed, if the answer is one.
-fn redirection(service: &str, response: &Response) -> Option<Failure> {
+fn redirection(service: &str, response: &Response) -> Option<HttpFailure> {
     let location =
         header(response.headers(), &LOCATION).filter(|_| response.status().is_redirection())?;
     let service = service.to_owned();
     let code = response.status().as_u16();
     Some(match response.url().join(&location) {
         Ok(to) if to.origin() == response.url().origin() => {
-            Failure::RedirectsTooOften { service, most: MAX_REDIRECTS }
+            HttpFailure::RedirectsTooOften { service, most: MAX_REDIRECTS }
         }
         // Only the origin is told: the rest may be a secret of the one who asks.
         Ok(to) => {
-            Failure::RedirectsElsewhere { service, code, to: to.origin().ascii_serialization() }
+            HttpFailure::RedirectsElsewhere { service, code, to: to.origin().ascii_serialization() }
         }
-        Err(_) => Failure::RedirectsElsewhere { service, code, to: "nowhere".to_owned() },
+        Err(_) => HttpFailure::RedirectsElsewhere { service, code, to: "nowhere".to_owned() },
     })
 }
 
-async fn refusal(service: String, response: Response) -> Failure {
+async fn refusal(service: String, response: Response) -> HttpFailure {
     let status: StatusCode = response.status();
     let retry_after = header(response.headers(), &RETRY_AFTER);
     let content_type = header(response.headers(), &CONTENT_TYPE);
     let (body, _) = read(response, MAX_REFUSAL).await;
-    Failure::Status { service, status, retry_after, content_type, body }
+    HttpFailure::Status { service, status, retry_after, content_type, body }
 }
 
 /// Reads the body up to `most` bytes; says whether that was all of it.

@@ -12,7 +12,7 @@ const SHOWN: usize = 2000;
 
 /// Why there is no result.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum HttpFailure {
     /// No connection.
     Unreachable { service: String, error: reqwest::Error },
     /// The answer ended before its end, or is not HTTP.
@@ -35,7 +35,7 @@ pub(super) enum Failure {
     TooLong { service: String },
 }
 
-impl Failure {
+impl HttpFailure {
     /// The request did not come to an answer.
     pub(super) fn network(service: &str, error: reqwest::Error) -> Self {
         let (service, error) = (service.to_owned(), error.without_url());

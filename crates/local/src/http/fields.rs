@@ -3,24 +3,24 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    definition::Wrong,
-    template::{Arguments, Parameters, Template, each, given, text_of},
+    definition::DefinitionProblem,
+    template::{Parameters, Template, TemplateArguments, each, given, text_of},
 };
 
 /// Names with the templates of their values, in the order of the config.
-pub(super) struct Fields(Vec<(String, Template)>);
+pub(super) struct HttpFields(Vec<(String, Template)>);
 
-impl Fields {
+impl HttpFields {
     /// Reads a table of texts, numbers, booleans, and lists of these.
     pub(super) fn new(
         key: &str,
         table: &Map<String, Value>,
         parameters: &Parameters,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, DefinitionProblem> {
         let mut fields = Vec::with_capacity(table.len());
         for (name, value) in table {
             for value in each(value) {
-                let wrong = |problem| Wrong::new(format!("{key}.{name}"), problem);
+                let wrong = |problem| DefinitionProblem::new(format!("{key}.{name}"), problem);
                 if matches!(value, Value::Null | Value::Array(_) | Value::Object(_)) {
                     let expected = "expected a text, a number, true or false, or a list of these";
                     return Err(wrong(expected.to_owned()));
@@ -34,7 +34,7 @@ impl Fields {
 
     /// Fills in the arguments: a list that stands alone gives its name once for each value, and what belongs to an
     /// argument that was left out is left out.
-    pub(super) fn fill(&self, args: &Arguments) -> Vec<(String, String)> {
+    pub(super) fn fill(&self, args: &TemplateArguments) -> Vec<(String, String)> {
         let mut pairs = Vec::with_capacity(self.0.len());
         for (name, template) in &self.0 {
             match template.lone().and_then(|lone| given(args, lone)) {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    definition::Wrong,
-    template::{Arguments, Parameters, Template},
+    definition::DefinitionProblem,
+    template::{Parameters, Template, TemplateArguments},
 };
 
 /// A JSON value with placeholders in its texts; names of members have none.
@@ -17,10 +17,15 @@ pub(super) enum JsonTemplate {
 }
 
 impl JsonTemplate {
-    pub(super) fn new(key: &str, value: &Value, parameters: &Parameters) -> Result<Self, Wrong> {
+    pub(super) fn new(
+        key: &str,
+        value: &Value,
+        parameters: &Parameters,
+    ) -> Result<Self, DefinitionProblem> {
         Ok(match value {
             Value::String(text) => Self::Text(
-                Template::parse(text, parameters).map_err(|problem| Wrong::new(key, problem))?,
+                Template::parse(text, parameters)
+                    .map_err(|problem| DefinitionProblem::new(key, problem))?,
             ),
             Value::Array(items) => {
                 let items = items.iter().enumerate();
@@ -40,7 +45,7 @@ impl JsonTemplate {
 
     /// Fills in the arguments. A lone `"{name}"` becomes the argument as it is, null included; members and items with
     /// an argument that was left out are left out. Returns `None` if that is the whole.
-    pub(super) fn fill(&self, args: &Arguments) -> Option<Value> {
+    pub(super) fn fill(&self, args: &TemplateArguments) -> Option<Value> {
         Some(match self {
             Self::Text(template) => match template.lone() {
                 Some(name) => args.get(name)?.clone(),

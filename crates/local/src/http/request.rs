@@ -6,10 +6,10 @@ use reqwest::{
 };
 use switchboard_toolcall::ToolError;
 
-use super::{body::BodyTemplate, fields::Fields, url::UrlTemplate};
+use super::{body::BodyTemplate, fields::HttpFields, url::UrlTemplate};
 use crate::{
-    definition::{Implementation, Wrong},
-    template::{Arguments, Parameters, Template, given, text_of},
+    definition::{DefinitionProblem, Implementation},
+    template::{Parameters, Template, TemplateArguments, given, text_of},
 };
 
 /// Headers that say how a request is sent, which is not for the config to say.
@@ -18,7 +18,7 @@ const OURS: [&str; 6] =
 
 /// A request that can be sent.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct HttpRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
@@ -29,7 +29,7 @@ pub(crate) struct Request {
 pub(crate) struct RequestTemplate {
     method: Method,
     url: UrlTemplate,
-    query: Fields,
+    query: HttpFields,
     headers: Vec<(HeaderName, Template)>,
     body: Option<BodyTemplate>,
 }
@@ -43,7 +43,7 @@ impl RequestTemplate {
         implementation: &Implementation,
         url: &str,
         parameters: &Parameters,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, DefinitionProblem> {
         let body = BodyTemplate::new(implementation, parameters)?;
         let method = match &implementation.method {
             Some(method) => read_method(method)?,
@@ -55,7 +55,7 @@ impl RequestTemplate {
         Ok(Self {
             method,
             url: UrlTemplate::new(url, parameters)?,
-            query: Fields::new("query", &implementation.query, parameters)?,
+            query: HttpFields::new("query", &implementation.query, parameters)?,
             headers: headers.collect::<Result<_, _>>()?,
             body,
         })
@@ -70,7 +70,7 @@ impl RequestTemplate {
     ///
     /// # Errors
     /// A value cannot stand where it would.
-    pub(crate) fn fill(&self, args: &Arguments) -> Result<Request, ToolError> {
+    pub(crate) fn fill(&self, args: &TemplateArguments) -> Result<HttpRequest, ToolError> {
         let url = self.url.fill(args, self.query.fill(args))?;
         let mut headers = HeaderMap::new();
         for (name, template) in &self.headers {
@@ -83,15 +83,15 @@ impl RequestTemplate {
             headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(media_type));
             bytes
         });
-        Ok(Request { method: self.method.clone(), url, headers, body })
+        Ok(HttpRequest { method: self.method.clone(), url, headers, body })
     }
 }
 
-fn read_method(text: &str) -> Result<Method, Wrong> {
+fn read_method(text: &str) -> Result<Method, DefinitionProblem> {
     let method = Method::from_bytes(text.to_ascii_uppercase().as_bytes());
     match method.ok().filter(|method| *method != Method::CONNECT) {
         Some(method) => Ok(method),
-        None => Err(Wrong::new("method", format!("`{text}` is no method of HTTP"))),
+        None => Err(DefinitionProblem::new("method", format!("`{text}` is no method of HTTP"))),
     }
 }
 
@@ -99,8 +99,8 @@ fn header(
     name: &str,
     text: &str,
     parameters: &Parameters,
-) -> Result<(HeaderName, Template), Wrong> {
-    let wrong = |problem: String| Wrong::new(format!("headers.{name}"), problem);
+) -> Result<(HeaderName, Template), DefinitionProblem> {
+    let wrong = |problem: String| DefinitionProblem::new(format!("headers.{name}"), problem);
     let header = HeaderName::from_bytes(name.as_bytes());
     let header = header.map_err(|_| wrong("this is no name of a header".to_owned()))?;
     if OURS.contains(&header.as_str()) {
@@ -119,7 +119,7 @@ fn header(
 fn header_value(
     template: &Template,
     value: &str,
-    args: &Arguments,
+    args: &TemplateArguments,
 ) -> Result<HeaderValue, ToolError> {
     HeaderValue::from_bytes(value.as_bytes()).map_err(|error| {
         let is_wrong = |name: &&str| {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use switchboard_toolcall::ErrorKind;
 
-use super::{request::Request, *};
+use super::{request::HttpRequest, *};
 use crate::{definition::Implementation, template::Parameters};
 
 fn parameters() -> Parameters {
@@ -20,7 +20,7 @@ fn template(implementation: Value) -> Result<RequestTemplate, String> {
         .map_err(|wrong| format!("{}: {}", wrong.key, wrong.problem))
 }
 
-fn filled(implementation: Value, args: Value) -> Result<Request, ToolError> {
+fn filled(implementation: Value, args: Value) -> Result<HttpRequest, ToolError> {
     template(implementation).unwrap().fill(args.as_object().unwrap())
 }
 
@@ -28,7 +28,7 @@ fn url(text: &str, args: Value) -> Result<String, ToolError> {
     filled(json!({"url": text}), args).map(|request| request.url.to_string())
 }
 
-fn body(request: &Request) -> &str {
+fn body(request: &HttpRequest) -> &str {
     std::str::from_utf8(request.body.as_deref().unwrap_or_default()).unwrap()
 }
 

@@ -7,8 +7,8 @@ use reqwest::Url;
 use switchboard_toolcall::{ErrorKind, ToolError};
 
 use crate::{
-    definition::Wrong,
-    template::{Arguments, Parameters, Template, given},
+    definition::DefinitionProblem,
+    template::{Parameters, Template, TemplateArguments, given},
 };
 
 /// What is encoded in a value: everything that could mean something in a URL.
@@ -28,10 +28,11 @@ pub(super) struct UrlTemplate {
 }
 
 impl UrlTemplate {
-    pub(super) fn new(text: &str, parameters: &Parameters) -> Result<Self, Wrong> {
-        let wrong = |problem: &str| Wrong::new("url", problem);
+    pub(super) fn new(text: &str, parameters: &Parameters) -> Result<Self, DefinitionProblem> {
+        let wrong = |problem: &str| DefinitionProblem::new("url", problem);
         let read = |text: &str| {
-            Template::parse(text, parameters).map_err(|problem| Wrong::new("url", problem))
+            Template::parse(text, parameters)
+                .map_err(|problem| DefinitionProblem::new("url", problem))
         };
         if text.contains(|c: char| c.is_control() || c == '\\' || c == '#') {
             return Err(wrong("it must not contain `#`, `\\` or control characters"));
@@ -69,7 +70,7 @@ impl UrlTemplate {
     /// A value is missing in the path, or would change it.
     pub(super) fn fill(
         &self,
-        args: &Arguments,
+        args: &TemplateArguments,
         more: Vec<(String, String)>,
     ) -> Result<Url, ToolError> {
         let segments: Result<Vec<_>, _> =
@@ -94,7 +95,7 @@ pub(super) fn encoded(value: &str) -> Cow<'_, str> {
     utf8_percent_encode(value, ENCODED).into()
 }
 
-fn segment(template: &Template, args: &Arguments) -> Result<String, ToolError> {
+fn segment(template: &Template, args: &TemplateArguments) -> Result<String, ToolError> {
     if let Some(missing) = template.arguments().find(|name| given(args, name).is_none()) {
         return Err(ToolError::invalid(format_args!("missing '{missing}'")));
     }

@@ -2,21 +2,21 @@
 
 use std::rc::Rc;
 
-use super::{Context, function::Frame, in_frame};
+use super::{Context, function::CallFrame, in_frame};
 use crate::{
     error::{Result, fail},
     matrix::Matrix,
     number::{is_integer, to_text},
-    syntax::{Index, Node},
+    syntax::{IndexNode, SyntaxNode},
     value::{Positions, Value},
 };
 
 /// Evaluates `object[index]` or `object.index`.
 pub(super) fn evaluate_access(
-    object: &Node,
-    index: &Index,
+    object: &SyntaxNode,
+    index: &IndexNode,
     optional: bool,
-    frame: &Option<Rc<Frame>>,
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<Value> {
     let object = in_frame(object, frame, context)?;
@@ -25,21 +25,21 @@ pub(super) fn evaluate_access(
         return if optional { Ok(Value::Undefined) } else { no_object(index, &object) };
     }
     match index {
-        Index::Property(name) => property(&object, name),
-        Index::Dimensions(nodes) => {
+        IndexNode::Property(name) => property(&object, name),
+        IndexNode::Dimensions(nodes) => {
             let positions = evaluate_index(nodes, &object, frame, context)?;
             subset(&object, &positions, context)
         }
     }
 }
 
-fn no_object(index: &Index, object: &Value) -> Result<Value> {
+fn no_object(index: &IndexNode, object: &Value) -> Result<Value> {
     let what = object.type_name();
     match index {
-        Index::Property(name) => {
+        IndexNode::Property(name) => {
             fail(format!("Cannot access property \"{name}\": object is {what}"))
         }
-        Index::Dimensions(_) => fail(format!("Cannot apply index: object is {what}")),
+        IndexNode::Dimensions(_) => fail(format!("Cannot apply index: object is {what}")),
     }
 }
 
@@ -62,9 +62,9 @@ fn no_access(name: &str) -> Result<Value> {
 
 /// The zero-based positions that the index nodes stand for, `end` meaning the length of each dimension.
 pub(super) fn evaluate_index(
-    nodes: &[Rc<Node>],
+    nodes: &[Rc<SyntaxNode>],
     object: &Value,
-    frame: &Option<Rc<Frame>>,
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<Vec<Positions>> {
     let size = match object {

@@ -5,28 +5,28 @@ use std::rc::Rc;
 use super::{
     Context,
     access::{evaluate_index, places},
-    function::{Frame, Function},
+    function::{CallFrame, Function},
     in_frame,
 };
 use crate::{
     error::{Result, fail},
     matrix::{Matrix, size_text},
-    syntax::{Index, Node},
+    syntax::{IndexNode, SyntaxNode},
     value::{Object, Positions, Value},
 };
 
 /// Evaluates an assignment; its value is what was assigned.
 pub(super) fn assign(
-    node: &Node,
-    frame: &Option<Rc<Frame>>,
+    node: &SyntaxNode,
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<Value> {
     match node {
-        Node::Assign(name, value) => {
+        SyntaxNode::Assign(name, value) => {
             let value = in_frame(value, frame, context)?;
             set(name, value, context)
         }
-        Node::AssignFunction { name, parameters, body } => {
+        SyntaxNode::AssignFunction { name, parameters, body } => {
             for (place, parameter) in parameters.iter().enumerate() {
                 if parameters[..place].contains(parameter) {
                     return fail(format!("Duplicate parameter name \"{parameter}\""));
@@ -40,7 +40,7 @@ pub(super) fn assign(
             };
             set(name, Value::Function(Rc::new(function)), context)
         }
-        Node::AssignIndex { object, index, value } => {
+        SyntaxNode::AssignIndex { object, index, value } => {
             let value = in_frame(value, frame, context)?;
             store(object, index, value.clone(), frame, context)?;
             Ok(value)
@@ -59,21 +59,21 @@ fn set(name: &Rc<str>, value: Value, context: &mut Context) -> Result<Value> {
 
 /// Puts `value` at `index` of what `target` names, and the changed whole back where it came from.
 fn store(
-    target: &Node,
-    index: &Index,
+    target: &SyntaxNode,
+    index: &IndexNode,
     value: Value,
-    frame: &Option<Rc<Frame>>,
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<()> {
     let whole = in_frame(target, frame, context)?;
     let positions = match index {
-        Index::Property(name) => vec![Positions::Key(name.clone())],
-        Index::Dimensions(nodes) => evaluate_index(nodes, &whole, frame, context)?,
+        IndexNode::Property(name) => vec![Positions::Key(name.clone())],
+        IndexNode::Dimensions(nodes) => evaluate_index(nodes, &whole, frame, context)?,
     };
     let changed = replace_subset(&whole, &positions, value, &Value::Number(0.0), context)?;
     match target {
-        Node::Symbol(name) => set(name, changed, context).map(|_| ()),
-        Node::Access { object, index, .. } => store(object, index, changed, frame, context),
+        SyntaxNode::Symbol(name) => set(name, changed, context).map(|_| ()),
+        SyntaxNode::Access { object, index, .. } => store(object, index, changed, frame, context),
         _ => Ok(()), // a value nobody holds
     }
 }

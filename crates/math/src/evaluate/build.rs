@@ -2,23 +2,23 @@
 
 use std::rc::Rc;
 
-use super::{Context, function::Frame, in_frame};
+use super::{Context, function::CallFrame, in_frame};
 use crate::{
     error::{Result, fail},
     matrix::Matrix,
     number::nearly_equal,
-    syntax::Node,
+    syntax::SyntaxNode,
     value::{Object, Value},
 };
 
 pub(super) fn build(
-    node: &Node,
-    frame: &Option<Rc<Frame>>,
+    node: &SyntaxNode,
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<Value> {
     match node {
-        Node::Range { start, step, end } => {
-            let mut bound = |node: &Node| {
+        SyntaxNode::Range { start, step, end } => {
+            let mut bound = |node: &SyntaxNode| {
                 let value = in_frame(node, frame, context)?;
                 value.as_number().map_or_else(|| unexpected(&value), Ok)
             };
@@ -26,7 +26,7 @@ pub(super) fn build(
             let step = step.as_ref().map_or(Ok(1.0), |step| bound(step))?;
             range(start, end, step, true, context)
         }
-        Node::Array(items) => {
+        SyntaxNode::Array(items) => {
             let values: Result<Vec<_>> =
                 items.iter().map(|item| in_frame(item, frame, context)).collect();
             let values = values?;
@@ -37,7 +37,7 @@ pub(super) fn build(
             context.reserve(count)?;
             Ok(Matrix::stack(values)?.into())
         }
-        Node::Object(properties) => {
+        SyntaxNode::Object(properties) => {
             let mut object = Object::new();
             for (key, value) in properties {
                 object.insert(key.clone(), in_frame(value, frame, context)?);

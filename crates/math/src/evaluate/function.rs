@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::{Context, chain, in_frame};
 use crate::{
     error::{Result, fail},
-    format::{self, Style},
+    format::{self, NumberStyle},
     functions,
-    syntax::{Index, Node, Operator},
+    syntax::{IndexNode, Operator, SyntaxNode},
     value::Value,
 };
 
@@ -24,17 +24,22 @@ pub(crate) struct Builtin {
 #[derive(Debug)]
 pub(crate) enum Function {
     Builtin(&'static Builtin),
-    Defined { name: Rc<str>, parameters: Vec<Rc<str>>, body: Rc<Node>, outer: Option<Rc<Frame>> },
+    Defined {
+        name: Rc<str>,
+        parameters: Vec<Rc<str>>,
+        body: Rc<SyntaxNode>,
+        outer: Option<Rc<CallFrame>>,
+    },
 }
 
 /// The arguments of a call, and of the calls its function was defined in.
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub(crate) struct CallFrame {
     arguments: Vec<(Rc<str>, Value)>,
-    outer: Option<Rc<Frame>>,
+    outer: Option<Rc<CallFrame>>,
 }
 
-impl Frame {
+impl CallFrame {
     pub(super) fn get(&self, name: &str) -> Option<Value> {
         let mut frame = Some(self);
         while let Some(current) = frame {
@@ -96,7 +101,7 @@ pub(crate) fn call(
         Function::Defined { name, parameters, body, outer } => {
             check_count(name, parameters.len(), parameters.len(), arguments.len())?;
             let arguments = parameters.iter().cloned().zip(arguments.iter().cloned()).collect();
-            let frame = Some(Rc::new(Frame { arguments, outer: outer.clone() }));
+            let frame = Some(Rc::new(CallFrame { arguments, outer: outer.clone() }));
             // What `end` means where the call stands is not what it means in the function.
             context.with_end(None, |context| in_frame(body, &frame, context))
         }
@@ -119,14 +124,14 @@ fn check_count(name: &str, fewest: usize, most: usize, actual: usize) -> Result<
 
 /// Evaluates the call of what `function` names.
 pub(super) fn evaluate_call(
-    function: &Rc<Node>,
-    arguments: &[Rc<Node>],
+    function: &Rc<SyntaxNode>,
+    arguments: &[Rc<SyntaxNode>],
     optional: bool,
-    frame: &Option<Rc<Frame>>,
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<Value> {
     let callee = match &**function {
-        Node::Symbol(name) => named(name, frame, context)?,
+        SyntaxNode::Symbol(name) => named(name, frame, context)?,
         other => in_frame(other, frame, context)?,
     };
     if optional && matches!(callee, Value::Undefined | Value::Null) {
@@ -143,7 +148,7 @@ pub(super) fn evaluate_call(
     call(&callee, &arguments?, context)
 }
 
-fn named(name: &Rc<str>, frame: &Option<Rc<Frame>>, context: &mut Context) -> Result<Value> {
+fn named(name: &Rc<str>, frame: &Option<Rc<CallFrame>>, context: &mut Context) -> Result<Value> {
     let local = frame.as_ref().and_then(|frame| frame.get(name)).or_else(|| context.variable(name));
     if let Some(value) = local {
         return Ok(value);
@@ -151,20 +156,22 @@ fn named(name: &Rc<str>, frame: &Option<Rc<Frame>>, context: &mut Context) -> Re
     functions::named(name, context).unwrap_or_else(|| fail(format!("Undefined function {name}")))
 }
 
-fn not_a_function(node: &Node, value: &Value, context: &mut Context) -> Result<Value> {
+fn not_a_function(node: &SyntaxNode, value: &Value, context: &mut Context) -> Result<Value> {
     let name = match node {
-        Node::Symbol(name) | Node::Access { index: Index::Property(name), .. } => name,
+        SyntaxNode::Symbol(name) | SyntaxNode::Access { index: IndexNode::Property(name), .. } => {
+            name
+        }
         _ => "value",
     };
-    let value = format::value(value, &Style::default(), context)?;
+    let value = format::value(value, &NumberStyle::default(), context)?;
     fail(format!("'{name}' is not a function; its value is:\n  {value}"))
 }
 
 /// Functions that see their arguments unevaluated, so that they may leave some of them alone.
 fn lazily(
     name: &str,
-    arguments: &[Rc<Node>],
-    frame: &Option<Rc<Frame>>,
+    arguments: &[Rc<SyntaxNode>],
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Option<Result<Value>> {
     let [first, second] = arguments else { return None };
@@ -185,12 +192,12 @@ fn lazily(
 /// A formula with an unknown name may stand for a function of it, as in `map([1, 2], x^2)`.
 fn with_inline_body(
     name: &str,
-    items: &Rc<Node>,
-    body: &Rc<Node>,
-    frame: &Option<Rc<Frame>>,
+    items: &Rc<SyntaxNode>,
+    body: &Rc<SyntaxNode>,
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Option<Result<Value>> {
-    if matches!(**body, Node::Symbol(_) | Node::AssignFunction { .. }) {
+    if matches!(**body, SyntaxNode::Symbol(_) | SyntaxNode::AssignFunction { .. }) {
         return None;
     }
     let parameter = free_symbol(body, frame, context)?;
@@ -210,20 +217,26 @@ fn with_inline_body(
 }
 
 /// The first name in `node` that means nothing yet.
-fn free_symbol(node: &Node, frame: &Option<Rc<Frame>>, context: &mut Context) -> Option<Rc<str>> {
-    let mut free = |node: &Rc<Node>| free_symbol(node, frame, context);
+fn free_symbol(
+    node: &SyntaxNode,
+    frame: &Option<Rc<CallFrame>>,
+    context: &mut Context,
+) -> Option<Rc<str>> {
+    let mut free = |node: &Rc<SyntaxNode>| free_symbol(node, frame, context);
     match node {
-        Node::Symbol(name) => named(name, frame, context).is_err().then(|| name.clone()),
-        Node::Parenthesis(inner) | Node::Unary(_, inner) | Node::Percent(inner) => free(inner),
-        Node::Chain(first, rest) => {
+        SyntaxNode::Symbol(name) => named(name, frame, context).is_err().then(|| name.clone()),
+        SyntaxNode::Parenthesis(inner)
+        | SyntaxNode::Unary(_, inner)
+        | SyntaxNode::Percent(inner) => free(inner),
+        SyntaxNode::Chain(first, rest) => {
             let first = free(first);
             first.or_else(|| rest.iter().find_map(|(_, node)| free(node)))
         }
-        Node::Relational(first, rest) => {
+        SyntaxNode::Relational(first, rest) => {
             let first = free(first);
             first.or_else(|| rest.iter().find_map(|(_, node)| free(node)))
         }
-        Node::Call { arguments, .. } => arguments.iter().find_map(free),
+        SyntaxNode::Call { arguments, .. } => arguments.iter().find_map(free),
         _ => None,
     }
 }

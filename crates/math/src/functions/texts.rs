@@ -7,14 +7,14 @@ use super::{
 use crate::{
     error::{Result, fail},
     evaluate::{Builtin, Context},
-    format::{self, Style, based},
+    format::{self, NumberStyle, based},
     matrix::Matrix,
     value::Value,
 };
 
 pub(super) static FUNCTIONS: &[Builtin] = &[
     function("format", 1, 2, |arguments, context| {
-        let style = Style::from_option(arguments.get(1))?;
+        let style = NumberStyle::from_option(arguments.get(1))?;
         if let Value::Function(_) = &arguments[0] {
             return Ok(Value::text("function"));
         }
@@ -31,7 +31,7 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
     function("typeOf", 1, 1, |arguments, _| Ok(Value::text(arguments[0].type_name()))),
 ];
 
-fn printed(value: &Value, style: &Style, context: &mut Context) -> Result<Value> {
+fn printed(value: &Value, style: &NumberStyle, context: &mut Context) -> Result<Value> {
     let text = format::value(value, style, context)?;
     context.reserve_text(text.len())?;
     Ok(Value::text(text))
@@ -48,7 +48,7 @@ fn string(value: &Value, context: &mut Context) -> Result<Value> {
             Ok(Matrix::new(matrix.size.clone(), items?).into())
         }
         Value::Number(number) => Ok(Value::text(crate::number::to_text(*number))),
-        other => printed(other, &Style::default(), context),
+        other => printed(other, &NumberStyle::default(), context),
     }
 }
 
@@ -66,7 +66,7 @@ fn in_base(name: &str, radix: u32, arguments: &[Value], context: &mut Context) -
 /// Fills in `$name` and `$name.part` from an object.
 fn print(arguments: &[Value], context: &mut Context) -> Result<Value> {
     let template = text("print", arguments, 0)?;
-    let style = Style::from_option(arguments.get(2))?;
+    let style = NumberStyle::from_option(arguments.get(2))?;
     let Value::Object(_) = &arguments[1] else {
         return fail("print expects an object with the values to fill in");
     };

@@ -2,26 +2,26 @@
 
 use std::rc::Rc;
 
-use super::{Parser, operators::chain};
+use super::{ExpressionParser, operators::chain};
 use crate::{
     error::Result,
-    lexer::Kind,
-    syntax::{Node, Operator, Unary},
+    lexer::TokenKind,
+    syntax::{Operator, SyntaxNode, Unary},
 };
 
 const SIGNS: [(&str, Unary); 4] =
     [("-", Unary::Minus), ("+", Unary::Plus), ("~", Unary::BitNot), ("not", Unary::Not)];
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// Factors that stand side by side, as in `2 pi (3)`.
-    pub(super) fn implicit_product(&mut self) -> Result<Rc<Node>> {
+    pub(super) fn implicit_product(&mut self) -> Result<Rc<SyntaxNode>> {
         let first = self.fraction()?;
-        let mut rest: Vec<(Operator, Rc<Node>)> = Vec::new();
+        let mut rest: Vec<(Operator, Rc<SyntaxNode>)> = Vec::new();
         loop {
             let last = rest.last().map_or(&first, |(_, node)| node);
             let inch = self.at("in") && rest.is_empty() && is_signed_constant(&first);
-            let number = self.cursor.kind == Kind::Number && may_precede_number(last);
-            if !(self.cursor.kind == Kind::Symbol || inch || number || self.at("(")) {
+            let number = self.cursor.kind == TokenKind::Number && may_precede_number(last);
+            if !(self.cursor.kind == TokenKind::Symbol || inch || number || self.at("(")) {
                 return Ok(chain(first, rest));
             }
             rest.push((Operator::ImplicitMultiply, self.fraction()?));
@@ -29,9 +29,9 @@ impl Parser<'_> {
     }
 
     /// A literal fraction before a factor binds first: `1/2 x` is `(1/2) x`, while `1/x y` is `1/(x y)`.
-    fn fraction(&mut self) -> Result<Rc<Node>> {
+    fn fraction(&mut self) -> Result<Rc<SyntaxNode>> {
         let first = self.percentage()?;
-        let mut rest: Vec<(Operator, Rc<Node>)> = Vec::new();
+        let mut rest: Vec<(Operator, Rc<SyntaxNode>)> = Vec::new();
         loop {
             let last = rest.last().map_or(&first, |(_, node)| node);
             if !self.at("/") || !is_fraction_part(last) {
@@ -40,9 +40,9 @@ impl Parser<'_> {
             let before_slash = self.cursor;
             self.cursor.advance_past_newlines()?;
             let before_number = self.cursor;
-            if self.cursor.kind == Kind::Number {
+            if self.cursor.kind == TokenKind::Number {
                 self.cursor.advance_past_newlines()?;
-                if self.cursor.kind == Kind::Symbol || self.at("(") || self.at("in") {
+                if self.cursor.kind == TokenKind::Symbol || self.at("(") || self.at("in") {
                     self.cursor = before_number;
                     rest.push((Operator::Divide, self.percentage()?));
                     continue;
@@ -54,7 +54,7 @@ impl Parser<'_> {
     }
 
     /// `%` is a percentage when no operand follows it, and the modulus operator otherwise.
-    fn percentage(&mut self) -> Result<Rc<Node>> {
+    fn percentage(&mut self) -> Result<Rc<SyntaxNode>> {
         let node = self.unary()?;
         if !self.at("%") {
             return Ok(node);
@@ -72,10 +72,10 @@ impl Parser<'_> {
             return Ok(node);
         }
         self.cursor = ahead;
-        Ok(Rc::new(Node::Percent(node)))
+        Ok(Rc::new(SyntaxNode::Percent(node)))
     }
 
-    fn unary(&mut self) -> Result<Rc<Node>> {
+    fn unary(&mut self) -> Result<Rc<SyntaxNode>> {
         if let Some(outcome) = self.tried.get(&self.cursor.key()) {
             let (node, cursor) = outcome.clone()?;
             self.cursor = cursor;
@@ -85,11 +85,11 @@ impl Parser<'_> {
             let sign = SIGNS.iter().find(|(text, _)| parser.at(text));
             let Some((_, sign)) = sign else { return parser.power() };
             parser.cursor.advance_past_newlines()?;
-            Ok(Rc::new(Node::Unary(*sign, parser.unary()?)))
+            Ok(Rc::new(SyntaxNode::Unary(*sign, parser.unary()?)))
         })
     }
 
-    fn power(&mut self) -> Result<Rc<Node>> {
+    fn power(&mut self) -> Result<Rc<SyntaxNode>> {
         let base = self.nullish()?;
         let operator = match self.cursor.token {
             "^" => Operator::Power,
@@ -102,7 +102,7 @@ impl Parser<'_> {
         Ok(chain(base, vec![(operator, exponent)]))
     }
 
-    fn nullish(&mut self) -> Result<Rc<Node>> {
+    fn nullish(&mut self) -> Result<Rc<SyntaxNode>> {
         let first = self.postfix()?;
         let mut rest = Vec::new();
         while self.at("??") {
@@ -112,46 +112,46 @@ impl Parser<'_> {
         Ok(chain(first, rest))
     }
 
-    fn postfix(&mut self) -> Result<Rc<Node>> {
+    fn postfix(&mut self) -> Result<Rc<SyntaxNode>> {
         let mut node = self.primary()?;
         let mut count = 0;
         loop {
             let operator = match self.cursor.token {
                 "!" => Unary::Factorial,
-                "'" if self.cursor.kind == Kind::Delimiter => Unary::Transpose,
+                "'" if self.cursor.kind == TokenKind::Delimiter => Unary::Transpose,
                 _ => return Ok(node),
             };
             count += 1;
             self.check_depth(self.depth + count)?;
             self.cursor.advance()?;
-            node = self.accessors(Rc::new(Node::Unary(operator, node)))?;
+            node = self.accessors(Rc::new(SyntaxNode::Unary(operator, node)))?;
         }
     }
 }
 
-fn is_signed_constant(node: &Node) -> bool {
+fn is_signed_constant(node: &SyntaxNode) -> bool {
     match node {
-        Node::Constant(_) => true,
-        Node::Unary(Unary::Minus, operand) => matches!(**operand, Node::Constant(_)),
+        SyntaxNode::Constant(_) => true,
+        SyntaxNode::Unary(Unary::Minus, operand) => matches!(**operand, SyntaxNode::Constant(_)),
         _ => false,
     }
 }
 
-fn is_fraction_part(node: &Node) -> bool {
+fn is_fraction_part(node: &SyntaxNode) -> bool {
     match node {
-        Node::Constant(_) => true,
-        Node::Unary(Unary::Minus | Unary::Plus | Unary::BitNot, operand) => {
-            matches!(**operand, Node::Constant(_))
+        SyntaxNode::Constant(_) => true,
+        SyntaxNode::Unary(Unary::Minus | Unary::Plus | Unary::BitNot, operand) => {
+            matches!(**operand, SyntaxNode::Constant(_))
         }
         _ => false,
     }
 }
 
 /// `(2) 3` and `2! 3` multiply; `2 3` and `2^2 3` do not.
-fn may_precede_number(node: &Node) -> bool {
+fn may_precede_number(node: &SyntaxNode) -> bool {
     match node {
-        Node::Unary(operator, _) => *operator == Unary::Factorial,
-        Node::Constant(_) | Node::Chain(..) | Node::Percent(_) => false,
+        SyntaxNode::Unary(operator, _) => *operator == Unary::Factorial,
+        SyntaxNode::Constant(_) | SyntaxNode::Chain(..) | SyntaxNode::Percent(_) => false,
         _ => true,
     }
 }

@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use super::Parser;
+use super::ExpressionParser;
 use crate::{
     error::Result,
-    lexer::Kind,
+    lexer::TokenKind,
     syntax::{
-        Comparison, Node,
+        Comparison,
         Operator::{self, *},
+        SyntaxNode,
     },
     value::Value,
 };
@@ -39,9 +40,9 @@ const PRODUCTS: [(&str, Operator); 6] = [
     ("mod", Modulus),
 ];
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// The operators of `LOOSE_LEVELS` from `level` on.
-    pub(super) fn binary(&mut self, level: usize) -> Result<Rc<Node>> {
+    pub(super) fn binary(&mut self, level: usize) -> Result<Rc<SyntaxNode>> {
         let Some(&(text, operator)) = LOOSE_LEVELS.get(level) else { return self.relational() };
         let first = self.binary(level + 1)?;
         let mut rest = Vec::new();
@@ -52,14 +53,14 @@ impl Parser<'_> {
         Ok(chain(first, rest))
     }
 
-    fn relational(&mut self) -> Result<Rc<Node>> {
+    fn relational(&mut self) -> Result<Rc<SyntaxNode>> {
         let first = self.shift()?;
         let mut rest = Vec::new();
         while let Some(comparison) = self.operator(&COMPARISONS) {
             self.cursor.advance_past_newlines()?;
             rest.push((comparison, self.shift()?));
         }
-        Ok(if rest.is_empty() { first } else { Rc::new(Node::Relational(first, rest)) })
+        Ok(if rest.is_empty() { first } else { Rc::new(SyntaxNode::Relational(first, rest)) })
     }
 
     fn operator<T: Copy>(&self, operators: &[(&str, T)]) -> Option<T> {
@@ -67,7 +68,7 @@ impl Parser<'_> {
         operators.iter().find(at_operator).map(|(_, operator)| *operator)
     }
 
-    fn shift(&mut self) -> Result<Rc<Node>> {
+    fn shift(&mut self) -> Result<Rc<SyntaxNode>> {
         let first = self.conversion()?;
         let mut rest = Vec::new();
         while let Some(operator) = self.operator(&SHIFTS) {
@@ -77,7 +78,7 @@ impl Parser<'_> {
         Ok(chain(first, rest))
     }
 
-    fn conversion(&mut self) -> Result<Rc<Node>> {
+    fn conversion(&mut self) -> Result<Rc<SyntaxNode>> {
         let first = self.range()?;
         let mut rest = Vec::new();
         while let Some(operator) = self.operator(&CONVERSIONS) {
@@ -85,7 +86,7 @@ impl Parser<'_> {
             self.cursor.advance_past_newlines()?;
             // With nothing to convert to, `in` is the inch.
             if name == "in" && "])},;".contains(self.cursor.token) {
-                rest.push((ImplicitMultiply, Rc::new(Node::Symbol("in".into()))));
+                rest.push((ImplicitMultiply, Rc::new(SyntaxNode::Symbol("in".into()))));
             } else {
                 rest.push((operator, self.range()?));
             }
@@ -93,7 +94,7 @@ impl Parser<'_> {
         Ok(chain(first, rest))
     }
 
-    fn range(&mut self) -> Result<Rc<Node>> {
+    fn range(&mut self) -> Result<Rc<SyntaxNode>> {
         let start = if !self.at(":") {
             self.sum()?
         } else if self.in_conditional() {
@@ -101,24 +102,28 @@ impl Parser<'_> {
                 .cursor
                 .error("The true-expression of a conditional operator may not be empty"));
         } else {
-            Rc::new(Node::Constant(Value::Number(1.0)))
+            Rc::new(SyntaxNode::Constant(Value::Number(1.0)))
         };
         let mut parts = Vec::new();
         while self.at(":") && !(parts.is_empty() && self.in_conditional()) && parts.len() < 2 {
             self.cursor.advance_past_newlines()?;
             let open_ended = [")", "]", ",", ""].contains(&self.cursor.token)
-                && self.cursor.kind == Kind::Delimiter;
-            parts.push(if open_ended { Rc::new(Node::Symbol("end".into())) } else { self.sum()? });
+                && self.cursor.kind == TokenKind::Delimiter;
+            parts.push(if open_ended {
+                Rc::new(SyntaxNode::Symbol("end".into()))
+            } else {
+                self.sum()?
+            });
         }
         let Some(end) = parts.pop() else { return Ok(start) };
-        Ok(Rc::new(Node::Range { start, step: parts.pop(), end }))
+        Ok(Rc::new(SyntaxNode::Range { start, step: parts.pop(), end }))
     }
 
     fn in_conditional(&self) -> bool {
         self.cursor.conditional == Some(self.cursor.nesting)
     }
 
-    fn sum(&mut self) -> Result<Rc<Node>> {
+    fn sum(&mut self) -> Result<Rc<SyntaxNode>> {
         let first = self.product()?;
         let mut rest = Vec::new();
         while let Some(operator) = self.operator(&SUMS) {
@@ -128,7 +133,7 @@ impl Parser<'_> {
         Ok(chain(first, rest))
     }
 
-    fn product(&mut self) -> Result<Rc<Node>> {
+    fn product(&mut self) -> Result<Rc<SyntaxNode>> {
         let first = self.implicit_product()?;
         let mut rest = Vec::new();
         while let Some(operator) = self.operator(&PRODUCTS) {
@@ -140,6 +145,9 @@ impl Parser<'_> {
 }
 
 /// `first` with the operations in `rest`, or just `first`.
-pub(super) fn chain(first: Rc<Node>, rest: Vec<(Operator, Rc<Node>)>) -> Rc<Node> {
-    if rest.is_empty() { first } else { Rc::new(Node::Chain(first, rest)) }
+pub(super) fn chain(
+    first: Rc<SyntaxNode>,
+    rest: Vec<(Operator, Rc<SyntaxNode>)>,
+) -> Rc<SyntaxNode> {
+    if rest.is_empty() { first } else { Rc::new(SyntaxNode::Chain(first, rest)) }
 }

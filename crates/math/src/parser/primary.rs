@@ -2,28 +2,28 @@
 
 use std::rc::Rc;
 
-use super::{Parser, parse_number};
+use super::{ExpressionParser, parse_number};
 use crate::{
     error::Result,
-    lexer::{Kind, NAMED_DELIMITERS},
-    syntax::{Index, Node},
+    lexer::{NAMED_DELIMITERS, TokenKind},
+    syntax::{IndexNode, SyntaxNode},
     value::Value,
 };
 
-impl Parser<'_> {
-    pub(super) fn primary(&mut self) -> Result<Rc<Node>> {
+impl ExpressionParser<'_> {
+    pub(super) fn primary(&mut self) -> Result<Rc<SyntaxNode>> {
         if self.at_name() {
             return self.name();
         }
-        if self.cursor.kind == Kind::Number {
+        if self.cursor.kind == TokenKind::Number {
             let value = parse_number(self.cursor.token)?;
             self.cursor.advance()?;
-            return Ok(Rc::new(Node::Constant(Value::Number(value))));
+            return Ok(Rc::new(SyntaxNode::Constant(Value::Number(value))));
         }
         match self.cursor.token {
             quote @ ("\"" | "'") => {
                 let text = self.cursor.string(quote)?;
-                self.accessors(Rc::new(Node::Constant(Value::text(text))))
+                self.accessors(Rc::new(SyntaxNode::Constant(Value::text(text))))
             }
             "[" => self.matrix(),
             "{" => self.object(),
@@ -34,50 +34,51 @@ impl Parser<'_> {
     }
 
     fn at_name(&self) -> bool {
-        self.cursor.kind == Kind::Symbol || NAMED_DELIMITERS.contains(&self.cursor.token)
+        self.cursor.kind == TokenKind::Symbol || NAMED_DELIMITERS.contains(&self.cursor.token)
     }
 
-    fn name(&mut self) -> Result<Rc<Node>> {
+    fn name(&mut self) -> Result<Rc<SyntaxNode>> {
         let name = self.cursor.token;
         self.cursor.advance()?;
         let node = match name {
-            "true" => Node::Constant(Value::Boolean(true)),
-            "false" => Node::Constant(Value::Boolean(false)),
-            "null" => Node::Constant(Value::Null),
-            "undefined" => Node::Constant(Value::Undefined),
-            "NaN" => Node::Constant(Value::Number(f64::NAN)),
-            "Infinity" => Node::Constant(Value::Number(f64::INFINITY)),
-            _ => Node::Symbol(name.into()),
+            "true" => SyntaxNode::Constant(Value::Boolean(true)),
+            "false" => SyntaxNode::Constant(Value::Boolean(false)),
+            "null" => SyntaxNode::Constant(Value::Null),
+            "undefined" => SyntaxNode::Constant(Value::Undefined),
+            "NaN" => SyntaxNode::Constant(Value::Number(f64::NAN)),
+            "Infinity" => SyntaxNode::Constant(Value::Number(f64::INFINITY)),
+            _ => SyntaxNode::Symbol(name.into()),
         };
         self.accessors(Rc::new(node))
     }
 
-    fn parenthesis(&mut self) -> Result<Rc<Node>> {
+    fn parenthesis(&mut self) -> Result<Rc<SyntaxNode>> {
         self.open()?;
         let node = self.assignment()?;
         self.close(")", "Parenthesis ) expected")?;
-        self.accessors(Rc::new(Node::Parenthesis(node)))
+        self.accessors(Rc::new(SyntaxNode::Parenthesis(node)))
     }
 
     /// The calls, indices and properties that follow `node`.
-    pub(super) fn accessors(&mut self, mut node: Rc<Node>) -> Result<Rc<Node>> {
+    pub(super) fn accessors(&mut self, mut node: Rc<SyntaxNode>) -> Result<Rc<SyntaxNode>> {
         let mut count = 0;
         loop {
             let optional = self.at("?.");
             if optional {
                 self.cursor.advance()?;
             }
-            let callable = matches!(*node, Node::Symbol(_) | Node::Access { .. });
+            let callable = matches!(*node, SyntaxNode::Symbol(_) | SyntaxNode::Access { .. });
             node = match self.cursor.token {
                 "(" if optional || callable => {
                     let arguments = self.list(")", "Parenthesis ) expected")?;
-                    Rc::new(Node::Call { function: node, arguments, optional })
+                    Rc::new(SyntaxNode::Call { function: node, arguments, optional })
                 }
                 "[" => {
-                    let index = Index::Dimensions(self.list("]", "Parenthesis ] expected")?.into());
-                    Rc::new(Node::Access { object: node, index, optional })
+                    let index =
+                        IndexNode::Dimensions(self.list("]", "Parenthesis ] expected")?.into());
+                    Rc::new(SyntaxNode::Access { object: node, index, optional })
                 }
-                "." if !optional && self.cursor.kind == Kind::Delimiter => {
+                "." if !optional && self.cursor.kind == TokenKind::Delimiter => {
                     self.cursor.advance()?;
                     self.property(node, false)?
                 }
@@ -89,18 +90,18 @@ impl Parser<'_> {
         }
     }
 
-    fn property(&mut self, object: Rc<Node>, optional: bool) -> Result<Rc<Node>> {
+    fn property(&mut self, object: Rc<SyntaxNode>, optional: bool) -> Result<Rc<SyntaxNode>> {
         if !self.at_name() {
             let after = if optional { "optional chain" } else { "dot" };
             return Err(self.cursor.error(format!("Property name expected after {after}")));
         }
-        let index = Index::Property(self.cursor.token.into());
+        let index = IndexNode::Property(self.cursor.token.into());
         self.cursor.advance()?;
-        Ok(Rc::new(Node::Access { object, index, optional }))
+        Ok(Rc::new(SyntaxNode::Access { object, index, optional }))
     }
 
     /// Values separated by commas up to `close`, the cursor being at the opening bracket.
-    fn list(&mut self, close: &str, message: &str) -> Result<Vec<Rc<Node>>> {
+    fn list(&mut self, close: &str, message: &str) -> Result<Vec<Rc<SyntaxNode>>> {
         self.open()?;
         let mut items = Vec::new();
         if !self.at(close) {
@@ -114,11 +115,11 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    fn matrix(&mut self) -> Result<Rc<Node>> {
+    fn matrix(&mut self) -> Result<Rc<SyntaxNode>> {
         self.open()?;
         if self.at("]") {
             self.close("]", "")?;
-            return self.accessors(Rc::new(Node::Array(Vec::new())));
+            return self.accessors(Rc::new(SyntaxNode::Array(Vec::new())));
         }
         let mut rows = vec![self.row()?];
         let single = !self.at(";");
@@ -135,15 +136,15 @@ impl Parser<'_> {
                 .cursor
                 .error(format!("Column dimensions mismatch ({} !== {columns})", row.len())));
         }
-        let mut rows = rows.into_iter().map(|row| Rc::new(Node::Array(row)));
+        let mut rows = rows.into_iter().map(|row| Rc::new(SyntaxNode::Array(row)));
         let array = match rows.next() {
             Some(row) if single => row,
-            first => Rc::new(Node::Array(first.into_iter().chain(rows).collect())),
+            first => Rc::new(SyntaxNode::Array(first.into_iter().chain(rows).collect())),
         };
         self.accessors(array)
     }
 
-    fn row(&mut self) -> Result<Vec<Rc<Node>>> {
+    fn row(&mut self) -> Result<Vec<Rc<SyntaxNode>>> {
         let mut items = vec![self.assignment()?];
         while self.at(",") {
             self.cursor.advance()?;
@@ -154,7 +155,7 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    fn object(&mut self) -> Result<Rc<Node>> {
+    fn object(&mut self) -> Result<Rc<SyntaxNode>> {
         self.cursor.nesting += 1;
         let mut properties = Vec::new();
         loop {
@@ -172,7 +173,7 @@ impl Parser<'_> {
             }
         }
         self.close("}", "Comma , or bracket } expected after object value")?;
-        self.accessors(Rc::new(Node::Object(properties)))
+        self.accessors(Rc::new(SyntaxNode::Object(properties)))
     }
 
     fn key(&mut self) -> Result<String> {

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::Parser;
-use crate::{error::Result, syntax::Node, value::Value};
+use super::ExpressionParser;
+use crate::{error::Result, syntax::SyntaxNode, value::Value};
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// Statements separated by `;` (silent) or line breaks (visible).
-    pub(super) fn block(&mut self) -> Result<Rc<Node>> {
+    pub(super) fn block(&mut self) -> Result<Rc<SyntaxNode>> {
         let mut only = None;
         let mut statements = Vec::new();
         if !self.at_separator() && !self.cursor.token.is_empty() {
@@ -24,9 +24,9 @@ impl Parser<'_> {
             }
         }
         Ok(match only {
-            _ if !statements.is_empty() => Rc::new(Node::Block(statements)),
+            _ if !statements.is_empty() => Rc::new(SyntaxNode::Block(statements)),
             Some(node) => node,
-            None => Rc::new(Node::Constant(Value::Undefined)),
+            None => Rc::new(SyntaxNode::Constant(Value::Undefined)),
         })
     }
 
@@ -34,7 +34,7 @@ impl Parser<'_> {
         self.at("\n") || self.at(";")
     }
 
-    pub(super) fn assignment(&mut self) -> Result<Rc<Node>> {
+    pub(super) fn assignment(&mut self) -> Result<Rc<SyntaxNode>> {
         self.deeper(|parser| {
             let node = parser.conditional()?;
             if parser.at("=") { parser.assigned(&node) } else { Ok(node) }
@@ -42,24 +42,24 @@ impl Parser<'_> {
     }
 
     /// The assignment to `target`, the cursor being at its `=`.
-    fn assigned(&mut self, target: &Node) -> Result<Rc<Node>> {
+    fn assigned(&mut self, target: &SyntaxNode) -> Result<Rc<SyntaxNode>> {
         let invalid = self.cursor.error("Invalid left hand side of assignment operator =");
         let node = match target {
-            Node::Symbol(name) => Node::Assign(name.clone(), self.assigned_value()?),
-            Node::Access { optional: true, .. } => {
+            SyntaxNode::Symbol(name) => SyntaxNode::Assign(name.clone(), self.assigned_value()?),
+            SyntaxNode::Access { optional: true, .. } => {
                 return Err(self.cursor.error("Cannot assign to optional chain"));
             }
-            Node::Access { object, index, .. } => Node::AssignIndex {
+            SyntaxNode::Access { object, index, .. } => SyntaxNode::AssignIndex {
                 object: object.clone(),
                 index: index.clone(),
                 value: self.assigned_value()?,
             },
-            Node::Call { function, arguments, .. } => {
-                let Node::Symbol(name) = &**function else { return Err(invalid) };
+            SyntaxNode::Call { function, arguments, .. } => {
+                let SyntaxNode::Symbol(name) = &**function else { return Err(invalid) };
                 let parameters: Option<Vec<_>> =
                     arguments.iter().map(|argument| symbol(argument)).collect();
                 let parameters = parameters.ok_or(invalid)?;
-                Node::AssignFunction {
+                SyntaxNode::AssignFunction {
                     name: name.clone(),
                     parameters,
                     body: self.assigned_value()?,
@@ -70,12 +70,12 @@ impl Parser<'_> {
         Ok(Rc::new(node))
     }
 
-    fn assigned_value(&mut self) -> Result<Rc<Node>> {
+    fn assigned_value(&mut self) -> Result<Rc<SyntaxNode>> {
         self.cursor.advance_past_newlines()?;
         self.assignment()
     }
 
-    fn conditional(&mut self) -> Result<Rc<Node>> {
+    fn conditional(&mut self) -> Result<Rc<SyntaxNode>> {
         let mut node = self.binary(0)?;
         while self.at("?") {
             // A `:` at this nesting now ends the true part instead of making a range.
@@ -88,16 +88,16 @@ impl Parser<'_> {
             self.cursor.conditional = None;
             self.cursor.advance_past_newlines()?;
             let otherwise = self.assignment()?;
-            node = Rc::new(Node::Conditional(node, then, otherwise));
+            node = Rc::new(SyntaxNode::Conditional(node, then, otherwise));
             self.cursor.conditional = outer;
         }
         Ok(node)
     }
 }
 
-fn symbol(node: &Node) -> Option<Rc<str>> {
+fn symbol(node: &SyntaxNode) -> Option<Rc<str>> {
     match node {
-        Node::Symbol(name) => Some(name.clone()),
+        SyntaxNode::Symbol(name) => Some(name.clone()),
         _ => None,
     }
 }

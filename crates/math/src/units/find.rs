@@ -1,6 +1,6 @@
 //! Finds units by name, and reads compound units such as `5 kg m/s^2`.
 
-use super::{Part, Prefix, Scalar, System, Unit, table::Definition, table::UNITS};
+use super::{Prefix, Scalar, System, Unit, UnitPart, table::Definition, table::UNITS};
 use crate::error::{Result, fail};
 
 /// The unit and prefix that `name` means.
@@ -25,7 +25,7 @@ pub(crate) fn find(text: &str, system: &mut System) -> Result<Unit> {
     if text.len() > LONGEST {
         return fail("The text is too long for a unit");
     }
-    let mut reader = Reader { text, rest: text.trim_start_matches([' ', '\t']) };
+    let mut reader = UnitReader { text, rest: text.trim_start_matches([' ', '\t']) };
     let mut unit = Unit::bare(None);
     let value = reader.number();
     let mut sign = 1.0;
@@ -52,7 +52,7 @@ pub(crate) fn find(text: &str, system: &mut System) -> Result<Unit> {
             };
             power *= exponent;
         }
-        unit.parts.push(Part { unit: definition, prefix, power });
+        unit.parts.push(UnitPart { unit: definition, prefix, power });
         for (mine, theirs) in unit.dimensions.iter_mut().zip(definition.base.dimensions()) {
             *mine += theirs * power;
         }
@@ -74,12 +74,12 @@ pub(crate) fn find(text: &str, system: &mut System) -> Result<Unit> {
     Ok(unit)
 }
 
-struct Reader<'a> {
+struct UnitReader<'a> {
     text: &'a str,
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> UnitReader<'a> {
     fn skip(&mut self, length: usize) {
         self.rest = self.rest[length..].trim_start_matches([' ', '\t']);
     }

@@ -1,7 +1,7 @@
 //! Which unit to print each kind of quantity in.
 
 use super::{
-    Base, Definition, Part, Unit,
+    Base, Definition, Unit, UnitPart,
     base::{BASIC, same},
     find::named,
     prefixes::Prefix,
@@ -32,7 +32,7 @@ impl System {
         }
     }
 
-    /// `unit` in a single preferred unit, or in fewer basic ones, where there are any.
+    /// `unit` in a single preferred unit, or in fewer basic ones if there are any.
     pub(super) fn simplified(&self, unit: &Unit) -> Unit {
         let mut result = unit.clone();
         if unit.is_of(Base::None) {
@@ -42,14 +42,14 @@ impl System {
         let whole =
             self.preferred.iter().find(|(base, ..)| same(&base.dimensions(), &unit.dimensions));
         if let Some((_, unit, prefix)) = whole {
-            result.parts = vec![Part { unit, prefix, power: 1.0 }];
+            result.parts = vec![UnitPart { unit, prefix, power: 1.0 }];
             return result;
         }
         let basics = BASIC.iter().zip(unit.dimensions).filter(|(_, power)| power.abs() > 1e-12);
-        let proposed: Option<Vec<Part>> = basics
+        let proposed: Option<Vec<UnitPart>> = basics
             .map(|(basic, power)| {
                 let (_, unit, prefix) = self.preferred.iter().find(|(base, ..)| base == basic)?;
-                Some(Part { unit, prefix, power })
+                Some(UnitPart { unit, prefix, power })
             })
             .collect();
         if let Some(proposed) = proposed.filter(|proposed| proposed.len() < unit.parts.len()) {
@@ -64,7 +64,7 @@ impl System {
         let basics = BASIC.iter().zip(unit.dimensions).filter(|(_, power)| power.abs() > 1e-12);
         let parts = basics.filter_map(|(basic, power)| {
             let (_, unit, prefix) = si.preferred.iter().find(|(base, ..)| base == basic)?;
-            Some(Part { unit, prefix, power })
+            Some(UnitPart { unit, prefix, power })
         });
         Unit { parts: parts.collect(), value: None, ..unit.clone() }
     }

@@ -1,9 +1,9 @@
 //! Quantities as text, in the unit and with the prefix that mathjs would pick.
 
-use super::{Part, Prefix, Scalar, System, Unit, find::named};
+use super::{Prefix, Scalar, System, Unit, UnitPart, find::named};
 use crate::{
     error::Result,
-    format::{self, Style},
+    format::{self, NumberStyle},
     number::to_text,
 };
 
@@ -12,7 +12,7 @@ const OFFSET: f64 = 1.2;
 
 impl Unit {
     /// The quantity as mathjs prints it.
-    pub(crate) fn text(&self, style: &Style, system: &System) -> Result<String> {
+    pub(crate) fn text(&self, style: &NumberStyle, system: &System) -> Result<String> {
         let best = self.best(system);
         let value = match best.numeric() {
             None => String::new(),
@@ -63,7 +63,7 @@ impl Unit {
     }
 
     fn best_prefix(&self) -> &'static Prefix {
-        let Part { unit, prefix, power } = self.parts[0];
+        let UnitPart { unit, prefix, power } = self.parts[0];
         let size = self.value.map_or(0.0, Scalar::abs);
         if size == 0.0 {
             return prefix;
@@ -99,7 +99,7 @@ impl Unit {
                 .collect::<Vec<_>>()
                 .join(" ");
         }
-        let join = |parts: &[&Part], sign: f64, brackets: bool| {
+        let join = |parts: &[&UnitPart], sign: f64, brackets: bool| {
             let text = parts
                 .iter()
                 .map(|part| part.text(sign * part.power, false))
@@ -115,7 +115,7 @@ impl Unit {
     }
 }
 
-impl Part {
+impl UnitPart {
     fn text(&self, power: f64, always: bool) -> String {
         let name = format!("{}{}", self.prefix.name, self.unit.name);
         if !always && (power - 1.0).abs() <= 1e-15 {

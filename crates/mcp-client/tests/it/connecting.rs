@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_mcp_client::ServerConfig;
-use switchboard_process::guard::Guard;
+use switchboard_process::guard::ProcessGuard;
 use switchboard_runtime::toolcall::{CallContext, ErrorKind, HumanDuration, ToolCall};
 use switchboard_testkit::Logs;
 use tokio::time::{Instant, resume, sleep};
@@ -162,7 +162,7 @@ async fn what_waiting_cannot_mend_is_tried_once() {
             "`url` is not an http or https address: its scheme is `ftp`".to_owned(),
         ),
     ];
-    for guard in [None, Some(Guard { program: example("guard"), args: Vec::new() })] {
+    for guard in [None, Some(ProcessGuard { program: example("guard"), args: Vec::new() })] {
         let logs = Logs::collect(Level::INFO);
         let configs = cases.iter().map(|(name, config, _)| (*name, config.clone()));
         let test = TestServers::with_deps(configs, |deps| {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use indexmap::IndexMap;
 use serde_json::json;
 use switchboard_mcp_client::{KnownProtocols, ServerConfig, ServerDeps, ServerFailure, Servers};
-use switchboard_process::guard::Guard;
+use switchboard_process::guard::ProcessGuard;
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 use switchboard_testkit::Logs;
 use tracing::Level;
@@ -50,7 +50,7 @@ async fn connect(config: ServerConfig, folder: &Folder) -> Connected {
     let failed = std::sync::Mutex::new(failed);
     let mut deps = ServerDeps::new(executor.tools());
     deps.announce = Arc::new(move |told| failed.lock().unwrap().send(told.clone()).unwrap());
-    deps.guard = Some(Guard { program: example("guard"), args: Vec::new() });
+    deps.guard = Some(ProcessGuard { program: example("guard"), args: Vec::new() });
     deps.protocols = Arc::new(KnownProtocols::load(folder.path().join("protocols.json")));
     deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(100));
     let configs = IndexMap::from([("s".to_owned(), config)]);

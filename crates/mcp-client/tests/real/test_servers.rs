@@ -11,7 +11,7 @@ use switchboard_mcp_client::{
     OutgoingRequest, ServerConfig, ServerDeps, ServerState, Servers, Session,
 };
 use switchboard_mcp_wire::Era;
-use switchboard_process::guard::Guard;
+use switchboard_process::guard::ProcessGuard;
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{CallContext, ErrorKind, Progress, ToolCall, ToolResult},

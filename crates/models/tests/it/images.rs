@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_models::{
     Event, FailureKind, Image, Message, ModelError, Provider, ToolReply, Turn, UserMessage,
 };
-use switchboard_testkit::{Captured, Reply};
+use switchboard_testkit::{CapturedRequest, Reply};
 
 use crate::common::{Setup, call, said, told};
 
@@ -85,7 +85,7 @@ fn pictured() -> Vec<Message> {
     ]
 }
 
-fn asked(captured: &[Captured]) -> Vec<bool> {
+fn asked(captured: &[CapturedRequest]) -> Vec<bool> {
     captured.iter().map(|asked| asked.body.to_string().contains(DATA)).collect()
 }
 

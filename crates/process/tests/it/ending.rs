@@ -2,7 +2,7 @@
 
 use std::{process::Command, time::Duration};
 
-use switchboard_process::Ending;
+use switchboard_process::ProcessEnd;
 use tokio::time::{sleep, timeout};
 
 use crate::{both, exited, gone, is_running, lines_in, run, text};
@@ -61,6 +61,6 @@ async fn a_program_whose_guard_is_killed_is_ended() {
     // The guard has to say which group it started before it is killed.
     sleep(Duration::from_millis(300)).await;
     assert!(Command::new("kill").args(["-9", &pids[1]]).status().unwrap().success());
-    assert_eq!(running.await.unwrap().unwrap().ending, Ending::Unguarded);
+    assert_eq!(running.await.unwrap().unwrap().ending, ProcessEnd::Unguarded);
     gone(&pids).await;
 }

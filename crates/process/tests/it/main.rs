@@ -7,14 +7,16 @@ mod running;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use switchboard_process::{Captured, Ending, Finished, Guard, Program, StartError};
+use switchboard_process::{
+    CapturedOutput, FinishedProcess, ProcessEnd, ProcessGuard, Program, StartError,
+};
 
 /// The guard that these tests start.
-fn guard() -> Guard {
+fn guard() -> ProcessGuard {
     let test = std::env::current_exe().unwrap();
     let program = test.parent().unwrap().parent().unwrap().join("examples/program_guard");
     assert!(program.exists(), "{} is built with the tests", program.display());
-    Guard { program, args: Vec::new() }
+    ProcessGuard { program, args: Vec::new() }
 }
 
 /// The program with a guard before it, and without.
@@ -29,11 +31,11 @@ fn both(command: &str, args: &[&str]) -> [Program; 2] {
     })
 }
 
-async fn run(program: &Program, input: &[u8]) -> Result<Finished, StartError> {
-    program.run(input, Captured::keeping(1000, 1000), Captured::keeping(0, 1000)).await
+async fn run(program: &Program, input: &[u8]) -> Result<FinishedProcess, StartError> {
+    program.run(input, CapturedOutput::keeping(1000, 1000), CapturedOutput::keeping(0, 1000)).await
 }
 
-fn text(captured: Captured) -> String {
+fn text(captured: CapturedOutput) -> String {
     let (head, tail) = captured.into_parts();
     String::from_utf8([head, tail].concat()).unwrap()
 }
@@ -68,6 +70,6 @@ async fn gone(pids: &[String]) {
     panic!("of {pids:?} some still run");
 }
 
-fn exited(status: i32) -> Ending {
-    Ending::Exited(status)
+fn exited(status: i32) -> ProcessEnd {
+    ProcessEnd::Exited(status)
 }

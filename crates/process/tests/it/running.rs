@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-use switchboard_process::{Captured, Ending, StartError};
+use switchboard_process::{CapturedOutput, ProcessEnd, StartError};
 
 use crate::{both, exited, run, text};
 
@@ -25,7 +25,7 @@ async fn input_output_and_status_are_the_programs() {
 async fn a_signal_is_no_status() {
     for (script, ending) in [
         ("exit 137", exited(137)),
-        ("kill -9 $$", Ending::Killed(9)),
+        ("kill -9 $$", ProcessEnd::Killed(9)),
         ("exit 127", exited(127)),
         ("echo group 1; echo signal 9; echo refused x; exit 0", exited(0)),
     ] {
@@ -50,7 +50,7 @@ async fn what_cannot_be_started_is_named() {
         let [guarded, plain] = both(command, &[]);
         assert!(!guarded.exists() && !plain.exists());
         let ending = run(&guarded, b"input").await.unwrap().ending;
-        assert_eq!(ending, Ending::Refused(expected.clone()));
+        assert_eq!(ending, ProcessEnd::Refused(expected.clone()));
         assert_eq!(run(&plain, b"input").await.unwrap_err().to_string(), expected);
     }
     for mut program in both("true", &[]) {
@@ -81,8 +81,10 @@ async fn a_program_sees_few_variables_and_those_that_are_set() {
 #[tokio::test]
 async fn what_a_program_writes_takes_no_more_than_it_may() {
     for program in both("head", &["-c", "100000000", "/dev/zero"]) {
-        let finished =
-            program.run(b"", Captured::keeping(1000, 2000), Captured::default()).await.unwrap();
+        let finished = program
+            .run(b"", CapturedOutput::keeping(1000, 2000), CapturedOutput::default())
+            .await
+            .unwrap();
         assert_eq!(
             (finished.stdout.written(), finished.stdout.missing()),
             (100_000_000, 99_997_000)

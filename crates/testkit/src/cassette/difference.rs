@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::Asked;
+use super::RecordedRequest;
 
 /// The first difference, in words.
-pub(super) fn between(recorded: &Asked, asked: &Asked) -> String {
+pub(super) fn between(recorded: &RecordedRequest, asked: &RecordedRequest) -> String {
     if (&recorded.method, &recorded.path) != (&asked.method, &asked.path) {
         return format!(
             "{} {}, now {} {}",
@@ -21,10 +21,10 @@ pub(super) fn between(recorded: &Asked, asked: &Asked) -> String {
     }
 }
 
-type Found<'a> = (String, Option<&'a Value>, Option<&'a Value>);
+type Difference<'a> = (String, Option<&'a Value>, Option<&'a Value>);
 
 /// The place of the first difference, and what stands there on both sides.
-fn of_values<'a>(place: &str, one: &'a Value, other: &'a Value) -> Option<Found<'a>> {
+fn of_values<'a>(place: &str, one: &'a Value, other: &'a Value) -> Option<Difference<'a>> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
             let missing = other.keys().filter(|key| !one.contains_key(*key));
@@ -44,7 +44,7 @@ fn of_places<'a>(
     place: String,
     one: Option<&'a Value>,
     other: Option<&'a Value>,
-) -> Option<Found<'a>> {
+) -> Option<Difference<'a>> {
     match (one, other) {
         (Some(one), Some(other)) => of_values(&place, one, other),
         (None, None) => None,
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_named() {
-        let asked = |path: &str, body: &Value| Asked {
+        let asked = |path: &str, body: &Value| RecordedRequest {
             method: "POST".to_owned(),
             path: path.to_owned(),
             body: body.clone(),

@@ -10,9 +10,10 @@ use reqwest::{Client, Method, Response};
 use tokio::net::TcpStream;
 
 use super::{
-    Answered, Answers, Asked, CassetteError, Chunk, Exchange, File, Scrub, State, body_value, lock,
+    CassetteError, CassetteFile, CassetteState, Chunk, RecordedAnswers, RecordedExchange,
+    RecordedRequest, RecordedResponse, Scrub, body_value, lock,
 };
-use crate::http::{self, Received};
+use crate::http::{self, ReceivedRequest};
 
 /// Headers about one connection, not about what is said over it.
 const OF_THE_CONNECTION: &[&str] = &[
@@ -30,20 +31,20 @@ const OF_THE_CONNECTION: &[&str] = &[
 ];
 
 /// Stands between a client and an endpoint.
-pub(super) struct Recorder {
+pub(super) struct RecordingProxy {
     upstream: String,
     file: PathBuf,
     scrub: Scrub,
     client: Client,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CassetteState>>,
 }
 
-impl Recorder {
+impl RecordingProxy {
     pub(super) fn new(
         upstream: &str,
         file: PathBuf,
         scrub: Scrub,
-        state: Arc<Mutex<State>>,
+        state: Arc<Mutex<CassetteState>>,
     ) -> Result<Self, CassetteError> {
         // Fails where the host has installed one already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -54,7 +55,7 @@ impl Recorder {
         Ok(Self { upstream, file, scrub, client, state })
     }
 
-    async fn ask(&self, request: &Received) -> Result<Response, reqwest::Error> {
+    async fn ask(&self, request: &ReceivedRequest) -> Result<Response, reqwest::Error> {
         let method = Method::from_bytes(request.method.as_bytes()).unwrap_or(Method::POST);
         let mut asked = self.client.request(method, format!("{}{}", self.upstream, request.path));
         for (name, value) in request.headers.iter().filter(|(name, _)| is_kept(name)) {
@@ -64,15 +65,15 @@ impl Recorder {
     }
 
     /// Keeps an exchange at its place, and writes down all that have ended.
-    fn keep(&self, place: usize, exchange: Exchange) -> io::Result<()> {
+    fn keep(&self, place: usize, exchange: RecordedExchange) -> io::Result<()> {
         let mut state = lock(&self.state);
         state.exchanges[place] = Some(exchange);
         let exchanges = state.exchanges.iter().flatten().cloned().collect();
-        File { exchanges }.write(&self.file)
+        CassetteFile { exchanges }.write(&self.file)
     }
 }
 
-impl Answers for Recorder {
+impl RecordedAnswers for RecordingProxy {
     async fn answer(&self, stream: &mut TcpStream) -> io::Result<()> {
         let request = http::read(stream).await?;
         let place = {
@@ -87,10 +88,10 @@ impl Answers for Recorder {
     }
 }
 
-impl Recorder {
+impl RecordingProxy {
     async fn exchange(
         &self,
-        request: Received,
+        request: ReceivedRequest,
         place: usize,
         stream: &mut TcpStream,
     ) -> io::Result<()> {
@@ -110,16 +111,16 @@ impl Recorder {
         let scrub = self.scrub.with_request(&request.headers, &request.path);
         let headers =
             headers.iter().map(|(name, value)| (name.clone(), scrub.header(name, value))).collect();
-        let response = Answered { status, headers, chunks: scrubbed(&scrub, chunks), cut };
+        let response = RecordedResponse { status, headers, chunks: scrubbed(&scrub, chunks), cut };
         let mut body = request.body;
         scrub.bytes(&mut body);
-        let asked = Asked {
+        let asked = RecordedRequest {
             method: request.method,
             path: scrub.path(&request.path),
             body: body_value(&body),
         };
         // Before the end is told: a client that waits for it finds the answer in the file.
-        self.keep(place, Exchange { request: asked, response })?;
+        self.keep(place, RecordedExchange { request: asked, response })?;
         if cut { http::write_cut(stream).await } else { http::write_end(stream).await }
     }
 }

@@ -8,29 +8,34 @@ use std::{
 
 use tokio::net::TcpStream;
 
-use super::{Answered, Answers, Asked, Scrub, State, body_value, difference, lock, record::refuse};
+use super::{
+    CassetteState, RecordedAnswers, RecordedRequest, RecordedResponse, Scrub, body_value,
+    difference, lock, record::refuse,
+};
 use crate::http;
 
 /// The status of a request that was not recorded: no client asks again after it.
 const NOT_RECORDED: u16 = 400;
 
 /// Plays one file.
-pub(super) struct Player {
+pub(super) struct CassettePlayer {
     path: PathBuf,
     scrub: Scrub,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CassetteState>>,
 }
 
-impl Player {
-    pub(super) fn new(path: PathBuf, scrub: Scrub, state: Arc<Mutex<State>>) -> Self {
+impl CassettePlayer {
+    pub(super) fn new(path: PathBuf, scrub: Scrub, state: Arc<Mutex<CassetteState>>) -> Self {
         Self { path, scrub, state }
     }
 
     /// The answer to the first request like this one that was not answered yet, or how this one differs.
-    fn find(&self, asked: &Asked) -> Result<Answered, String> {
+    fn find(&self, asked: &RecordedRequest) -> Result<RecordedResponse, String> {
         let mut state = lock(&self.state);
         let like = |exchange: &&mut Option<_>| {
-            exchange.as_ref().is_some_and(|exchange: &super::Exchange| exchange.request == *asked)
+            exchange
+                .as_ref()
+                .is_some_and(|exchange: &super::RecordedExchange| exchange.request == *asked)
         };
         if let Some(exchange) = state.exchanges.iter_mut().find(like).and_then(Option::take) {
             return Ok(exchange.response);
@@ -59,7 +64,7 @@ impl Player {
     }
 }
 
-impl Answers for Player {
+impl RecordedAnswers for CassettePlayer {
     async fn answer(&self, stream: &mut TcpStream) -> io::Result<()> {
         let request = http::read(stream).await?;
         let scrub = self.scrub.with_request(&request.headers, &request.path);
@@ -67,9 +72,9 @@ impl Answers for Player {
         let mut body = request.body;
         // Masked as it was when it was recorded.
         scrub.bytes(&mut body);
-        let asked = Asked { method: request.method, path, body: body_value(&body) };
+        let asked = RecordedRequest { method: request.method, path, body: body_value(&body) };
         match self.find(&asked) {
-            Ok(Answered { status, headers, chunks, cut }) => {
+            Ok(RecordedResponse { status, headers, chunks, cut }) => {
                 http::write_head(stream, status, &headers).await?;
                 for chunk in chunks {
                     http::write_chunk(stream, &chunk.bytes()).await?;

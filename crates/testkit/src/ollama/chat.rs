@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Answer, OllamaModel, SLOW, refusal};
+use super::{OllamaAnswer, OllamaModel, SLOW, refusal};
 
 /// Up to which number it counts: far longer than anybody waits.
 const MOST: u32 = 1_000;
 
-pub(super) fn answer(body: &Value, model: &OllamaModel) -> Answer {
+pub(super) fn answer(body: &Value, model: &OllamaModel) -> OllamaAnswer {
     if let Some(refused) = refused(body, model) {
         return refused;
     }
@@ -29,7 +29,7 @@ pub(super) fn answer(body: &Value, model: &OllamaModel) -> Answer {
             end["message"]["content"] =
                 json!(written.iter().map(|word| word.as_str()).collect::<String>());
         }
-        return Answer::Whole(200, end);
+        return OllamaAnswer::Whole(200, end);
     }
     let line = |message: Value| json!({"model": model.name, "message": message, "done": false});
     let mut lines: Vec<_> = match message.get("tool_calls") {
@@ -40,11 +40,11 @@ pub(super) fn answer(body: &Value, model: &OllamaModel) -> Answer {
         }
     };
     lines.push(end);
-    Answer::Lines(lines, if is_slow { SLOW } else { Duration::ZERO })
+    OllamaAnswer::Lines(lines, if is_slow { SLOW } else { Duration::ZERO })
 }
 
 /// How Ollama refuses, in its order.
-fn refused(body: &Value, model: &OllamaModel) -> Option<Answer> {
+fn refused(body: &Value, model: &OllamaModel) -> Option<OllamaAnswer> {
     let has = |key: &str| body[key].as_array().is_some_and(|list| !list.is_empty());
     let messages = body["messages"].as_array()?;
     let has_images = messages.iter().any(|message| message.get("images").is_some());

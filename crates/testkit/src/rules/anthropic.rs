@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Broken, is_plain, items, text, tools};
+use super::{BrokenRule, is_plain, items, text, tools};
 
-pub(super) fn check(body: &Value, broken: &mut Broken) {
+pub(super) fn check(body: &Value, broken: &mut BrokenRule) {
     let count = body["max_tokens"].as_u64();
     broken.unless(count.is_some_and(|count| count > 0), || "no max_tokens".to_owned());
     let offered = items(body, "tools");
@@ -42,7 +42,7 @@ fn calls(message: &Value) -> Vec<&str> {
 }
 
 /// One result for each call of the message before, all of them before anything else.
-fn check_results(at: usize, before: Option<&Value>, blocks: &[Value], broken: &mut Broken) {
+fn check_results(at: usize, before: Option<&Value>, blocks: &[Value], broken: &mut BrokenRule) {
     let is_result = |block: &&Value| block["type"] == "tool_result";
     let first: Vec<_> = blocks.iter().take_while(is_result).collect();
     let all = blocks.iter().filter(is_result).count();
@@ -67,7 +67,7 @@ fn check_results(at: usize, before: Option<&Value>, blocks: &[Value], broken: &m
     });
 }
 
-fn check_block(at: usize, block: &Value, broken: &mut Broken) {
+fn check_block(at: usize, block: &Value, broken: &mut BrokenRule) {
     let wrong = match text(block, "type") {
         "" => Some("a block without type"),
         "text" if text(block, "text").trim().is_empty() => Some("an empty text"),

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{Broken, items, text, tools};
+use super::{BrokenRule, items, text, tools};
 
 /// All that the server reads of a property; it drops the rest without a word.
 const KNOWN: &[&str] = &["type", "anyOf", "items", "description", "enum", "properties", "required"];
 
-pub(super) fn check(body: &Value, broken: &mut Broken) {
+pub(super) fn check(body: &Value, broken: &mut BrokenRule) {
     broken.unless(body["options"]["num_ctx"].is_u64(), || "no num_ctx".to_owned());
     for key in ["truncate", "shift", "stream"] {
         broken.unless(body[key].is_boolean(), || format!("{key} is left to the server"));
@@ -48,7 +48,7 @@ pub(super) fn check(body: &Value, broken: &mut Broken) {
     broken.unless(waiting.is_empty(), || format!("{waiting:?} have no result"));
 }
 
-fn check_schema(tool: &str, schema: &Value, broken: &mut Broken) {
+fn check_schema(tool: &str, schema: &Value, broken: &mut BrokenRule) {
     let Value::Object(members) = schema else { return };
     for key in members.keys() {
         broken.unless(KNOWN.contains(&key.as_str()), || format!("{tool}: {key} would be dropped"));

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Broken, is_plain, items, text, tools};
+use super::{BrokenRule, is_plain, items, text, tools};
 
-pub(super) fn check(body: &Value, broken: &mut Broken) {
+pub(super) fn check(body: &Value, broken: &mut BrokenRule) {
     let limits = ["max_tokens", "max_completion_tokens"].map(|key| body.get(key).is_some());
     broken.unless(limits != [true, true], || "two limits of tokens".to_owned());
     let offered = items(body, "tools").iter().map(|tool| &tool["function"]);
@@ -48,7 +48,7 @@ fn check_assistant<'a>(
     message: &'a Value,
     waiting: &mut Vec<&'a str>,
     ids: &mut HashSet<&'a str>,
-    broken: &mut Broken,
+    broken: &mut BrokenRule,
 ) {
     let calls = items(message, "tool_calls");
     let content = &message["content"];

@@ -4,10 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Broken, is_plain, text};
+use super::{BrokenRule, is_plain, text};
 
 /// Names are plain, short and unique; parameters are one object.
-pub(super) fn check<'a>(tools: impl Iterator<Item = (&'a Value, &'a Value)>, broken: &mut Broken) {
+pub(super) fn check<'a>(
+    tools: impl Iterator<Item = (&'a Value, &'a Value)>,
+    broken: &mut BrokenRule,
+) {
     let mut names = HashSet::new();
     for (tool, schema) in tools {
         let name = text(tool, "name");

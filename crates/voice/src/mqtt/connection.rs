@@ -11,7 +11,7 @@ use rumqttc::{
     AsyncClient, Event, EventLoop, LastWill, Packet, Publish, PublishOptions, QoS,
     SubscribeFilterInput, SubscribeReasonCode,
 };
-use switchboard_mqtt::Address;
+use switchboard_mqtt::BrokerAddress;
 use tokio::{
     sync::{Notify, mpsc, watch},
     time::sleep,
@@ -47,7 +47,7 @@ impl Message {
 
 /// What all who use the connection share.
 pub(super) struct Connection {
-    address: Address,
+    address: BrokerAddress,
     prefix: String,
     takes_sound: bool,
     incoming: mpsc::Sender<Incoming>,
@@ -69,7 +69,7 @@ struct Outbox {
 
 impl Connection {
     pub(super) fn new(
-        address: Address,
+        address: BrokerAddress,
         prefix: &str,
         takes_sound: bool,
         incoming: mpsc::Sender<Incoming>,
@@ -253,7 +253,7 @@ mod tests {
 
     fn connection() -> (Connection, mpsc::Receiver<Incoming>) {
         let (sender, incoming) = mpsc::channel(8);
-        let address = Address::parse("mqtt://broker").unwrap();
+        let address = BrokerAddress::parse("mqtt://broker").unwrap();
         (Connection::new(address, "home/voice", true, sender), incoming)
     }
 

@@ -7,10 +7,10 @@ use serde_json::Value;
 use switchboard_toolcall::ToolError;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
-use super::{Failure, Outcome, Telling, Wanted};
+use super::{ControlFailure, ControlWrite, ExpectedValue, WriteOutcome};
 use crate::{
     device::Device,
-    network::{Error, Network, ValueId, Written},
+    network::{Error, Network, ValueId, WriteAck},
 };
 
 /// How often a device is asked whether it has done it.
@@ -43,35 +43,35 @@ impl<'a> Write<'a> {
     /// The device refuses, or cannot be reached.
     pub(super) async fn carry_out(
         &mut self,
-        telling: &Telling,
+        telling: &ControlWrite,
         end: Instant,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<WriteOutcome, ControlFailure> {
         let write = self.network.write(self.device.node(), &self.target, telling.value.clone());
         let written = match timeout_at(end, write).await {
-            Err(_) => return Ok(Outcome::Unanswered),
-            Ok(Err(error @ Error::Lost { .. })) => return Err(Failure::Unknown(error)),
-            Ok(Err(error)) => return Err(Failure::Network(error)),
+            Err(_) => return Ok(WriteOutcome::Unanswered),
+            Ok(Err(error @ Error::Lost { .. })) => return Err(ControlFailure::Unknown(error)),
+            Ok(Err(error)) => return Err(ControlFailure::Network(error)),
             Ok(Ok(written)) => written,
         };
         if !written.is_ok() {
-            return Err(Failure::Refused(self.failed(&written)));
+            return Err(ControlFailure::Refused(self.failed(&written)));
         }
         let confirmed = self.is_confirmed(&telling.wanted, written.is_supervised());
         let in_time = timeout_at(end, confirmed).await.is_ok();
         // A lamp that was still getting brighter is on all the same.
         let is_as_wanted = self.seen.as_ref().is_some_and(|seen| telling.wanted.is(seen));
         match in_time || is_as_wanted {
-            true => Ok(Outcome::Confirmed(written)),
-            false => Ok(Outcome::Unseen(written)),
+            true => Ok(WriteOutcome::Confirmed(written)),
+            false => Ok(WriteOutcome::Unseen(written)),
         }
     }
 
     /// Waits until the device is known to be as wanted.
     ///
     /// Unless the device itself said that it did it, a report of the wanted value may be the gateway's guess
-    /// ([`Written::is_supervised`]): then only what the device answers when it is asked counts. A report of another value
+    /// ([`WriteAck::is_supervised`]): then only what the device answers when it is asked counts. A report of another value
     /// is never a guess.
-    async fn is_confirmed(&mut self, wanted: &Wanted, is_supervised: bool) {
+    async fn is_confirmed(&mut self, wanted: &ExpectedValue, is_supervised: bool) {
         let first = if is_supervised { ASK_EVERY } else { ASK_FIRST };
         let mut ask = interval_at(Instant::now() + first, ASK_EVERY);
         ask.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -94,9 +94,9 @@ impl<'a> Write<'a> {
                 continue;
             }
             let is_settled = match wanted {
-                Wanted::Exactly(_) => true,
+                ExpectedValue::Exactly(_) => true,
                 // On its way to a level that nobody knows, a lamp shows others.
-                Wanted::On => self.seen.as_ref() == Some(&seen),
+                ExpectedValue::On => self.seen.as_ref() == Some(&seen),
             };
             self.seen = Some(seen);
             if is_it && is_settled {
@@ -105,7 +105,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    fn failed(&self, written: &Written) -> ToolError {
+    fn failed(&self, written: &WriteAck) -> ToolError {
         let path = self.device.path();
         let message = written.message.as_ref().map(|message| format!(": {message}"));
         let (word, status) = (written.word(), written.status);

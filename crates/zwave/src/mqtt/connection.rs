@@ -4,17 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use rumqttc::{AsyncClient, Event, Packet, Publish, QoS, SubscribeReasonCode};
 use serde_json::Value;
-use switchboard_mqtt::Address;
+use switchboard_mqtt::BrokerAddress;
 use tokio::{
     sync::{Notify, broadcast, watch},
     time::{Instant, sleep},
 };
 
 use super::{
-    state::{Broker, State, is_gateway},
+    state::{BrokerState, MqttState, is_gateway},
     wire,
 };
-use crate::replies::Replies;
+use crate::replies::PendingReplies;
 
 /// The first and the longest time between two attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
@@ -24,34 +24,34 @@ const REQUESTS: usize = 64;
 const VALUES: usize = 1024;
 
 /// What all who use the connection share.
-pub(super) struct Connection {
-    pub(super) address: Address,
+pub(super) struct MqttConnection {
+    pub(super) address: BrokerAddress,
     pub(super) prefix: String,
     /// The gateway of the settings, as topics have it.
     pub(super) gateway: Option<String>,
-    pub(super) state: watch::Sender<State>,
+    pub(super) state: watch::Sender<MqttState>,
     /// Told when somebody needs the connection, so that the next attempt does not wait.
     pub(super) wanted: Notify,
-    pub(super) replies: Replies,
+    pub(super) replies: PendingReplies,
     /// What is reported on value topics.
-    pub(super) values: broadcast::Sender<Arc<Message>>,
+    pub(super) values: broadcast::Sender<Arc<MqttMessage>>,
 }
 
 /// What was reported on a topic below the prefix.
-pub(super) struct Message {
+pub(super) struct MqttMessage {
     pub(super) topic: String,
     pub(super) payload: Vec<u8>,
 }
 
-impl Connection {
-    pub(super) fn new(address: Address, prefix: &str, gateway: Option<String>) -> Self {
+impl MqttConnection {
+    pub(super) fn new(address: BrokerAddress, prefix: &str, gateway: Option<String>) -> Self {
         Self {
             address,
             prefix: prefix.to_owned(),
             gateway,
             state: watch::Sender::default(),
             wanted: Notify::new(),
-            replies: Replies::default(),
+            replies: PendingReplies::default(),
             values: broadcast::Sender::new(VALUES),
         }
     }
@@ -97,7 +97,7 @@ impl Connection {
                         return format!("it does not let us read `{}/#`", self.prefix);
                     }
                     tracing::info!(broker = %self.address, "connected to the MQTT broker");
-                    let up = Broker::Up(client.clone(), Instant::now());
+                    let up = BrokerState::Up(client.clone(), Instant::now());
                     self.state.send_modify(|state| state.broker = up);
                 }
                 Ok(Event::Incoming(Packet::Publish(message))) => self.heard(&message),
@@ -111,14 +111,14 @@ impl Connection {
     fn lost(&self, reason: String) -> bool {
         let mut was_up = false;
         self.state.send_modify(|state| {
-            was_up = matches!(state.broker, Broker::Up(..));
-            let is_news = !matches!(&state.broker, Broker::Down(known) if *known == reason);
+            was_up = matches!(state.broker, BrokerState::Up(..));
+            let is_news = !matches!(&state.broker, BrokerState::Down(known) if *known == reason);
             if is_news {
                 tracing::warn!(broker = %self.address, reason, "no connection to the MQTT broker; trying again");
             }
             // The broker will tell anew what it knows of gateways.
             let announcements = state.announcements;
-            *state = State { broker: Broker::Down(reason), announcements, ..State::default() };
+            *state = MqttState { broker: BrokerState::Down(reason), announcements, ..MqttState::default() };
         });
         self.replies.give_up();
         was_up
@@ -153,7 +153,7 @@ impl Connection {
             _ if message.retain => {}
             _ => {
                 let message =
-                    Message { topic: topic.to_owned(), payload: message.payload.to_vec() };
+                    MqttMessage { topic: topic.to_owned(), payload: message.payload.to_vec() };
                 // Nobody may be watching.
                 let _ = self.values.send(Arc::new(message));
             }
@@ -221,14 +221,14 @@ fn replace<T: PartialEq>(place: &mut T, value: T) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{super::state::Presence, *};
+    use super::{super::state::GatewayPresence, *};
     use serde_json::json;
 
-    fn connection() -> Connection {
-        Connection::new(Address::parse("mqtt://broker").unwrap(), "home/zwave", None)
+    fn connection() -> MqttConnection {
+        MqttConnection::new(BrokerAddress::parse("mqtt://broker").unwrap(), "home/zwave", None)
     }
 
-    fn hear(connection: &Connection, topic: &str, payload: &str, retain: bool) {
+    fn hear(connection: &MqttConnection, topic: &str, payload: &str, retain: bool) {
         let mut message = Publish::new(topic, QoS::AtLeastOnce, payload);
         message.retain = retain;
         connection.heard(&message);
@@ -248,11 +248,11 @@ mod tests {
         hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, true);
         assert_eq!(known(), BTreeMap::new());
         hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, false);
-        assert_eq!(known(), only(Presence::Online));
+        assert_eq!(known(), only(GatewayPresence::Online));
         hear(&connection, &format!("{gateway}/status"), r#"{"value":false}"#, false);
         // What it said before it went does not bring it back.
         hear(&connection, &format!("{gateway}/version"), r#"{"value":"11"}"#, true);
-        assert_eq!(known(), only(Presence::Offline));
+        assert_eq!(known(), only(GatewayPresence::Offline));
         hear(&connection, "home/zwave/driver/status", "true", true);
         assert_eq!(connection.state.borrow().driver, Some(true));
         hear(&connection, &format!("{gateway}/status"), "", false);

@@ -8,8 +8,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use ulid::Ulid;
 
 use super::{
-    connection::Connection,
-    state::{Broker, CHECK_GATEWAY, NoGateway, Presence, State},
+    connection::MqttConnection,
+    state::{BrokerState, CHECK_GATEWAY, GatewayPresence, MqttState, NoGateway},
     topics, wire,
 };
 use crate::network::Error;
@@ -33,7 +33,7 @@ const CHECK_BROKER: &str =
     "is the MQTT broker running, and are its address, user and password right?";
 
 /// One request to the API.
-pub(super) struct Request {
+pub(super) struct ApiRequest {
     api: &'static str,
     args: Value,
     within: Duration,
@@ -44,7 +44,7 @@ pub(super) struct Request {
     by_gateway_alone: bool,
 }
 
-impl Request {
+impl ApiRequest {
     /// Asks for what the gateway knows.
     pub(super) fn read(api: &'static str, args: Value) -> Self {
         Self { api, args, within: ANSWER, may_repeat: true, by_gateway_alone: true }
@@ -66,9 +66,9 @@ impl Request {
     }
 }
 
-impl Connection {
+impl MqttConnection {
     /// Asks the gateway's API, as soon as there is a gateway.
-    pub(super) async fn ask(&self, request: Request) -> Result<Value, Error> {
+    pub(super) async fn ask(&self, request: ApiRequest) -> Result<Value, Error> {
         let (client, gateway) = self.ready().await?;
         self.send(&client, &gateway, request).await
     }
@@ -76,11 +76,12 @@ impl Connection {
     /// Finds out whether the gateway is still there each time that its driver is said to be down, so that no call has to.
     pub(super) async fn probe_when_needed(&self) {
         let mut state = self.state.subscribe();
-        let is_open = |state: &State| state.needs_probe && matches!(state.broker, Broker::Up(..));
+        let is_open =
+            |state: &MqttState| state.needs_probe && matches!(state.broker, BrokerState::Up(..));
         while state.wait_for(is_open).await.is_ok() {
             if let Ok((client, gateway)) = self.find_gateway().await {
                 // An answer, or none, is noted where it is waited for.
-                let _ = self.send(&client, &gateway, Request::probe()).await;
+                let _ = self.send(&client, &gateway, ApiRequest::probe()).await;
             }
             self.state.send_if_modified(|state| std::mem::take(&mut state.needs_probe));
         }
@@ -90,7 +91,7 @@ impl Connection {
         &self,
         client: &AsyncClient,
         gateway: &str,
-        request: Request,
+        request: ApiRequest,
     ) -> Result<Value, Error> {
         let end = Instant::now() + request.within;
         let mut state = self.state.subscribe();
@@ -104,9 +105,10 @@ impl Connection {
             let payload = json!({"args": request.args, "id": id}).to_string();
             let sent = client.publish(topic, payload, PublishOptions::new(QoS::AtLeastOnce)).await;
             sent.map_err(|error| self.no_broker(&error.to_string()))?;
-            let is_back = |state: &State| state.announcements != announcements;
-            let is_silent = |state: &State| {
-                request.by_gateway_alone && state.gateways.get(gateway) == Some(&Presence::Silent)
+            let is_back = |state: &MqttState| state.announcements != announcements;
+            let is_silent = |state: &MqttState| {
+                request.by_gateway_alone
+                    && state.gateways.get(gateway) == Some(&GatewayPresence::Silent)
             };
             let news = async {
                 let heard = state.wait_for(|state| is_back(state) || is_silent(state)).await;
@@ -136,10 +138,10 @@ impl Connection {
     /// Returns the client and the gateway to ask, as soon as both are there.
     async fn ready(&self) -> Result<(AsyncClient, String), Error> {
         let mut state = self.state.subscribe();
-        let is_settled = |state: &State| !matches!(state.broker, Broker::Connecting);
+        let is_settled = |state: &MqttState| !matches!(state.broker, BrokerState::Connecting);
         // Whether it is settled or not is looked at below.
         let _ = timeout(CONNECT, state.wait_for(is_settled)).await;
-        let is_down = matches!(state.borrow_and_update().broker, Broker::Down(_));
+        let is_down = matches!(state.borrow_and_update().broker, BrokerState::Down(_));
         if is_down {
             // It may be back: one more attempt, whatever comes of it.
             self.wanted.notify_one();
@@ -155,11 +157,11 @@ impl Connection {
     async fn find_gateway(&self) -> Result<(AsyncClient, String), Error> {
         let mut state = self.state.subscribe();
         let (client, since) = match &state.borrow().broker {
-            Broker::Up(client, since) => (client.clone(), *since),
-            Broker::Connecting => return Err(self.no_broker("it has not answered yet")),
-            Broker::Down(reason) => return Err(self.no_broker(reason)),
+            BrokerState::Up(client, since) => (client.clone(), *since),
+            BrokerState::Connecting => return Err(self.no_broker("it has not answered yet")),
+            BrokerState::Down(reason) => return Err(self.no_broker(reason)),
         };
-        let is_known = |state: &State| state.choose(self.gateway.as_deref()).is_some();
+        let is_known = |state: &MqttState| state.choose(self.gateway.as_deref()).is_some();
         let _ = timeout_at(since + DISCOVER, state.wait_for(is_known)).await;
         let nobody = || {
             let prefix = &self.prefix;
@@ -184,7 +186,7 @@ impl Connection {
     /// QoS 0: no broker keeps it for a gateway that is not there.
     fn probe_silent_gateways(&self, client: &AsyncClient) {
         let state = self.state.borrow();
-        let silent = state.gateways.iter().filter(|(_, known)| **known == Presence::Silent);
+        let silent = state.gateways.iter().filter(|(_, known)| **known == GatewayPresence::Silent);
         for (gateway, _) in silent {
             let topic = topics::api(&self.prefix, gateway, PROBE_API);
             let payload = json!({"args": [], "id": "sign-of-life"}).to_string();

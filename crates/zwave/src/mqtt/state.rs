@@ -12,10 +12,10 @@ const CHECK_SEVERAL: &str = "is each of them still in use? One that is gone is f
 
 /// What is known of the way to the devices.
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) broker: Broker,
+pub(super) struct MqttState {
+    pub(super) broker: BrokerState,
     /// Every gateway that was heard of.
-    pub(super) gateways: BTreeMap<String, Presence>,
+    pub(super) gateways: BTreeMap<String, GatewayPresence>,
     /// Whether the stick works, if the gateway has said so.
     pub(super) driver: Option<bool>,
     /// Whether the driver is said to be down, and it is not known yet whether the gateway has gone with it: one that is
@@ -26,7 +26,7 @@ pub(super) struct State {
 }
 
 #[derive(Default)]
-pub(super) enum Broker {
+pub(super) enum BrokerState {
     #[default]
     Connecting,
     /// Connected since then.
@@ -36,7 +36,7 @@ pub(super) enum Broker {
 
 /// Whether a gateway is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Presence {
+pub(super) enum GatewayPresence {
     /// It says so.
     Online,
     /// It, or its last will, says that it is not.
@@ -58,12 +58,12 @@ impl NoGateway {
     }
 }
 
-impl State {
+impl MqttState {
     /// Notes the status of a gateway. Returns whether it has changed.
     ///
     /// A retained status is old: it tells of gateways that nothing else is known of, and of nothing more.
     pub(super) fn status(&mut self, gateway: &str, is_up: bool, is_retained: bool) -> bool {
-        let presence = if is_up { Presence::Online } else { Presence::Offline };
+        let presence = if is_up { GatewayPresence::Online } else { GatewayPresence::Offline };
         if is_retained && self.gateways.contains_key(gateway) {
             return false;
         }
@@ -77,14 +77,15 @@ impl State {
     /// Notes that a gateway has just sent something. Returns whether that is news.
     pub(super) fn mark_alive(&mut self, gateway: &str) -> bool {
         let needed_probe = std::mem::take(&mut self.needs_probe);
-        let before = self.gateways.insert(gateway.to_owned(), Presence::Online);
-        needed_probe || before != Some(Presence::Online)
+        let before = self.gateways.insert(gateway.to_owned(), GatewayPresence::Online);
+        needed_probe || before != Some(GatewayPresence::Online)
     }
 
     /// Notes that a gateway has not answered. Returns whether that is news.
     pub(super) fn mark_silent(&mut self, gateway: &str) -> bool {
         self.needs_probe = false;
-        self.gateways.insert(gateway.to_owned(), Presence::Silent) != Some(Presence::Silent)
+        self.gateways.insert(gateway.to_owned(), GatewayPresence::Silent)
+            != Some(GatewayPresence::Silent)
     }
 
     /// Notes what is said of the driver.
@@ -92,8 +93,9 @@ impl State {
         self.needs_probe = !is_up;
         if is_up && !is_retained {
             // A gateway has just said so; which one, its topic does not tell.
-            let silent = self.gateways.values_mut().filter(|known| **known == Presence::Silent);
-            silent.for_each(|known| *known = Presence::Online);
+            let silent =
+                self.gateways.values_mut().filter(|known| **known == GatewayPresence::Silent);
+            silent.for_each(|known| *known = GatewayPresence::Online);
         }
         self.driver = Some(is_up);
     }
@@ -102,10 +104,10 @@ impl State {
     pub(super) fn choose(&self, configured: Option<&str>) -> Option<Result<String, NoGateway>> {
         if let Some(gateway) = configured {
             // Unless statuses are retained, one that runs has not been heard of.
-            let presence = self.gateways.get(gateway).copied().unwrap_or(Presence::Online);
+            let presence = self.gateways.get(gateway).copied().unwrap_or(GatewayPresence::Online);
             return Some(usable(gateway, presence));
         }
-        let online = self.gateways.iter().filter(|(_, known)| **known == Presence::Online);
+        let online = self.gateways.iter().filter(|(_, known)| **known == GatewayPresence::Online);
         let online: Vec<_> = online.map(|(name, _)| name.as_str()).collect();
         match &online[..] {
             [] => self.gateways.first_key_value().map(|(name, known)| usable(name, *known)),
@@ -119,11 +121,13 @@ impl State {
     }
 }
 
-fn usable(gateway: &str, presence: Presence) -> Result<String, NoGateway> {
+fn usable(gateway: &str, presence: GatewayPresence) -> Result<String, NoGateway> {
     match presence {
-        Presence::Online => Ok(gateway.to_owned()),
-        Presence::Offline => Err(NoGateway::new(format!("'{gateway}' says that it is offline"))),
-        Presence::Silent => Err(NoGateway::new(format!(
+        GatewayPresence::Online => Ok(gateway.to_owned()),
+        GatewayPresence::Offline => {
+            Err(NoGateway::new(format!("'{gateway}' says that it is offline")))
+        }
+        GatewayPresence::Silent => Err(NoGateway::new(format!(
             "'{gateway}' has not answered, and nothing was heard of it since"
         ))),
     }
@@ -139,12 +143,12 @@ mod tests {
     use super::*;
 
     /// Gateways that were heard of.
-    type Heard = &'static [(&'static str, Presence)];
+    type Heard = &'static [(&'static str, GatewayPresence)];
 
     // HM-1: the only gateway is found by itself.
     #[test]
     fn a_gateway_is_chosen_or_it_is_said_why_not() {
-        use Presence::{Offline, Online, Silent};
+        use GatewayPresence::{Offline, Online, Silent};
         let cases: [(Option<&str>, Heard, &str); 9] = [
             (None, &[], "none"),
             (None, &[("a", Online)], "a"),
@@ -162,7 +166,7 @@ mod tests {
         ];
         for (configured, heard, expected) in cases {
             let gateways = heard.iter().map(|(name, known)| ((*name).to_owned(), *known));
-            let state = State { gateways: gateways.collect(), ..State::default() };
+            let state = MqttState { gateways: gateways.collect(), ..MqttState::default() };
             let chosen = match state.choose(configured) {
                 None => "none".to_owned(),
                 Some(Ok(text) | Err(NoGateway { reason: text, .. })) => text,
@@ -174,7 +178,7 @@ mod tests {
     // HM-1: of several, people are told how to get rid of one, not to look whether any runs.
     #[test]
     fn who_has_several_gateways_is_told_what_to_do() {
-        let mut state = State::default();
+        let mut state = MqttState::default();
         for name in ["a", "b"] {
             state.status(name, true, true);
         }
@@ -186,13 +190,13 @@ mod tests {
     // HM-1: a gateway that did not answer is not asked again until it sends something.
     #[test]
     fn a_silent_gateway_is_back_with_its_next_message() {
-        let signs: [fn(&mut State); 3] = [
+        let signs: [fn(&mut MqttState); 3] = [
             |state| assert!(state.status("a", true, false)),
             |state| assert!(state.mark_alive("a")),
             |state| state.driver(true, false),
         ];
         for sign in signs {
-            let mut state = State::default();
+            let mut state = MqttState::default();
             state.status("a", true, true);
             state.driver(false, true);
             assert!(state.needs_probe);
@@ -201,9 +205,9 @@ mod tests {
             state.status("a", true, true);
             state.driver(true, true);
             state.driver(false, false);
-            assert_eq!(state.gateways["a"], Presence::Silent);
+            assert_eq!(state.gateways["a"], GatewayPresence::Silent);
             sign(&mut state);
-            assert_eq!(state.gateways["a"], Presence::Online);
+            assert_eq!(state.gateways["a"], GatewayPresence::Online);
             assert!(!state.needs_probe);
         }
     }

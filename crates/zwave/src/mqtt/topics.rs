@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::network::{Node, ValueId};
+use crate::network::{ValueId, ZwaveNode};
 
 /// Under which id a gateway of this name is known; the whole id is taken too.
 pub(super) fn gateway(name: &str) -> String {
@@ -19,7 +19,7 @@ pub(super) fn api(prefix: &str, gateway: &str, api: &str) -> String {
 }
 
 /// Every topic, below the prefix, on which a value may be reported: which one it is lies in the gateway's settings.
-pub(super) fn of_value(node: &Node, id: &ValueId) -> Vec<String> {
+pub(super) fn of_value(node: &ZwaveNode, id: &ValueId) -> Vec<String> {
     let name = match sanitized(&node.name) {
         name if name.is_empty() => format!("nodeID_{}", node.id),
         name => name,
@@ -104,13 +104,17 @@ mod tests {
         let id =
             ValueId { command_class: 37, property: "currentValue".into(), ..ValueId::default() };
         for (location, name, topic) in cases {
-            let node =
-                Node { id: 7, name: name.into(), location: location.into(), ..Node::default() };
+            let node = ZwaveNode {
+                id: 7,
+                name: name.into(),
+                location: location.into(),
+                ..ZwaveNode::default()
+            };
             let topics = of_value(&node, &id);
             assert!(topics.iter().any(|own| own == topic), "{topic} is not in {topics:?}");
         }
         let id = ValueId { command_class: 49, property: "Air temperature/in".into(), ..id };
-        let topics = of_value(&Node { id: 4, ..Node::default() }, &id);
+        let topics = of_value(&ZwaveNode { id: 4, ..ZwaveNode::default() }, &id);
         assert_eq!(topics[0], "nodeID_4/sensor_multilevel/endpoint_0/Air_temperature-in");
     }
 

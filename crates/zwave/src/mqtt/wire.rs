@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::network::{Error, Node, Reading, Status, ValueId, Written};
+use crate::network::{Error, NodeStatus, ValueId, ValueReading, WriteAck, ZwaveNode};
 
 /// What the API answers with if it has no driver.
 const NO_DRIVER: &str = "client not connected";
@@ -32,17 +32,17 @@ pub(super) fn is_driver_up(reply: &Value) -> Option<bool> {
 }
 
 /// A node of `getNodes`.
-pub(super) fn node(node: &Value) -> Option<Node> {
+pub(super) fn node(node: &Value) -> Option<ZwaveNode> {
     let text = |key: &str| node[key].as_str().unwrap_or_default().to_owned();
     let is = |key: &str| node[key] == true;
     let product = ["manufacturer", "productLabel"].map(text).join(" ");
     let values = node["values"].as_object().into_iter().flatten();
-    Some(Node {
+    Some(ZwaveNode {
         id: node["id"].as_u64()?,
         name: text("name"),
         location: text("loc"),
         is_device: !is("isControllerNode") && !is("virtual"),
-        status: Status::of_word(&text("status")),
+        status: NodeStatus::of_word(&text("status")),
         failed: is("failed"),
         ready: is("ready"),
         last_active: node["lastActive"].as_u64(),
@@ -51,12 +51,12 @@ pub(super) fn node(node: &Value) -> Option<Node> {
     })
 }
 
-fn reading(value: &Value) -> Option<Reading> {
+fn reading(value: &Value) -> Option<ValueReading> {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     let given = |key: &str| value.get(key).filter(|given| !given.is_null()).cloned();
     let states = value["states"].as_array().into_iter().flatten();
     let state = |state: &Value| Some((state["value"].clone(), state["text"].as_str()?.to_owned()));
-    Some(Reading {
+    Some(ValueReading {
         id: ValueId {
             command_class: value["commandClass"].as_u64()?,
             endpoint: value["endpoint"].as_u64().unwrap_or_default(),
@@ -73,15 +73,15 @@ fn reading(value: &Value) -> Option<Reading> {
 }
 
 /// A value's id as the API takes it.
-pub(super) fn value_id(node: &Node, id: &ValueId) -> Value {
+pub(super) fn value_id(node: &ZwaveNode, id: &ValueId) -> Value {
     let mut value = id.to_json();
     value["nodeId"] = json!(node.id);
     value
 }
 
 /// What the gateway says of a write; without a status it failed.
-pub(super) fn written(result: &Value) -> Written {
-    Written {
+pub(super) fn written(result: &Value) -> WriteAck {
+    WriteAck {
         status: result["status"].as_u64().unwrap_or(2),
         message: result["message"].as_str().map(str::to_owned),
     }
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(seen, expected);
         assert_eq!(
             (nodes[2].status, nodes[2].failed, nodes[2].ready),
-            (Status::Alive, false, true)
+            (NodeStatus::Alive, false, true)
         );
         let temperature =
             nodes[4].values.iter().find(|value| value.label == "Air temperature").unwrap();

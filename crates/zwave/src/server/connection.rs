@@ -16,7 +16,7 @@ use tokio_tungstenite::{
 };
 
 use super::wire;
-use crate::{network::ValueId, replies::Replies};
+use crate::{network::ValueId, replies::PendingReplies};
 
 /// The first and the longest time between two attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
@@ -30,46 +30,46 @@ const LARGEST: usize = 64 << 20;
 const WAITING: (usize, usize) = (64, 1024);
 
 /// Takes commands.
-pub(super) type Requests = mpsc::Sender<String>;
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(super) type RequestSender = mpsc::Sender<String>;
+type WebSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// What all who use the connection share.
-pub(super) struct Connection {
+pub(super) struct ServerConnection {
     pub(super) address: String,
     /// How TLS is spoken, where it is.
     tls: Option<Arc<ClientConfig>>,
-    pub(super) link: watch::Sender<Link>,
+    pub(super) link: watch::Sender<ServerLink>,
     /// Told when somebody needs the connection, so that the next attempt does not wait.
     pub(super) wanted: Notify,
-    pub(super) replies: Replies,
-    pub(super) changes: broadcast::Sender<Arc<Changed>>,
+    pub(super) replies: PendingReplies,
+    pub(super) changes: broadcast::Sender<Arc<ValueUpdate>>,
 }
 
 /// Whether the server is there.
 #[derive(Default)]
-pub(super) enum Link {
+pub(super) enum ServerLink {
     #[default]
     Connecting,
     /// With where commands are taken, and what drives the stick.
-    Up(Requests, String),
+    Up(RequestSender, String),
     Down(String),
 }
 
 /// A value that was reported.
-pub(super) struct Changed {
+pub(super) struct ValueUpdate {
     pub(super) node: u64,
     pub(super) id: ValueId,
     pub(super) value: Value,
 }
 
-impl Connection {
+impl ServerConnection {
     pub(super) fn new(address: String, tls: Option<Arc<ClientConfig>>) -> Self {
         Self {
             address,
             tls,
             link: watch::Sender::default(),
             wanted: Notify::new(),
-            replies: Replies::default(),
+            replies: PendingReplies::default(),
             changes: broadcast::Sender::new(WAITING.1),
         }
     }
@@ -93,7 +93,7 @@ impl Connection {
     }
 
     /// Connects, and agrees on how to speak.
-    async fn greet(&self) -> Result<(Socket, String), String> {
+    async fn greet(&self) -> Result<(WebSocket, String), String> {
         let config = WebSocketConfig::default()
             .max_message_size(Some(LARGEST))
             .max_frame_size(Some(LARGEST));
@@ -120,10 +120,10 @@ impl Connection {
     }
 
     /// Sends commands and hears answers until the connection ends; returns why it ended.
-    async fn listen(&self, socket: Socket, version: String) -> String {
+    async fn listen(&self, socket: WebSocket, version: String) -> String {
         let (requests, mut commands) = mpsc::channel::<String>(WAITING.0);
         tracing::info!(server = self.address, version, "connected to the zwave-js-server");
-        self.link.send_replace(Link::Up(requests, version));
+        self.link.send_replace(ServerLink::Up(requests, version));
         let (mut sink, mut messages) = socket.split();
         let mut heard = tokio::time::Instant::now();
         loop {
@@ -153,8 +153,8 @@ impl Connection {
     fn lost(&self, reason: String) -> bool {
         let mut was_up = false;
         self.link.send_modify(|link| {
-            was_up = matches!(link, Link::Up(..));
-            let is_news = !matches!(link, Link::Down(known) if *known == reason);
+            was_up = matches!(link, ServerLink::Up(..));
+            let is_news = !matches!(link, ServerLink::Down(known) if *known == reason);
             if is_news {
                 let server = &self.address;
                 tracing::warn!(
@@ -163,7 +163,7 @@ impl Connection {
                     "no connection to the zwave-js-server; trying again"
                 );
             }
-            *link = Link::Down(reason);
+            *link = ServerLink::Down(reason);
         });
         self.replies.give_up();
         was_up
@@ -189,7 +189,7 @@ impl Connection {
 }
 
 /// The next message, which must be JSON.
-async fn next(socket: &mut Socket) -> Result<Value, String> {
+async fn next(socket: &mut WebSocket) -> Result<Value, String> {
     loop {
         match socket.next().await {
             Some(Ok(Message::Text(text))) => {

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::connection::Changed;
-use crate::network::{Error, Node, Reading, Status, ValueId, Written};
+use super::connection::ValueUpdate;
+use crate::network::{Error, NodeStatus, ValueId, ValueReading, WriteAck, ZwaveNode};
 
 /// The newest form of the API that we know: with a status of writes (29) and when nodes were last seen (30).
 const SCHEMA: u64 = 31;
@@ -31,19 +31,19 @@ pub(super) fn reason(reply: &Value) -> String {
 }
 
 /// A node of the state.
-pub(super) fn node(node: &Value) -> Option<Node> {
+pub(super) fn node(node: &Value) -> Option<ZwaveNode> {
     let text = |key: &str| node[key].as_str().unwrap_or_default().to_owned();
     let status = match node["status"].as_u64() {
-        Some(1) => Status::Asleep,
-        Some(2) => Status::Awake,
-        Some(3) => Status::Dead,
-        Some(4) => Status::Alive,
-        _ => Status::Unknown,
+        Some(1) => NodeStatus::Asleep,
+        Some(2) => NodeStatus::Awake,
+        Some(3) => NodeStatus::Dead,
+        Some(4) => NodeStatus::Alive,
+        _ => NodeStatus::Unknown,
     };
     let device = &node["deviceConfig"];
     let product = ["manufacturer", "label"].map(|key| device[key].as_str().unwrap_or_default());
     let product = product.join(" ").trim().to_owned();
-    Some(Node {
+    Some(ZwaveNode {
         id: node["nodeId"].as_u64()?,
         name: text("name"),
         location: text("location"),
@@ -61,13 +61,13 @@ fn milliseconds(time: &str) -> Option<u64> {
     u64::try_from(time.parse::<Timestamp>().ok()?.as_millisecond()).ok()
 }
 
-fn reading(value: &Value) -> Option<Reading> {
+fn reading(value: &Value) -> Option<ValueReading> {
     let metadata = &value["metadata"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let states = metadata["states"].as_object().into_iter().flatten();
     // Keys of JSON objects are text, whatever they stand for.
     let key = |key: &str| serde_json::from_str(key).unwrap_or_else(|_| key.into());
-    Some(Reading {
+    Some(ValueReading {
         id: value_id(value)?,
         label: text(&metadata["label"])
             .or_else(|| text(&value["propertyName"]))
@@ -94,23 +94,23 @@ fn given(value: &Value, key: &str) -> Option<Value> {
 }
 
 /// What the server says of a write; before schema 29 only whether it worked.
-pub(super) fn written(result: &Value) -> Written {
+pub(super) fn written(result: &Value) -> WriteAck {
     let status = match result["success"].as_bool() {
         Some(true) => 254,
         Some(false) => 2,
         None => result["result"]["status"].as_u64().unwrap_or(2),
     };
-    Written { status, message: result["result"]["message"].as_str().map(str::to_owned) }
+    WriteAck { status, message: result["result"]["message"].as_str().map(str::to_owned) }
 }
 
 /// The value that an event reports, where it reports one.
-pub(super) fn changed(event: &Value) -> Option<Changed> {
+pub(super) fn changed(event: &Value) -> Option<ValueUpdate> {
     let is_value = event["event"] == "value updated" || event["event"] == "value added";
     if event["source"] != "node" || !is_value {
         return None;
     }
     let args = &event["args"];
-    Some(Changed {
+    Some(ValueUpdate {
         node: event["nodeId"].as_u64()?,
         id: value_id(args)?,
         value: args.get("newValue")?.clone(),

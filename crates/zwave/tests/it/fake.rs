@@ -12,7 +12,8 @@ use switchboard_runtime::{
     toolcall::{BoxFuture, ToolResult},
 };
 use switchboard_zwave::{
-    Config, Error, Hop, Network, Node, Reading, State, Status, ValueId, Written, tools,
+    Config, Error, Hop, HopState, Network, NodeStatus, ValueId, ValueReading, WriteAck, ZwaveNode,
+    tools,
 };
 use tokio::sync::mpsc;
 
@@ -54,7 +55,7 @@ pub(crate) enum Device {
 /// The network, and what was done to it.
 #[derive(Default)]
 pub(crate) struct Fake {
-    pub(crate) nodes: Mutex<Vec<Node>>,
+    pub(crate) nodes: Mutex<Vec<ZwaveNode>>,
     pub(crate) behaviour: Mutex<Behaviour>,
     pub(crate) is_down: Mutex<bool>,
     /// The node, and what was written.
@@ -68,7 +69,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    pub(crate) fn with(nodes: Vec<Node>) -> Arc<Self> {
+    pub(crate) fn with(nodes: Vec<ZwaveNode>) -> Arc<Self> {
         Arc::new(Self { nodes: Mutex::new(nodes), ..Self::default() })
     }
 
@@ -112,7 +113,7 @@ impl Fake {
 
     fn set(&self, node: u64, value: &Value) {
         for node in self.nodes.lock().unwrap().iter_mut().filter(|own| own.id == node) {
-            let is_state = |reading: &&mut Reading| reading.id.property == "currentValue";
+            let is_state = |reading: &&mut ValueReading| reading.id.property == "currentValue";
             for reading in node.values.iter_mut().filter(is_state) {
                 reading.value = Some(value.clone());
             }
@@ -141,17 +142,17 @@ impl Fake {
 }
 
 impl Network for Fake {
-    fn nodes(&self) -> BoxFuture<'_, Result<Vec<Node>, Error>> {
+    fn nodes(&self) -> BoxFuture<'_, Result<Vec<ZwaveNode>, Error>> {
         *self.asked.lock().unwrap() += 1;
         Box::pin(async { self.reach().map(|()| self.nodes.lock().unwrap().clone()) })
     }
 
     fn write<'a>(
         &'a self,
-        node: &'a Node,
+        node: &'a ZwaveNode,
         id: &'a ValueId,
         value: Value,
-    ) -> BoxFuture<'a, Result<Written, Error>> {
+    ) -> BoxFuture<'a, Result<WriteAck, Error>> {
         Box::pin(async move {
             assert_eq!(id.property, "targetValue");
             self.reach()?;
@@ -191,11 +192,15 @@ impl Network for Fake {
                     });
                 }
             }
-            Ok(Written { status, message: (status == 5).then(|| "out of range".to_owned()) })
+            Ok(WriteAck { status, message: (status == 5).then(|| "out of range".to_owned()) })
         })
     }
 
-    fn poll<'a>(&'a self, node: &'a Node, id: &'a ValueId) -> BoxFuture<'a, Result<Value, Error>> {
+    fn poll<'a>(
+        &'a self,
+        node: &'a ZwaveNode,
+        id: &'a ValueId,
+    ) -> BoxFuture<'a, Result<Value, Error>> {
         Box::pin(async move {
             self.reach()?;
             match *self.behaviour.lock().unwrap() {
@@ -211,11 +216,11 @@ impl Network for Fake {
         })
     }
 
-    fn updated<'a>(&'a self, _: &'a Node, _: &'a ValueId) -> BoxFuture<'a, Option<u64>> {
+    fn updated<'a>(&'a self, _: &'a ZwaveNode, _: &'a ValueId) -> BoxFuture<'a, Option<u64>> {
         Box::pin(std::future::ready(None))
     }
 
-    fn watch(&self, _: &Node, _: &ValueId) -> BoxStream<'static, Value> {
+    fn watch(&self, _: &ZwaveNode, _: &ValueId) -> BoxStream<'static, Value> {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.reports.lock().unwrap().push(sender);
         let next = |mut receiver: mpsc::UnboundedReceiver<Value>| async {
@@ -225,36 +230,36 @@ impl Network for Fake {
     }
 
     fn hops(&self) -> Vec<Hop> {
-        let state = if *self.is_down.lock().unwrap() { State::Down } else { State::Up };
+        let state = if *self.is_down.lock().unwrap() { HopState::Down } else { HopState::Up };
         vec![Hop { name: "broker", state, detail: "the fake".to_owned() }]
     }
 }
 
 /// A device with these values.
-pub(crate) fn device(id: u64, location: &str, name: &str, values: Vec<Reading>) -> Node {
-    Node {
+pub(crate) fn device(id: u64, location: &str, name: &str, values: Vec<ValueReading>) -> ZwaveNode {
+    ZwaveNode {
         id,
         name: name.to_owned(),
         location: location.to_owned(),
         is_device: true,
-        status: Status::Alive,
+        status: NodeStatus::Alive,
         ready: true,
         values,
-        ..Node::default()
+        ..ZwaveNode::default()
     }
 }
 
-pub(crate) fn reading(class: u64, property: &str, value: Value) -> Reading {
+pub(crate) fn reading(class: u64, property: &str, value: Value) -> ValueReading {
     let id = ValueId { command_class: class, property: property.into(), ..ValueId::default() };
     let label = property.to_owned();
-    Reading { id, label, readable: true, value: Some(value), ..Reading::default() }
+    ValueReading { id, label, readable: true, value: Some(value), ..ValueReading::default() }
 }
 
-pub(crate) fn switch(id: u64, location: &str, name: &str) -> Node {
+pub(crate) fn switch(id: u64, location: &str, name: &str) -> ZwaveNode {
     device(id, location, name, vec![reading(37, "currentValue", json!(false))])
 }
 
-pub(crate) fn dimmer(id: u64, location: &str, name: &str) -> Node {
+pub(crate) fn dimmer(id: u64, location: &str, name: &str) -> ZwaveNode {
     device(id, location, name, vec![reading(38, "currentValue", json!(0))])
 }
 
@@ -262,24 +267,24 @@ pub(crate) fn dimmer(id: u64, location: &str, name: &str) -> Node {
 pub(crate) fn household() -> Arc<Fake> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let minutes_ago = u64::try_from((now - Duration::from_secs(300)).as_millis()).unwrap();
-    let temperature = Reading {
+    let temperature = ValueReading {
         unit: Some("°C".to_owned()),
         updated: Some(minutes_ago),
         ..reading(49, "Air temperature", json!(21.5))
     };
-    let motion = Reading {
+    let motion = ValueReading {
         states: vec![(json!(0), "idle".to_owned()), (json!(8), "motion".to_owned())],
         ..reading(113, "Motion", json!(8))
     };
     let version = reading(134, "firmwareVersions", json!(["1.0"]));
-    let controller = Node { is_device: false, ..device(1, "", "Stick", Vec::new()) };
-    let dead = Node { status: Status::Dead, ..switch(5, "Attic", "Fan") };
+    let controller = ZwaveNode { is_device: false, ..device(1, "", "Stick", Vec::new()) };
+    let dead = ZwaveNode { status: NodeStatus::Dead, ..switch(5, "Attic", "Fan") };
     Fake::with(vec![
         controller,
         switch(2, "Demo", "Switch One"),
         dimmer(3, "Bed Room", "Bedroom Lamp"),
         device(4, "", "Temp Sensor 1", vec![temperature, motion, version]),
         dead,
-        Node { is_device: false, ..switch(255, "", "Broadcast") },
+        ZwaveNode { is_device: false, ..switch(255, "", "Broadcast") },
     ])
 }

@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_zwave::{Node, Status};
+use switchboard_zwave::{NodeStatus, ZwaveNode};
 
 use crate::fake::{Fake, device, reading, switch};
 
-fn lamp(status: Status) -> Node {
-    Node { ready: false, status, ..device(2, "Kitchen", "Light", Vec::new()) }
+fn lamp(status: NodeStatus) -> ZwaveNode {
+    ZwaveNode { ready: false, status, ..device(2, "Kitchen", "Light", Vec::new()) }
 }
 
 async fn call(home: &Arc<Fake>, tool: &str, args: Value) -> Value {
@@ -18,7 +18,7 @@ async fn call(home: &Arc<Fake>, tool: &str, args: Value) -> Value {
 // HM-1
 #[tokio::test(start_paused = true)]
 async fn a_device_that_is_not_ready_is_waited_for() {
-    let home = Fake::with(vec![lamp(Status::Unknown)]);
+    let home = Fake::with(vec![lamp(NodeStatus::Unknown)]);
     let gateway = home.clone();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -33,10 +33,10 @@ async fn a_device_that_is_not_ready_is_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_device_that_stays_unknown_is_unavailable() {
     let cases = [
-        (Status::Unknown, 4, "Try again in a few seconds"),
-        (Status::Alive, 4, "Try again in a few seconds"),
-        (Status::Asleep, 0, "It is asleep: wake it up, and try again"),
-        (Status::Dead, 0, "It is dead: see that it has power and is in reach, and try again"),
+        (NodeStatus::Unknown, 4, "Try again in a few seconds"),
+        (NodeStatus::Alive, 4, "Try again in a few seconds"),
+        (NodeStatus::Asleep, 0, "It is asleep: wake it up, and try again"),
+        (NodeStatus::Dead, 0, "It is dead: see that it has power and is in reach, and try again"),
     ];
     for (status, seconds, way_out) in cases {
         let home = Fake::with(vec![lamp(status)]);
@@ -59,7 +59,7 @@ async fn a_device_that_stays_unknown_is_unavailable() {
 // HM-1: nothing is said of what a device can do before that is known.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_claimed_of_a_device_that_is_not_ready() {
-    let home = Fake::with(vec![lamp(Status::Alive)]);
+    let home = Fake::with(vec![lamp(NodeStatus::Alive)]);
     let verified = call(&home, "verify_device", json!({"deviceName": "2"})).await;
     assert_eq!(
         verified["result"]["content"][0]["text"],
@@ -78,9 +78,11 @@ async fn nothing_is_claimed_of_a_device_that_is_not_ready() {
 // HM-1: what is known of it is told, and no more.
 #[tokio::test(start_paused = true)]
 async fn a_device_that_measures_may_still_turn_out_to_be_a_switch() {
-    let node = lamp(Status::Alive);
-    let home =
-        Fake::with(vec![Node { values: vec![reading(49, "Power", json!(3))], ..node.clone() }]);
+    let node = lamp(NodeStatus::Alive);
+    let home = Fake::with(vec![ZwaveNode {
+        values: vec![reading(49, "Power", json!(3))],
+        ..node.clone()
+    }]);
     let verified = call(&home, "verify_device", json!({"deviceName": "2"})).await;
     let text = verified["result"]["content"][0]["text"].as_str().unwrap();
     assert!(

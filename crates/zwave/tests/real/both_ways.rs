@@ -2,23 +2,23 @@
 
 use serde_json::{Value, json};
 
-use crate::parts::{House, Way, call};
+use crate::parts::{TestNetwork, ZwaveTransport, call};
 
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn over_mqtt() {
-    the_tools_work(Way::Mqtt).await;
+    the_tools_work(ZwaveTransport::Mqtt).await;
 }
 
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn over_the_websocket() {
-    the_tools_work(Way::Server).await;
+    the_tools_work(ZwaveTransport::Server).await;
 }
 
-async fn the_tools_work(way: Way) {
-    let house = House::start(way);
-    let executor = house.executor();
+async fn the_tools_work(way: ZwaveTransport) {
+    let devices = TestNetwork::start(way);
+    let executor = devices.executor();
     let structured = async |tool: &str, args: Value| {
         let envelope = call(&executor, tool, args).await;
         assert_eq!(envelope["success"], true, "{way:?} {tool}: {envelope}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard_runtime::ToolExecutor;
 
-use crate::parts::{House, Way, call, call_until_it_works, order};
+use crate::parts::{TestNetwork, ZwaveTransport, call, call_until_it_works, order};
 
 /// A read that is under way while `disaster` happens.
 async fn in_mid_call(executor: &ToolExecutor, disaster: impl FnOnce()) -> Value {
@@ -14,17 +14,17 @@ async fn in_mid_call(executor: &ToolExecutor, disaster: impl FnOnce()) -> Value 
 
 /// A write that is under way while the network is killed. The stick stands still: the gateway knows the devices, but
 /// none of them answers.
-async fn in_mid_write(executor: &ToolExecutor, house: &mut House) {
-    house.stick.pause();
+async fn in_mid_write(executor: &ToolExecutor, devices: &mut TestNetwork) {
+    devices.stick.pause();
     let slow = call(executor, "control_zwave_device", order("2", "off")).await;
     let text = slow["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{slow}"));
     assert!(text.contains("sent, not confirmed: the gateway has not answered"), "{text}");
     let write = ("control_zwave_device", order("2", "off"));
-    let envelope = during(executor, write, || house.network.kill()).await;
+    let envelope = during(executor, write, || devices.network.kill()).await;
     assert!(envelope["error"].as_str().unwrap().contains("sent, not confirmed"), "{envelope}");
-    house.stick.kill();
-    house.restart_stick();
-    house.restart_network();
+    devices.stick.kill();
+    devices.restart_stick();
+    devices.restart_network();
 }
 
 /// A call that is under way while `disaster` happens; it must end, and not as a success.
@@ -50,23 +50,23 @@ async fn during(
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn broker_gateway_and_stick_are_killed_and_come_back() {
-    let mut house = House::start(Way::Mqtt);
-    let executor = house.executor();
+    let mut devices = TestNetwork::start(ZwaveTransport::Mqtt);
+    let executor = devices.executor();
     call_until_it_works(&executor, "control_zwave_device", order("2", "on")).await;
 
     // The gateway stands still, so that the call is under way when the broker goes.
-    house.network.pause();
-    in_mid_call(&executor, || house.broker.as_mut().unwrap().kill()).await;
+    devices.network.pause();
+    in_mid_call(&executor, || devices.broker.as_mut().unwrap().kill()).await;
     let down = call(&executor, "control_zwave_device", order("2", "off")).await;
     assert!(down["error"].as_str().unwrap().contains("the MQTT broker"), "{down}");
-    house.restart_broker();
-    house.network.resume();
+    devices.restart_broker();
+    devices.network.resume();
     let on = call_until_it_works(&executor, "verify_device", json!({"deviceName": "2"})).await;
     assert_eq!(on["result"]["structuredContent"]["value"], true, "nothing was sent late: {on}");
 
-    house.network.pause();
+    devices.network.pause();
     // Its last will tells us, long before we would give up waiting.
-    in_mid_call(&executor, || house.network.kill()).await;
+    in_mid_call(&executor, || devices.network.kill()).await;
     let health = call(&executor, "check_zwave_health", json!({})).await;
     let health = &health["result"]["structuredContent"];
     assert_eq!(
@@ -77,24 +77,24 @@ async fn broker_gateway_and_stick_are_killed_and_come_back() {
     let error = old["error"].as_str().unwrap();
     assert!(error.contains("21.5 °C") && error.contains("stale"), "{error}");
 
-    house.restart_network();
+    devices.restart_network();
     call_until_it_works(&executor, "control_zwave_device", order("2", "on")).await;
-    in_mid_write(&executor, &mut house).await;
+    in_mid_write(&executor, &mut devices).await;
     call_until_it_works(&executor, "control_zwave_device", order("2", "on")).await;
 }
 
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_is_killed_and_comes_back() {
-    let mut house = House::start(Way::Server);
-    let executor = house.executor();
+    let mut devices = TestNetwork::start(ZwaveTransport::Server);
+    let executor = devices.executor();
     call_until_it_works(&executor, "control_zwave_device", order("2", "on")).await;
-    house.network.pause();
-    in_mid_call(&executor, || house.network.kill()).await;
+    devices.network.pause();
+    in_mid_call(&executor, || devices.network.kill()).await;
     let down = call(&executor, "control_zwave_device", order("2", "off")).await;
     assert!(down["error"].as_str().unwrap().contains("the zwave-js-server"), "{down}");
-    house.restart_network();
+    devices.restart_network();
     call_until_it_works(&executor, "control_zwave_device", order("2", "off")).await;
-    in_mid_write(&executor, &mut house).await;
+    in_mid_write(&executor, &mut devices).await;
     call_until_it_works(&executor, "control_zwave_device", order("2", "on")).await;
 }

@@ -1,10 +1,10 @@
 //! Gateways that are stopped, come late, or have left their retained messages behind.
 
 use serde_json::{Value, json};
-use switchboard_testkit::{Broker, Listener};
+use switchboard_testkit::{Mosquitto, MqttListener};
 use switchboard_zwave::Config;
 
-use crate::parts::{House, Way, call, call_until_it_works, executor, order};
+use crate::parts::{TestNetwork, ZwaveTransport, call, call_until_it_works, executor, order};
 
 const CLIENTS: &str = "zwave/_CLIENTS";
 
@@ -16,15 +16,15 @@ fn error(envelope: &Value) -> &str {
 // HM-1: it sends no last will when it is stopped, and its retained status says that it is online.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_was_stopped_is_not_asked_again() {
-    let mut house = House::start(Way::Mqtt);
-    let running = house.executor();
+    let mut devices = TestNetwork::start(ZwaveTransport::Mqtt);
+    let running = devices.executor();
     call_until_it_works(&running, "control_zwave_device", order("2", "on")).await;
-    house.network.terminate();
-    let witness = house.broker.as_ref().unwrap().listen(&format!("{CLIENTS}/+/status"));
+    devices.network.terminate();
+    let witness = devices.broker.as_ref().unwrap().listen(&format!("{CLIENTS}/+/status"));
     assert_eq!(witness.hear(&format!("{CLIENTS}/ZWAVE_GATEWAY-our_home/status"))["value"], true);
 
     // One was connected all the time, the other one comes now.
-    for executor in [&running, &house.executor()] {
+    for executor in [&running, &devices.executor()] {
         let health = call(executor, "check_zwave_health", json!({})).await;
         let report = &health["result"]["structuredContent"];
         assert_eq!(report["status"], "unavailable", "{report}");
@@ -39,24 +39,24 @@ async fn a_gateway_that_was_stopped_is_not_asked_again() {
             assert!(error(&refused).contains(silent), "{refused}");
         }
     }
-    house.restart_network();
+    devices.restart_network();
     call_until_it_works(&running, "verify_device", json!({"deviceName": "2"})).await;
-    assert!(house.is_switch_on(), "what was refused was not sent late");
+    assert!(devices.is_switch_on(), "what was refused was not sent late");
 }
 
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_old_gateway_left_behind_does_no_harm() {
-    let house = House::start(Way::Mqtt);
-    let somebody = house.broker.as_ref().unwrap().listen("nothing");
+    let devices = TestNetwork::start(ZwaveTransport::Mqtt);
+    let somebody = devices.broker.as_ref().unwrap().listen("nothing");
     let old = format!("{CLIENTS}/ZWAVE_GATEWAY-Old");
     somebody.retain(&format!("{old}/status"), r#"{"value":true}"#);
     somebody.retain(&format!("{old}/version"), r#"{"value":"11"}"#);
     // Retained once, by a gateway that no longer retains anything.
     somebody.retain("zwave/driver/status", "false");
-    heard_by(&somebody, &house);
+    heard_by(&somebody, &devices);
 
-    let executor = house.executor();
+    let executor = devices.executor();
     let several = call(&executor, "list_devices", json!({})).await;
     let text = error(&several);
     assert!(
@@ -69,7 +69,7 @@ async fn what_an_old_gateway_left_behind_does_no_harm() {
     // Deleted, it is forgotten without a new connection, whatever else it left.
     somebody.retain(&format!("{old}/status"), "");
     call_until_it_works(&executor, "list_devices", json!({})).await;
-    let anew = house.executor();
+    let anew = devices.executor();
     for executor in [&executor, &anew] {
         let health = call_until_it_works(executor, "check_zwave_health", json!({})).await;
         let report = &health["result"]["structuredContent"];
@@ -79,8 +79,8 @@ async fn what_an_old_gateway_left_behind_does_no_harm() {
 }
 
 /// Waits until the broker has all that was sent to it.
-fn heard_by(somebody: &Listener, house: &House) {
-    let broker = house.broker.as_ref().unwrap();
+fn heard_by(somebody: &MqttListener, devices: &TestNetwork) {
+    let broker = devices.broker.as_ref().unwrap();
     somebody.retain("test/sent", "true");
     broker.listen("test/sent").hear("test/sent");
 }
@@ -88,7 +88,7 @@ fn heard_by(somebody: &Listener, house: &House) {
 // HM-1: after a restart of the broker, whoever asks first asks nobody.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_is_repeated_when_the_gateway_comes() {
-    let broker = Broker::start();
+    let broker = Mosquitto::start();
     let api = format!("{CLIENTS}/ZWAVE_GATEWAY-late/api/getNodes");
     let status = format!("{CLIENTS}/ZWAVE_GATEWAY-late/status");
     let gateway = broker.listen(&format!("{api}/set"));
@@ -111,7 +111,7 @@ async fn a_read_is_repeated_when_the_gateway_comes() {
 // HM-1: who asked just before the gateway was stopped does not wait for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_ends_when_the_gateway_is_found_to_be_gone() {
-    let broker = Broker::start();
+    let broker = Mosquitto::start();
     let api = format!("{CLIENTS}/ZWAVE_GATEWAY-late/api/getNodes/set");
     let status = format!("{CLIENTS}/ZWAVE_GATEWAY-late/status");
     let gateway = broker.listen(&api);

@@ -8,7 +8,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use serde_json::{Value, json};
-use switchboard_testkit::{Broker, process::free_port};
+use switchboard_testkit::{Mosquitto, process::free_port};
 use switchboard_zwave::Config;
 use tempfile::TempDir;
 use tokio::{
@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::parts::{Devices, House, Way, call, executor, order};
+use crate::parts::{SimulatedDevices, TestNetwork, ZwaveTransport, call, executor, order};
 
 /// A home-made authority, and what it has signed for `localhost`.
 struct Certificates(TempDir);
@@ -43,7 +43,7 @@ impl Certificates {
     }
 
     /// A mosquitto for the gateway on a plain port and for us over TLS; and the latter's port.
-    fn broker(&self) -> (Broker, u16) {
+    fn broker(&self) -> (Mosquitto, u16) {
         let (plain, secure) = (free_port(), free_port());
         let settings = format!(
             "allow_anonymous true\nlistener {plain} 127.0.0.1\nlistener {secure} 127.0.0.1\ncertfile {}\nkeyfile {}\n",
@@ -53,7 +53,7 @@ impl Certificates {
         // Started by root, it reads its files as somebody else.
         let settings = format!("user root\n{settings}");
         fs::write(self.path("mosquitto.conf"), settings).unwrap();
-        (Broker::configured(plain, &self.path("mosquitto.conf")), secure)
+        (Mosquitto::configured(plain, &self.path("mosquitto.conf")), secure)
     }
 
     /// Speaks TLS in front of a server that does not, as a reverse proxy does; returns its port.
@@ -104,18 +104,19 @@ async fn only_for_believers(mut config: Config, certificates: &Certificates) {
 async fn mqtts() {
     let certificates = Certificates::make();
     let (broker, port) = certificates.broker();
-    let house = House::around(Way::Mqtt, Some(broker), Devices::default());
+    let devices =
+        TestNetwork::around(ZwaveTransport::Mqtt, Some(broker), SimulatedDevices::default());
     let mqtt = Some(format!("mqtts://localhost:{port}"));
     only_for_believers(Config { mqtt, ..Config::default() }, &certificates).await;
-    assert!(house.is_switch_on());
+    assert!(devices.is_switch_on());
 }
 
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn wss() {
     let certificates = Certificates::make();
-    let house = House::start(Way::Server);
-    let port = certificates.proxy(&house.url()).await;
+    let devices = TestNetwork::start(ZwaveTransport::Server);
+    let port = certificates.proxy(&devices.url()).await;
     let server = Some(format!("wss://localhost:{port}"));
     only_for_believers(Config { server, ..Config::default() }, &certificates).await;
 }

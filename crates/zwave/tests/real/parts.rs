@@ -8,28 +8,32 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_runtime::ToolExecutor;
-use switchboard_testkit::{Broker, Household};
-pub(crate) use switchboard_testkit::{Devices, Way};
+use switchboard_testkit::{Mosquitto, SimulatedZwave};
+pub(crate) use switchboard_testkit::{SimulatedDevices, ZwaveTransport};
 use switchboard_zwave::{Config, connect, tools};
 use tempfile::TempDir;
 
 /// A household of simulated devices.
-pub(crate) struct House {
-    household: Household,
-    way: Way,
+pub(crate) struct TestNetwork {
+    household: SimulatedZwave,
+    way: ZwaveTransport,
     _folder: TempDir,
 }
 
-impl House {
-    pub(crate) fn start(way: Way) -> Self {
-        Self::with(way, Devices::default())
+impl TestNetwork {
+    pub(crate) fn start(way: ZwaveTransport) -> Self {
+        Self::with(way, SimulatedDevices::default())
     }
 
-    pub(crate) fn with(way: Way, devices: Devices) -> Self {
-        Self::around(way, (way == Way::Mqtt).then(Broker::start), devices)
+    pub(crate) fn with(way: ZwaveTransport, devices: SimulatedDevices) -> Self {
+        Self::around(way, (way == ZwaveTransport::Mqtt).then(Mosquitto::start), devices)
     }
 
-    pub(crate) fn around(way: Way, broker: Option<Broker>, devices: Devices) -> Self {
+    pub(crate) fn around(
+        way: ZwaveTransport,
+        broker: Option<Mosquitto>,
+        devices: SimulatedDevices,
+    ) -> Self {
         #[expect(
             clippy::disallowed_methods,
             reason = "`cargo xtask test` says where the parts are"
@@ -37,7 +41,7 @@ impl House {
         let parts = std::env::var("SWITCHBOARD_PARTS").expect("`cargo xtask test` sets it");
         let folder = tempfile::tempdir().unwrap();
         let parts = PathBuf::from(parts);
-        let household = Household::around(&parts, way, folder.path(), broker, devices);
+        let household = SimulatedZwave::around(&parts, way, folder.path(), broker, devices);
         Self { household, way, _folder: folder }
     }
 
@@ -45,8 +49,8 @@ impl House {
     pub(crate) fn executor(&self) -> ToolExecutor {
         let mut config = Config::default();
         match self.way {
-            Way::Mqtt => config.mqtt = Some(self.url()),
-            Way::Server => config.server = Some(self.url()),
+            ZwaveTransport::Mqtt => config.mqtt = Some(self.url()),
+            ZwaveTransport::Server => config.server = Some(self.url()),
         }
         executor(&config)
     }
@@ -61,16 +65,16 @@ pub(crate) fn executor(config: &Config) -> ToolExecutor {
     executor
 }
 
-impl Deref for House {
-    type Target = Household;
+impl Deref for TestNetwork {
+    type Target = SimulatedZwave;
 
-    fn deref(&self) -> &Household {
+    fn deref(&self) -> &SimulatedZwave {
         &self.household
     }
 }
 
-impl DerefMut for House {
-    fn deref_mut(&mut self) -> &mut Household {
+impl DerefMut for TestNetwork {
+    fn deref_mut(&mut self) -> &mut SimulatedZwave {
         &mut self.household
     }
 }

@@ -4,23 +4,25 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::parts::{Devices, House, Way, call, call_until_it_works, order};
+use crate::parts::{
+    SimulatedDevices, TestNetwork, ZwaveTransport, call, call_until_it_works, order,
+};
 
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn over_mqtt() {
-    only_what_devices_say_is_confirmed(Way::Mqtt).await;
+    only_what_devices_say_is_confirmed(ZwaveTransport::Mqtt).await;
 }
 
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn over_the_websocket() {
-    only_what_devices_say_is_confirmed(Way::Server).await;
+    only_what_devices_say_is_confirmed(ZwaveTransport::Server).await;
 }
 
-async fn only_what_devices_say_is_confirmed(way: Way) {
-    let house = House::with(way, Devices::Stubborn);
-    let executor = house.executor();
+async fn only_what_devices_say_is_confirmed(way: ZwaveTransport) {
+    let devices = TestNetwork::with(way, SimulatedDevices::Stubborn);
+    let executor = devices.executor();
     let dim =
         |device: &str, level: u8| json!({"deviceName": device, "action": "dim", "level": level});
     // zwave-js says of each that it is as it was told to be, a millisecond after the radio frame was acknowledged.
@@ -62,18 +64,18 @@ async fn only_what_devices_say_is_confirmed(way: Way) {
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_interviewed_over_mqtt() {
-    a_device_is_refused_as_unavailable_until_it_is_interviewed(Way::Mqtt).await;
+    a_device_is_refused_as_unavailable_until_it_is_interviewed(ZwaveTransport::Mqtt).await;
 }
 
 // HM-1
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_interviewed_over_the_websocket() {
-    a_device_is_refused_as_unavailable_until_it_is_interviewed(Way::Server).await;
+    a_device_is_refused_as_unavailable_until_it_is_interviewed(ZwaveTransport::Server).await;
 }
 
-async fn a_device_is_refused_as_unavailable_until_it_is_interviewed(way: Way) {
-    let house = House::with(way, Devices::Unknown);
-    let executor = house.executor();
+async fn a_device_is_refused_as_unavailable_until_it_is_interviewed(way: ZwaveTransport) {
+    let devices = TestNetwork::with(way, SimulatedDevices::Unknown);
+    let executor = devices.executor();
     let refused = call(&executor, "control_zwave_device", order("7", "on")).await;
     assert_eq!(refused["error_kind"], "unavailable", "{way:?}: {refused}");
     let text = refused["error"].as_str().unwrap();
@@ -86,7 +88,7 @@ async fn a_device_is_refused_as_unavailable_until_it_is_interviewed(way: Way) {
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!waits.is_finished(), "{way:?}");
-    house.interview();
+    devices.interview();
     let done = waits.await.unwrap();
     assert_eq!(done["result"]["structuredContent"]["confirmed"], true, "{way:?}: {done}");
 }

@@ -1,7 +1,7 @@
 //! Where calls wait for a person: on this machine, and, with a cluster, at any of its gateways.
 
 use anyhow::Context;
-use switchboard_approvals::{ApprovalQueue, Error, PendingApproval, AllowRule};
+use switchboard_approvals::{AllowRule, ApprovalQueue, Error, PendingApproval};
 use switchboard_cluster::ClusterView;
 
 use crate::{approvals, cluster, connections::on_runtime, settings::Loaded};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use switchboard_audit::{Detail, Reader, Record};
+use switchboard_audit::{CallDetail, Reader, Record};
 
 use super::{failed, mocks, open, words::counted};
 use crate::{
@@ -110,7 +110,7 @@ fn rows(
     Ok(())
 }
 
-fn csv(detail: &Detail) -> String {
+fn csv(detail: &CallDetail) -> String {
     let record = &detail.record;
     let started = jiff::Timestamp::try_from(record.started).unwrap_or_default().to_string();
     let duration = record.duration.map(|took| (took.as_nanos() as f64 / 1e6).to_string());

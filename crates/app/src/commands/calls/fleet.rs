@@ -3,7 +3,7 @@
 use std::{cell::Cell, time::Duration};
 
 use anyhow::{anyhow, bail};
-use switchboard_audit::{Detail, Filter, Node, Record};
+use switchboard_audit::{CallDetail, Filter, Record, StoreNode};
 use switchboard_cluster::records::{Follow, Reading, Records};
 use switchboard_workers::Error;
 
@@ -37,7 +37,7 @@ pub(super) fn show(
     most: usize,
     loaded: &Loaded,
     json: bool,
-) -> anyhow::Result<Vec<Detail>> {
+) -> anyhow::Result<Vec<CallDetail>> {
     on_runtime(watched(json, &Cell::new(None), async {
         open(loaded).await?.show(beginning, most).await.map_err(refused)
     }))
@@ -49,7 +49,7 @@ pub(super) async fn follow(loaded: &Loaded) -> anyhow::Result<Follow> {
 }
 
 /// A node in a few letters: its machine, and the end of its id.
-pub(super) fn short(node: &Node) -> String {
+pub(super) fn short(node: &StoreNode) -> String {
     let end = node.id.len().saturating_sub(DIGITS);
     format!("{}/{}", text::shorten(&node.host, 16), node.id.get(end..).unwrap_or_default())
 }

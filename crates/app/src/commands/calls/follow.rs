@@ -59,7 +59,7 @@ pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<E
 
 /// Whose calls are followed.
 enum Source {
-    Here(Box<audit::Follow>),
+    Here(Box<audit::RecordFollower>),
     Fleet(Box<records::Follow>),
 }
 

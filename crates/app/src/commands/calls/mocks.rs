@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use switchboard_audit::{Reader, Record};
-use switchboard_local::replay::{self, Recorded};
+use switchboard_local::replay::{self, ReplayRecord};
 use switchboard_toolcall::ToolSpec;
 
 use super::{failed, words::counted};
@@ -33,7 +33,7 @@ pub(super) fn of(
         let outcome = rehearsal::outcome(&record.tool, code, result, detail.error, detail.hint);
         let args = serde_json::from_str(&record.arguments);
         if let (Some(outcome), Ok(args)) = (outcome, args) {
-            calls.push(Recorded { tool: record.tool.clone(), args, outcome });
+            calls.push(ReplayRecord { tool: record.tool.clone(), args, outcome });
         }
     }
     let (played, left) = (calls.len(), records.len() - calls.len());

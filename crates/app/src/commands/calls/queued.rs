@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use switchboard_audit::{Outcome, Record};
+use switchboard_audit::{CallOutcome, Record};
 use switchboard_gateway::Queued;
 use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, ToolExecutor};
 use switchboard_toolcall::CallId;
@@ -133,9 +133,9 @@ pub(super) fn record(change: &Change) -> Record {
         conversation: None,
         arguments: "{}".to_owned(),
         outcome: match change.error_kind {
-            _ if !change.state.is_over() => Outcome::Running,
-            None => Outcome::Ok,
-            Some(kind) => Outcome::Failed(kind),
+            _ if !change.state.is_over() => CallOutcome::Running,
+            None => CallOutcome::Ok,
+            Some(kind) => CallOutcome::Failed(kind),
         },
         duration: None,
         started: change.queued,

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::anyhow;
 use serde_json::Value;
-use switchboard_audit::Detail;
+use switchboard_audit::CallDetail;
 use switchboard_runtime::{Approval, Ruling, record::Stages};
 use switchboard_toolcall::CallId;
 
@@ -50,7 +50,7 @@ pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result
 }
 
 /// What the records have of the call: those of this node, or of all.
-fn recorded(call: &ShowCall, loaded: &Loaded) -> anyhow::Result<Detail> {
+fn recorded(call: &ShowCall, loaded: &Loaded) -> anyhow::Result<CallDetail> {
     if call.fleet {
         let mut found = fleet::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
         let ids: Vec<_> = found.iter().map(|detail| detail.record.id).collect();
@@ -87,7 +87,7 @@ fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
     }
 }
 
-fn page(detail: &Detail, paint: Paint) -> String {
+fn page(detail: &CallDetail, paint: Paint) -> String {
     let record = &detail.record;
     let outcome = words::coloured(record.outcome.code(), record.outcome, paint);
     let mut page = format!(

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use switchboard_audit::{Activity, ToolStats};
+use switchboard_audit::{CallActivity, ToolStats};
 use unicode_width::UnicodeWidthStr;
 
 use super::{failed, fleet, open, words};
@@ -35,7 +35,7 @@ pub(super) fn run(stats: &Stats, loaded: &Loaded, cli: &Cli) -> anyhow::Result<E
 fn show(
     stats: &Stats,
     figures: &[ToolStats],
-    activity: impl FnOnce() -> anyhow::Result<Option<Activity>>,
+    activity: impl FnOnce() -> anyhow::Result<Option<CallActivity>>,
     cli: &Cli,
 ) -> anyhow::Result<ExitCode> {
     if stats.json {
@@ -57,7 +57,7 @@ fn between_tabs(figures: &ToolStats) -> String {
     format!("{tool}\t{calls}\t{failures}\t{p50_ms}\t{p95_ms}\t{p99_ms}\t{bytes}")
 }
 
-fn table(figures: &[ToolStats], activity: Option<&Activity>, paint: Paint) -> String {
+fn table(figures: &[ToolStats], activity: Option<&CallActivity>, paint: Paint) -> String {
     let took = |milliseconds: f64| words::took(Duration::from_secs_f64(milliseconds / 1000.0));
     let head = ["tool", "calls", "failures", "p50", "p95", "p99", "bytes"].map(str::to_owned);
     let rows = figures.iter().map(|tool| {

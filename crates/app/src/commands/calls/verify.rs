@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use switchboard_audit::verify::Signed;
+use switchboard_audit::SignatureStatus;
 
 use super::{failed, store_folder};
 use crate::{
@@ -37,13 +37,15 @@ pub(super) fn run(json: bool, loaded: &Loaded, cli: &Cli) -> anyhow::Result<Exit
             report.calls, report.lines, report.segments, report.dropped
         ));
         match report.signatures {
-            Signed::No => {}
-            Signed::Unchecked => {
+            SignatureStatus::No => {}
+            SignatureStatus::Unchecked => {
                 lines.push(paint.yellow(
                     "the lines are signed, which was not checked: `[audit] key` is missing",
                 ))
             }
-            Signed::Checked => lines.push("signatures were checked with the key".to_owned()),
+            SignatureStatus::Checked => {
+                lines.push("signatures were checked with the key".to_owned())
+            }
         }
         lines.push(format!("head {}", report.head));
         terminal::print(&lines.join("\n"))?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use jiff::{Timestamp, tz::TimeZone};
-use switchboard_audit::{Outcome, Record};
+use switchboard_audit::{CallOutcome, Record};
 
 use crate::terminal::Paint;
 
@@ -65,11 +65,11 @@ pub(in crate::commands) fn counted(number: usize, thing: &str) -> String {
 }
 
 /// A text in the colour of its outcome.
-pub(super) fn coloured(text: &str, outcome: Outcome, paint: Paint) -> String {
+pub(super) fn coloured(text: &str, outcome: CallOutcome, paint: Paint) -> String {
     match outcome {
-        Outcome::Ok => paint.green(text),
-        Outcome::Running => paint.yellow(text),
-        Outcome::Failed(_) => paint.red(text),
+        CallOutcome::Ok => paint.green(text),
+        CallOutcome::Running => paint.yellow(text),
+        CallOutcome::Failed(_) => paint.red(text),
     }
 }
 

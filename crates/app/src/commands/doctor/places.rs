@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::anyhow;
 use jiff::{Timestamp, tz::TimeZone};
-use switchboard_audit::{Usage, usage};
+use switchboard_audit::{StoreUsage, usage};
 use switchboard_toolcall::HumanDuration;
 
 use super::{
@@ -44,7 +44,7 @@ fn records(loaded: &Loaded) -> Check {
     };
     let shown = records::folder(loaded).map(|folder| home_as_tilde(&folder)).unwrap_or_default();
     match usage(folder) {
-        Ok(Usage { calls, oldest, bytes }) => {
+        Ok(StoreUsage { calls, oldest, bytes }) => {
             let calls = match oldest {
                 Some(oldest) => {
                     let calls = usize::try_from(calls).unwrap_or(usize::MAX);

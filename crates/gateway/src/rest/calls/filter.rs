@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de::Error};
-use switchboard_audit::{Filter, Moment};
+use switchboard_audit::{Filter, HumanTime};
 use switchboard_toolcall::{CallId, HumanDuration};
 use utoipa::IntoParams;
 
@@ -39,11 +39,11 @@ pub(crate) struct Asked {
     /// Only calls since then: a time, or a duration such as `1h` before now.
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,4}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
-    since: Option<Moment>,
+    since: Option<HumanTime>,
     /// Only calls until then.
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,4}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
-    until: Option<Moment>,
+    until: Option<HumanTime>,
     /// How many calls are shown; 100 where it is not said.
     #[param(minimum = 0, maximum = 10_000, nullable = false)]
     pub(super) limit: Option<usize>,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::{Deserialize, Deserializer, de::Error};
-use switchboard_audit::{By, Filter, Moment, Window};
+use switchboard_audit::{FigureWindow, Filter, GroupBy, HumanTime};
 use switchboard_toolcall::HumanDuration;
 use utoipa::{IntoParams, ToSchema};
 
@@ -25,11 +25,11 @@ pub(crate) struct Asked {
     /// Since when: a time, or a duration such as `1h` before now, which is the default.
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([1-9][0-9]{0,2}(s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$")]
-    since: Option<Moment>,
+    since: Option<HumanTime>,
     /// Until when; now where it is not said.
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([1-9][0-9]{0,2}(s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$")]
-    until: Option<Moment>,
+    until: Option<HumanTime>,
     /// How long a step is; a sixtieth of the time where it is not said. There are at most 1000.
     #[param(value_type = Option<String>, nullable = false, pattern = "^[1-9][0-9]{0,3}(s|m|h|d)$")]
     step: Option<HumanDuration>,
@@ -78,7 +78,7 @@ pub(crate) enum Sort {
 
 impl Asked {
     /// The time that is asked for, cut at whole steps so that two answers can be compared.
-    pub(super) fn window(&self, now: SystemTime) -> Result<Window, String> {
+    pub(super) fn window(&self, now: SystemTime) -> Result<FigureWindow, String> {
         let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let hour = Duration::from_secs(60 * 60);
         let until = since(self.until.map_or(now, |moment| moment.0));
@@ -97,14 +97,14 @@ impl Asked {
         }
         let milliseconds =
             |number: u128| Duration::from_millis(u64::try_from(number).unwrap_or(u64::MAX));
-        Ok(Window {
+        Ok(FigureWindow {
             from: UNIX_EPOCH + milliseconds(first * step),
             step: milliseconds(step),
             steps: usize::try_from(steps).unwrap_or_default(),
             by: match self.by.unwrap_or_default() {
-                Groups::Tool => By::Tool,
-                Groups::Caller => By::Caller,
-                Groups::Server => By::Server,
+                Groups::Tool => GroupBy::Tool,
+                Groups::Caller => GroupBy::Caller,
+                Groups::Server => GroupBy::Server,
             },
         })
     }

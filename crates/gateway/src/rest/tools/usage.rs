@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 use switchboard_access::Caller;
-use switchboard_audit::{By, Figure, Figures, Filter, Record, Window};
+use switchboard_audit::{CallFigure, CallFigures, FigureWindow, Filter, GroupBy, Record};
 use utoipa::ToSchema;
 
 use crate::{
@@ -47,11 +47,11 @@ struct Last {
 pub(super) async fn of(parts: &Parts, caller: &Caller, tool: &Arc<str>) -> Result<Usage, ApiError> {
     let from = SystemTime::now().checked_sub(LATELY).unwrap_or(SystemTime::UNIX_EPOCH);
     // One step more than the time has: calls that begin now count too.
-    let window = Window { from, step: LATELY, steps: 2, by: By::Tool };
+    let window = FigureWindow { from, step: LATELY, steps: 2, by: GroupBy::Tool };
     let filter = Filter { tools: Some(vec![tool.to_string()]), ..Filter::default() };
     let filter = known_to(caller, filter);
-    let (Figures { total, .. }, last) = match (&parts.store, filter) {
-        (_, None) => (Figures::of([], &Filter::default(), window).map_err(refused)?, None),
+    let (CallFigures { total, .. }, last) = match (&parts.store, filter) {
+        (_, None) => (CallFigures::of([], &Filter::default(), window).map_err(refused)?, None),
         (Some(store), Some(filter)) => {
             ask(store.clone(), move |reader| {
                 let figures = reader.figures(&filter, window)?;
@@ -63,11 +63,11 @@ pub(super) async fn of(parts: &Parts, caller: &Caller, tool: &Arc<str>) -> Resul
         (None, Some(filter)) => {
             let passes = filter.matcher().map_err(refused)?;
             let records = recent(&**parts.executor.history(), MOST).await.map_err(refused)?;
-            let figures = Figures::of(&records, &filter, window).map_err(refused)?;
+            let figures = CallFigures::of(&records, &filter, window).map_err(refused)?;
             (figures, records.into_iter().find(|record| passes(record)))
         }
     };
-    let Figure { calls, failures, p50_ms, p95_ms, .. } = total;
+    let CallFigure { calls, failures, p50_ms, p95_ms, .. } = total;
     let last = last.as_ref().map(Last::from);
     Ok(Usage { since: timestamp(from), calls, failures, p50_ms, p95_ms, last })
 }

@@ -1,32 +1,32 @@
 //! ALSA, through `amixer`.
 
 use super::{
-    commands::{Commands, Problem},
-    mixer::{State, mean},
+    commands::{CommandProblem, Commands},
+    mixer::{MixerState, mean},
 };
 
 /// What sound cards call the control that people mean, the likeliest first.
 const CONTROLS: &[&str] = &["Master", "PCM", "Speaker", "Headphone", "Digital"];
 
-pub(super) async fn read(commands: &Commands) -> Result<State, Problem> {
+pub(super) async fn read(commands: &Commands) -> Result<MixerState, CommandProblem> {
     find(commands).await.map(|(_, state)| state)
 }
 
-pub(super) async fn set_level(commands: &Commands, level: u8) -> Result<(), Problem> {
+pub(super) async fn set_level(commands: &Commands, level: u8) -> Result<(), CommandProblem> {
     set(commands, &format!("{level}%")).await
 }
 
-pub(super) async fn set_muted(commands: &Commands, muted: bool) -> Result<(), Problem> {
+pub(super) async fn set_muted(commands: &Commands, muted: bool) -> Result<(), CommandProblem> {
     set(commands, if muted { "mute" } else { "unmute" }).await
 }
 
-async fn set(commands: &Commands, value: &str) -> Result<(), Problem> {
+async fn set(commands: &Commands, value: &str) -> Result<(), CommandProblem> {
     let (control, _) = find(commands).await?;
     commands.tell("amixer", &["-M", "sset", control, value]).await
 }
 
 /// The first control that this card has.
-async fn find(commands: &Commands) -> Result<(&'static str, State), Problem> {
+async fn find(commands: &Commands) -> Result<(&'static str, MixerState), CommandProblem> {
     let mut first = None;
     for &control in CONTROLS {
         // -M: percentages as the ear hears them, like the other mixers'.
@@ -36,21 +36,21 @@ async fn find(commands: &Commands) -> Result<(&'static str, State), Problem> {
             Err(problem) => return Err(problem),
         }
     }
-    Err(first.unwrap_or_else(|| Problem::NotInstalled("amixer".to_owned())))
+    Err(first.unwrap_or_else(|| CommandProblem::NotInstalled("amixer".to_owned())))
 }
 
 /// Whether another control may work where this one did not.
-fn is_about_control(problem: &Problem) -> bool {
+fn is_about_control(problem: &CommandProblem) -> bool {
     match problem {
-        Problem::Failed { reason, .. } => reason.contains("Unable to find simple control"),
+        CommandProblem::Failed { reason, .. } => reason.contains("Unable to find simple control"),
         // A control without a volume.
-        Problem::Unreadable { .. } => true,
+        CommandProblem::Unreadable { .. } => true,
         _ => false,
     }
 }
 
 /// Reads the playback channels: `Front Left: Playback 39321 [60%] [on]`.
-fn parse(answer: &str) -> Option<State> {
+fn parse(answer: &str) -> Option<MixerState> {
     let playback = answer.lines().map(|line| line.split("Capture").next().unwrap_or(line));
     let channels: Vec<Vec<&str>> =
         playback.map(bracketed).filter(|words| !words.is_empty()).collect();
@@ -60,7 +60,7 @@ fn parse(answer: &str) -> Option<State> {
     let volume = mean(&percentages.collect::<Vec<u32>>())?;
     // A control without a switch is never muted.
     let muted = channels.iter().all(|channel| channel.contains(&"off"));
-    Some(State { volume, muted })
+    Some(MixerState { volume, muted })
 }
 
 /// The words in square brackets.
@@ -79,7 +79,7 @@ mod tests {
         let stereo = "Simple mixer control 'Master',0\n  Capabilities: pvolume pswitch pswitch-joined\n  \
              Playback channels: Front Left - Front Right\n  Limits: Playback 0 - 65536\n  Mono:\n  \
              Front Left: Playback 39321 [60%] [on]\n  Front Right: Playback 39321 [60%] [on]\n";
-        let state = |volume, muted| Some(State { volume, muted });
+        let state = |volume, muted| Some(MixerState { volume, muted });
         assert_eq!(parse(stereo), state(60, false));
         assert_eq!(parse(&stereo.replace("[on]", "[off]")), state(60, true));
         let mono = "  Mono: Playback 20 [31%] [-47.25dB] [on]\n";

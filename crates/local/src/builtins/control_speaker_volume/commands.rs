@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Why a mixer's command did not work.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(super) enum Problem {
+pub(super) enum CommandProblem {
     #[error("{0} is not installed")]
     NotInstalled(String),
     #[error("{program} did not start: {reason}")]
@@ -38,20 +38,20 @@ impl Commands {
         program: &str,
         args: &[&str],
         read: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, CommandProblem> {
         let answer = self.run(program, args).await?;
-        read(&answer.stdout).ok_or_else(|| Problem::Unreadable {
+        read(&answer.stdout).ok_or_else(|| CommandProblem::Unreadable {
             program: program.to_owned(),
             answer: told(&format!("{}\n{}", answer.stderr, answer.stdout)),
         })
     }
 
     /// Runs `program`; its answer does not matter.
-    pub(super) async fn tell(&self, program: &str, args: &[&str]) -> Result<(), Problem> {
+    pub(super) async fn tell(&self, program: &str, args: &[&str]) -> Result<(), CommandProblem> {
         self.run(program, args).await.map(drop)
     }
 
-    async fn run(&self, program: &str, args: &[&str]) -> Result<Answer, Problem> {
+    async fn run(&self, program: &str, args: &[&str]) -> Result<CommandAnswer, CommandProblem> {
         let output = Command::new(program)
             .args(args)
             .envs(&self.env)
@@ -61,7 +61,7 @@ impl Commands {
             .kill_on_drop(true)
             .output();
         let output = match tokio::time::timeout(PATIENCE, output).await {
-            Err(_) => return Err(Problem::Hangs(program.to_owned())),
+            Err(_) => return Err(CommandProblem::Hangs(program.to_owned())),
             Ok(Err(error)) => return Err(not_started(program, &error)),
             Ok(Ok(output)) => output,
         };
@@ -69,23 +69,23 @@ impl Commands {
         if !output.status.success() {
             let program = program.to_owned();
             let reason = told(&stderr);
-            return Err(Problem::Failed { program, reason });
+            return Err(CommandProblem::Failed { program, reason });
         }
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        Ok(Answer { stdout, stderr })
+        Ok(CommandAnswer { stdout, stderr })
     }
 }
 
-struct Answer {
+struct CommandAnswer {
     stdout: String,
     stderr: String,
 }
 
-fn not_started(program: &str, error: &io::Error) -> Problem {
+fn not_started(program: &str, error: &io::Error) -> CommandProblem {
     let program = program.to_owned();
     match error.kind() {
-        io::ErrorKind::NotFound => Problem::NotInstalled(program),
-        _ => Problem::NotStarted { program, reason: error.to_string() },
+        io::ErrorKind::NotFound => CommandProblem::NotInstalled(program),
+        _ => CommandProblem::NotStarted { program, reason: error.to_string() },
     }
 }
 

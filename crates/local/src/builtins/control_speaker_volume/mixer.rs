@@ -2,7 +2,7 @@
 
 use super::{
     MixerChoice, alsa,
-    commands::{Commands, Problem},
+    commands::{CommandProblem, Commands},
     pipewire, pulseaudio,
 };
 
@@ -16,7 +16,7 @@ pub(super) enum Mixer {
 
 /// What a mixer says; some go beyond 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct MixerState {
     pub(super) volume: u32,
     pub(super) muted: bool,
 }
@@ -42,7 +42,7 @@ impl Mixer {
         }
     }
 
-    pub(super) async fn read(self, commands: &Commands) -> Result<State, Problem> {
+    pub(super) async fn read(self, commands: &Commands) -> Result<MixerState, CommandProblem> {
         match self {
             Self::PipeWire => pipewire::read(commands).await,
             Self::PulseAudio => pulseaudio::read(commands).await,
@@ -51,7 +51,11 @@ impl Mixer {
     }
 
     /// Sets the volume and says what it then is.
-    pub(super) async fn set_level(self, commands: &Commands, level: u8) -> Result<State, Problem> {
+    pub(super) async fn set_level(
+        self,
+        commands: &Commands,
+        level: u8,
+    ) -> Result<MixerState, CommandProblem> {
         match self {
             Self::PipeWire => pipewire::set_level(commands, level).await?,
             Self::PulseAudio => pulseaudio::set_level(commands, level).await?,
@@ -65,7 +69,7 @@ impl Mixer {
         self,
         commands: &Commands,
         muted: bool,
-    ) -> Result<State, Problem> {
+    ) -> Result<MixerState, CommandProblem> {
         match self {
             Self::PipeWire => pipewire::set_muted(commands, muted).await?,
             Self::PulseAudio => pulseaudio::set_muted(commands, muted).await?,
@@ -75,7 +79,7 @@ impl Mixer {
     }
 }
 
-/// The mean of the channels' percentages; none where there are no channels.
+/// The mean of the channels' percentages; `None` if there are no channels.
 pub(super) fn mean(percentages: &[u32]) -> Option<u32> {
     let count = u32::try_from(percentages.len()).ok()?;
     let sum: u32 = percentages.iter().try_fold(0, |sum: u32, next| sum.checked_add(*next))?;

@@ -1,24 +1,24 @@
 //! PulseAudio, through `pactl`.
 
 use super::{
-    commands::{Commands, Problem},
-    mixer::{State, mean},
+    commands::{CommandProblem, Commands},
+    mixer::{MixerState, mean},
 };
 
 const SINK: &str = "@DEFAULT_SINK@";
 
-pub(super) async fn read(commands: &Commands) -> Result<State, Problem> {
+pub(super) async fn read(commands: &Commands) -> Result<MixerState, CommandProblem> {
     let volume = commands.ask("pactl", &["get-sink-volume", SINK], parse_volume).await?;
     let muted = commands.ask("pactl", &["get-sink-mute", SINK], parse_muted).await?;
-    Ok(State { volume, muted })
+    Ok(MixerState { volume, muted })
 }
 
-pub(super) async fn set_level(commands: &Commands, level: u8) -> Result<(), Problem> {
+pub(super) async fn set_level(commands: &Commands, level: u8) -> Result<(), CommandProblem> {
     let level = format!("{level}%");
     commands.tell("pactl", &["set-sink-volume", SINK, &level]).await
 }
 
-pub(super) async fn set_muted(commands: &Commands, muted: bool) -> Result<(), Problem> {
+pub(super) async fn set_muted(commands: &Commands, muted: bool) -> Result<(), CommandProblem> {
     let muted = if muted { "1" } else { "0" };
     commands.tell("pactl", &["set-sink-mute", SINK, muted]).await
 }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn arguments(value: Value) -> Arguments {
+fn arguments(value: Value) -> VolumeArguments {
     serde_json::from_value(value).unwrap()
 }
 
@@ -10,16 +10,16 @@ fn arguments(value: Value) -> Arguments {
 fn every_action_is_a_change_within_bounds() {
     // LT-3
     let check = |value: Value| arguments(value).change(60);
-    assert_eq!(check(json!({"action": "get", "level": 5})), Change::Nothing);
-    assert_eq!(check(json!({"action": "set", "level": 25.0})), Change::Level(25));
-    assert_eq!(check(json!({"action": "up"})), Change::Level(70));
-    assert_eq!(check(json!({"action": "up", "amount": 55})), Change::Level(100));
-    assert_eq!(check(json!({"action": "down"})), Change::Level(50));
-    assert_eq!(check(json!({"action": "down", "amount": 99})), Change::Level(0));
-    assert_eq!(check(json!({"action": "down", "amount": null})), Change::Level(50));
-    assert_eq!(check(json!({"action": "mute"})), Change::Muted(true));
-    assert_eq!(check(json!({"action": "unmute"})), Change::Muted(false));
-    assert_eq!(check(json!({"action": "max"})), Change::Level(100));
+    assert_eq!(check(json!({"action": "get", "level": 5})), VolumeChange::Nothing);
+    assert_eq!(check(json!({"action": "set", "level": 25.0})), VolumeChange::Level(25));
+    assert_eq!(check(json!({"action": "up"})), VolumeChange::Level(70));
+    assert_eq!(check(json!({"action": "up", "amount": 55})), VolumeChange::Level(100));
+    assert_eq!(check(json!({"action": "down"})), VolumeChange::Level(50));
+    assert_eq!(check(json!({"action": "down", "amount": 99})), VolumeChange::Level(0));
+    assert_eq!(check(json!({"action": "down", "amount": null})), VolumeChange::Level(50));
+    assert_eq!(check(json!({"action": "mute"})), VolumeChange::Muted(true));
+    assert_eq!(check(json!({"action": "unmute"})), VolumeChange::Muted(false));
+    assert_eq!(check(json!({"action": "max"})), VolumeChange::Level(100));
 }
 
 #[tokio::test]

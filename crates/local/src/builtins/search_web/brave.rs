@@ -4,29 +4,32 @@ use reqwest::header::HeaderValue;
 use serde::Deserialize;
 use switchboard_toolcall::{ErrorKind, ToolError};
 
-use super::{ApiKey, Found, Hit, Search, fetch::Fetcher, text::Text};
+use super::{ApiKey, SearchHit, SearchResults, WebSearch, fetch::Fetcher, text::PlainText};
 
 #[derive(Deserialize)]
-struct Response {
+struct BraveResponse {
     // Left out where nothing was found.
-    web: Option<Web>,
+    web: Option<BraveWeb>,
 }
 
 #[derive(Deserialize)]
-struct Web {
+struct BraveWeb {
     #[serde(default)]
-    results: Vec<Entry>,
+    results: Vec<BraveEntry>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Entry {
-    title: Text,
-    url: Text,
-    description: Text,
+struct BraveEntry {
+    title: PlainText,
+    url: PlainText,
+    description: PlainText,
 }
 
-pub(super) async fn search(fetcher: &Fetcher, search: &Search<'_>) -> Result<Found, ToolError> {
+pub(super) async fn search(
+    fetcher: &Fetcher,
+    search: &WebSearch<'_>,
+) -> Result<SearchResults, ToolError> {
     let key = key(fetcher.config.api_key.as_ref())?;
     let count = search.max_results.to_string();
     let query = [
@@ -35,18 +38,18 @@ pub(super) async fn search(fetcher: &Fetcher, search: &Search<'_>) -> Result<Fou
         ("text_decorations", "false"),
         ("result_filter", "web"),
     ];
-    let response: Response = fetcher
+    let response: BraveResponse = fetcher
         .ask("res/v1/web/search", &query, |request| {
             request.header("Accept", "application/json").header("X-Subscription-Token", key)
         })
         .await?;
     let entries = response.web.map(|web| web.results).unwrap_or_default();
-    Ok(Found { answer: None, hits: entries.iter().filter_map(Entry::hit).collect() })
+    Ok(SearchResults { answer: None, hits: entries.iter().filter_map(BraveEntry::hit).collect() })
 }
 
-impl Entry {
-    fn hit(&self) -> Option<Hit> {
-        Hit::new(&self.title, &self.url, &self.description)
+impl BraveEntry {
+    fn hit(&self) -> Option<SearchHit> {
+        SearchHit::new(&self.title, &self.url, &self.description)
     }
 }
 

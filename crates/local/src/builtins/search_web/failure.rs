@@ -6,7 +6,7 @@ use switchboard_toolcall::{ErrorKind, HumanDuration, ToolError};
 use super::{Config, Provider};
 
 /// What went wrong.
-pub(super) enum Failure {
+pub(super) enum SearchFailure {
     /// The settings are of no use.
     Settings(String),
     /// No connection.
@@ -25,7 +25,7 @@ pub(super) enum Failure {
     NotJson(serde_json::Error),
 }
 
-impl Failure {
+impl SearchFailure {
     pub(super) fn network(error: reqwest::Error) -> Self {
         // Queries are the user's business, and addresses may hold passwords.
         let error = error.without_url();

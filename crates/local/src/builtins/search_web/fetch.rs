@@ -6,7 +6,7 @@ use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 use serde::de::DeserializeOwned;
 use switchboard_toolcall::ToolError;
 
-use super::{Config, failure::Failure};
+use super::{Config, failure::SearchFailure};
 
 /// What a provider may send; their answers are a tenth of it.
 const MAX_BODY: usize = 2 * 1024 * 1024;
@@ -42,23 +42,23 @@ impl Fetcher {
         path: &str,
         query: &[(&str, &str)],
         prepare: impl FnOnce(RequestBuilder) -> RequestBuilder,
-    ) -> Result<T, Failure> {
-        let url = self.config.endpoint(path).map_err(Failure::Settings)?;
+    ) -> Result<T, SearchFailure> {
+        let url = self.config.endpoint(path).map_err(SearchFailure::Settings)?;
         let request = self.client()?.get(url).query(query).timeout(self.config.timeout());
-        let response = prepare(request).send().await.map_err(Failure::network)?;
+        let response = prepare(request).send().await.map_err(SearchFailure::network)?;
         let status = response.status();
         let retry_after = header(&response, "retry-after");
         let body = read(response).await;
         if !status.is_success() {
             let body = String::from_utf8_lossy(&body.unwrap_or_default()).into_owned();
-            return Err(Failure::Status { status, retry_after, body });
+            return Err(SearchFailure::Status { status, retry_after, body });
         }
         let body = body?;
-        serde_json::from_slice(&body).map_err(|error| Failure::not_json(&body, error))
+        serde_json::from_slice(&body).map_err(|error| SearchFailure::not_json(&body, error))
     }
 
     /// The client, made at the first search: loading certificates takes longer than starting up should.
-    fn client(&self) -> Result<&Client, Failure> {
+    fn client(&self) -> Result<&Client, SearchFailure> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -68,7 +68,7 @@ impl Fetcher {
             .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::custom(follow))
             .build()
-            .map_err(Failure::network)?;
+            .map_err(SearchFailure::network)?;
         Ok(self.client.get_or_init(|| client))
     }
 }
@@ -93,11 +93,11 @@ fn header(response: &Response, name: &str) -> Option<String> {
 }
 
 /// Reads the body, as far as it may go.
-async fn read(mut response: Response) -> Result<Vec<u8>, Failure> {
+async fn read(mut response: Response) -> Result<Vec<u8>, SearchFailure> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(Failure::broken_off)? {
+    while let Some(chunk) = response.chunk().await.map_err(SearchFailure::broken_off)? {
         if body.len() + chunk.len() > MAX_BODY {
-            return Err(Failure::TooLong(MAX_BODY));
+            return Err(SearchFailure::TooLong(MAX_BODY));
         }
         body.extend_from_slice(&chunk);
     }

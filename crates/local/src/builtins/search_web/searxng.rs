@@ -5,14 +5,14 @@ use serde_json::Value;
 use switchboard_toolcall::{ErrorKind, ToolError};
 
 use super::{
-    Found, Hit, Search,
+    SearchHit, SearchResults, WebSearch,
     fetch::Fetcher,
-    text::{Text, plain},
+    text::{PlainText, plain},
 };
 
 #[derive(Deserialize)]
-struct Response {
-    results: Vec<Entry>,
+struct SearxngResponse {
+    results: Vec<SearxngEntry>,
     // Text in older versions, objects in newer ones.
     #[serde(default)]
     answers: Vec<Value>,
@@ -24,21 +24,24 @@ struct Response {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Entry {
-    url: Text,
-    title: Text,
-    content: Text,
+struct SearxngEntry {
+    url: PlainText,
+    title: PlainText,
+    content: PlainText,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Infobox {
-    content: Text,
+    content: PlainText,
 }
 
-pub(super) async fn search(fetcher: &Fetcher, search: &Search<'_>) -> Result<Found, ToolError> {
+pub(super) async fn search(
+    fetcher: &Fetcher,
+    search: &WebSearch<'_>,
+) -> Result<SearchResults, ToolError> {
     let query = [("q", search.query), ("format", "json")];
-    let response: Response = fetcher.ask("search", &query, |request| request).await?;
+    let response: SearxngResponse = fetcher.ask("search", &query, |request| request).await?;
     response.found().map_err(|engines| {
         let service = fetcher.config.service();
         let text = format!(
@@ -48,16 +51,16 @@ pub(super) async fn search(fetcher: &Fetcher, search: &Search<'_>) -> Result<Fou
     })
 }
 
-impl Response {
+impl SearxngResponse {
     /// What was found, or the engines that kept it from being found.
-    fn found(self) -> Result<Found, String> {
+    fn found(self) -> Result<SearchResults, String> {
         let answer = self.answer();
-        let hits: Vec<Hit> = self.results.iter().filter_map(Entry::hit).collect();
+        let hits: Vec<SearchHit> = self.results.iter().filter_map(SearxngEntry::hit).collect();
         if hits.is_empty() && answer.is_none() && !self.unresponsive_engines.is_empty() {
             let engines = self.unresponsive_engines.iter().map(engine);
             return Err(engines.collect::<Vec<_>>().join(", "));
         }
-        Ok(Found { answer, hits })
+        Ok(SearchResults { answer, hits })
     }
 
     fn answer(&self) -> Option<String> {
@@ -70,9 +73,9 @@ impl Response {
     }
 }
 
-impl Entry {
-    fn hit(&self) -> Option<Hit> {
-        Hit::new(&self.title, &self.url, &self.content)
+impl SearxngEntry {
+    fn hit(&self) -> Option<SearchHit> {
+        SearchHit::new(&self.title, &self.url, &self.content)
     }
 }
 

@@ -6,9 +6,9 @@ use serde_json::Value;
 /// A field that should hold text; where it holds nothing or something else, it is empty.
 #[derive(Default, Deserialize)]
 #[serde(from = "Value")]
-pub(super) struct Text(String);
+pub(super) struct PlainText(String);
 
-impl Text {
+impl PlainText {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -24,7 +24,7 @@ impl Text {
     }
 }
 
-impl From<Value> for Text {
+impl From<Value> for PlainText {
     fn from(value: Value) -> Self {
         match value {
             Value::String(text) => Self(text),

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, env, path::PathBuf, sync::Arc};
 use serde_json::{Value, json};
 use switchboard_mcp_client::{StdioConfig, StdioTransport, Transport};
 use switchboard_process::environment;
-use switchboard_process::guard::Guard;
+use switchboard_process::guard::ProcessGuard;
 
 use super::support::{Directory, Heard, Server, bounded, config, unguarded};
 
@@ -83,7 +83,7 @@ async fn a_command_that_cannot_be_started_is_named() {
     assert_eq!(bounded(server.transport.lost()).await, expected);
     server.close().await;
 
-    config.guard = Some(Guard { program: "/nonexistent/guard".into(), args: Vec::new() });
+    config.guard = Some(ProcessGuard { program: "/nonexistent/guard".into(), args: Vec::new() });
     let expected = "cannot start '/nonexistent/guard': No such file or directory";
     assert_eq!(start_error(&config), expected);
 }

@@ -15,7 +15,7 @@ use switchboard_mcp_client::{
     Failure, Inbox, StdioConfig, StdioTransport, Transport, TransportRequest,
 };
 use switchboard_mcp_wire::IncomingMessage;
-use switchboard_process::guard::Guard;
+use switchboard_process::guard::ProcessGuard;
 pub(crate) use switchboard_testkit::parts::example;
 
 /// Nothing here takes that long; a test that hangs says so.
@@ -36,8 +36,8 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
-pub(crate) fn guard() -> Guard {
-    Guard { program: example("guard"), args: Vec::new() }
+pub(crate) fn guard() -> ProcessGuard {
+    ProcessGuard { program: example("guard"), args: Vec::new() }
 }
 
 /// The misbehaving server, under a guard.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rumqttc::{AsyncClient, Event, MqttOptions, Packet, Publish, PublishOptions, QoS};
 use serde_json::{Value, json};
 use switchboard_testkit::{
-    Broker,
+    Mosquitto,
     process::free_port,
     sounds::{babble, silence, wav},
 };
@@ -106,7 +106,7 @@ fn config(port: u16) -> Config {
 // HM-2: QoS 1, states in order, what is wrong with a request.
 #[tokio::test]
 async fn a_request_is_answered_over_the_broker() {
-    let broker = Broker::start();
+    let broker = Mosquitto::start();
     let mut household = Household::at(broker.port()).await;
     let stage =
         Stage::new(Plan { config: config(broker.port()), is_wired: true, ..Plan::default() });
@@ -134,7 +134,7 @@ async fn a_request_is_answered_over_the_broker() {
 // HM-2: raw sound in, a WAV out.
 #[tokio::test]
 async fn sound_is_answered_with_sound() {
-    let broker = Broker::start();
+    let broker = Mosquitto::start();
     let mut household = Household::at(broker.port()).await;
     let config = Config {
         source: Some(Origin::Mqtt),
@@ -171,7 +171,7 @@ async fn the_broker_comes_and_goes() {
     let stage = Stage::new(Plan { config, understood: vec!["say Hello"], ..Plan::default() });
     stage.give([silence(0.5), babble(1.5, 0.3), silence(2.0)].concat());
     stage.until("answer Hello. to talk #1").await;
-    let mut broker = Broker::on(port);
+    let mut broker = Mosquitto::on(port);
     let mut household = Household::at(port).await;
     // The gateway comes in only now: what it says before somebody listens, nobody hears.
     open(door, port).await;
@@ -179,7 +179,7 @@ async fn the_broker_comes_and_goes() {
     assert_eq!(told["answer"], "Hello.");
     broker.kill();
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let _broker = Broker::on(port);
+    let _broker = Mosquitto::on(port);
     let mut household = Household::at(port).await;
     assert_eq!(household.hear_json("state").await["state"], "listening");
     stage.stopped().await;

@@ -12,7 +12,7 @@ use std::{
 use serde_json::json;
 use switchboard_agent::Agent;
 use switchboard_runtime::ToolExecutor;
-use switchboard_testkit::Parrot;
+use switchboard_testkit::ObedientModel;
 use switchboard_toolcall::{BoxFuture, CallContext, Json, ToolError, tool_fn};
 use tokio::{
     sync::{mpsc, watch},
@@ -96,7 +96,7 @@ impl Default for Plan {
 /// A gateway that runs.
 pub(crate) struct Stage {
     pub(crate) diary: Diary,
-    pub(crate) parrot: Parrot,
+    pub(crate) parrot: ObedientModel,
     pub(crate) sound: Option<mpsc::UnboundedSender<Vec<i16>>>,
     pub(crate) household: mpsc::Sender<Incoming>,
     pub(crate) stop: CancellationToken,
@@ -106,7 +106,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn new(plan: Plan) -> Self {
         let diary = Diary::default();
-        let parrot = Parrot::default();
+        let parrot = ObedientModel::default();
         let (sound, blocks) = mpsc::unbounded_channel();
         let source = Talk { blocks: Some(blocks), is_live: plan.is_live, closed: plan.closed };
         let understood = plan.understood.iter().map(|text| (*text).to_owned()).collect();
@@ -203,7 +203,7 @@ fn in_short(news: &News) -> String {
 }
 
 /// A mind whose model says what it is told, with a tool that works and one that does not.
-fn mind(parrot: &Parrot, config: &Config, servers: Servers) -> Mind {
+fn mind(parrot: &ObedientModel, config: &Config, servers: Servers) -> Mind {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}
     let executor = ToolExecutor::default();

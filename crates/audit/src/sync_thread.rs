@@ -12,37 +12,37 @@ use tokio::{sync::watch, time::timeout};
 
 use crate::{
     error::Error,
-    journal::{Journal, Position},
+    journal::{Journal, JournalPosition},
 };
 
 /// How long a call waits for the disk.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Brings the journal to the disk, in a thread of its own.
-pub(crate) struct Disk {
+/// Syncs the journal to the disk in a thread of its own.
+pub(crate) struct SyncThread {
     path: PathBuf,
-    wanted: Arc<(Mutex<Wanted>, Condvar)>,
-    done: watch::Receiver<Done>,
+    wanted: Arc<(Mutex<SyncRequest>, Condvar)>,
+    done: watch::Receiver<SyncProgress>,
 }
 
 #[derive(Default)]
-struct Wanted {
-    position: Position,
+struct SyncRequest {
+    position: JournalPosition,
     stop: bool,
 }
 
 /// How far the disk is.
 #[derive(Clone, Default)]
-struct Done {
-    position: Position,
+struct SyncProgress {
+    position: JournalPosition,
     failures: u64,
     error: Option<Arc<io::Error>>,
 }
 
-impl Disk {
+impl SyncThread {
     pub(crate) fn start(journal: Arc<Journal>, path: PathBuf) -> Result<Self, Error> {
-        let wanted = Arc::<(Mutex<Wanted>, Condvar)>::default();
-        let (sender, done) = watch::channel(Done::default());
+        let wanted = Arc::<(Mutex<SyncRequest>, Condvar)>::default();
+        let (sender, done) = watch::channel(SyncProgress::default());
         let (thread_wanted, tried) = (wanted.clone(), Error::file("start a thread for", &path));
         let work = move || {
             loop {
@@ -64,19 +64,19 @@ impl Disk {
         Ok(Self { path, wanted, done })
     }
 
-    /// Asks for the position without waiting.
-    pub(crate) fn want(&self, position: Position) {
+    /// Requests a sync up to the position without waiting.
+    pub(crate) fn want(&self, position: JournalPosition) {
         let mut wanted = self.wanted.0.lock().unwrap_or_else(PoisonError::into_inner);
         wanted.position = wanted.position.max(position);
         self.wanted.1.notify_one();
     }
 
     /// Waits until the disk has everything up to the position.
-    pub(crate) async fn has(&self, position: Position) -> Result<(), Error> {
+    pub(crate) async fn has(&self, position: JournalPosition) -> Result<(), Error> {
         let mut done = self.done.clone();
         let failures = done.borrow().failures;
         self.want(position);
-        let reached = |done: &Done| done.position >= position || done.failures > failures;
+        let reached = |done: &SyncProgress| done.position >= position || done.failures > failures;
         let reached = timeout(LONGEST, done.wait_for(reached)).await;
         let slow = || Error::Slow { path: self.path.clone(), seconds: LONGEST.as_secs() };
         let done = reached.map_err(|_| slow())?.map_err(|_| slow())?;
@@ -90,17 +90,17 @@ impl Disk {
     }
 }
 
-impl Drop for Disk {
+impl Drop for SyncThread {
     fn drop(&mut self) {
         self.wanted.0.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
         self.wanted.1.notify_one();
     }
 }
 
-/// Waits until more is wanted than is done; none at the end.
-fn next(wanted: &(Mutex<Wanted>, Condvar), done: Position) -> Option<()> {
+/// Waits until more is wanted than is done; `None` at the end.
+fn next(wanted: &(Mutex<SyncRequest>, Condvar), done: JournalPosition) -> Option<()> {
     let guard = wanted.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let waits = |wanted: &mut Wanted| !wanted.stop && wanted.position <= done;
+    let waits = |wanted: &mut SyncRequest| !wanted.stop && wanted.position <= done;
     let mut guard = wanted.1.wait_while(guard, waits).unwrap_or_else(PoisonError::into_inner);
     if guard.stop {
         return None;
@@ -110,7 +110,7 @@ fn next(wanted: &(Mutex<Wanted>, Condvar), done: Position) -> Option<()> {
     Some(())
 }
 
-fn sync(journal: &Journal) -> io::Result<Position> {
+fn sync(journal: &Journal) -> io::Result<JournalPosition> {
     let Some((file, position)) = journal.position()? else { return Ok((0, 0)) };
     file.sync_data()?;
     Ok(position)

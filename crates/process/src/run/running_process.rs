@@ -14,9 +14,9 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::Ending;
+use super::ProcessEnd;
 use crate::{
-    Group, Program, StartError,
+    ProcessGroup, Program, StartError,
     group::Signal,
     guard::{
         CONTROLLED, PATIENCE,
@@ -28,31 +28,34 @@ use crate::{
 const MOST_SAID: u64 = 64 * 1024;
 
 /// What the program writes to.
-pub(super) struct Pipes {
+pub(super) struct ProcessPipes {
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
 }
 
 /// The program, or the guard before it; ends with this.
-pub(super) struct Running {
+pub(super) struct RunningProcess {
     /// Taken when it has ended.
     child: Option<Child>,
-    group: Group,
-    link: Link,
+    group: ProcessGroup,
+    link: GuardLink,
 }
 
 /// How the program gets its input.
-enum Link {
+enum GuardLink {
     /// Through its guard, which ends the program as soon as this is closed.
     Guard(UnixStream),
     /// From us, if it gets any.
     Pipe(Option<ChildStdin>),
 }
 
-impl Running {
+impl RunningProcess {
     /// Starts the program for so many bytes of input.
-    pub(super) fn start(program: &Program, input: usize) -> Result<(Self, Pipes), StartError> {
-        let group = Group::default();
+    pub(super) fn start(
+        program: &Program,
+        input: usize,
+    ) -> Result<(Self, ProcessPipes), StartError> {
+        let group = ProcessGroup::default();
         let (mut child, link) = match program.guard {
             Some(_) => {
                 let (ours, theirs) = socket().map_err(|error| {
@@ -60,30 +63,30 @@ impl Running {
                 })?;
                 let theirs = Stdio::from(OwnedFd::from(theirs));
                 let child = program.spawn_with(&[CONTROLLED, &input.to_string()], theirs)?;
-                (child, Link::Guard(ours))
+                (child, GuardLink::Guard(ours))
             }
             None => {
                 let stdin = if input == 0 { Stdio::null() } else { Stdio::piped() };
                 let mut child = program.spawn_with(&[], stdin)?;
                 group.led_by(&child);
                 let stdin = child.stdin.take();
-                (child, Link::Pipe(stdin))
+                (child, GuardLink::Pipe(stdin))
             }
         };
         let pipes = child.stdout.take().zip(child.stderr.take());
         let running = Self { child: Some(child), group, link };
         match pipes {
-            Some((stdout, stderr)) => Ok((running, Pipes { stdout, stderr })),
+            Some((stdout, stderr)) => Ok((running, ProcessPipes { stdout, stderr })),
             // Both were asked for.
             None => Err(StartError::Command(format!("no pipes to '{}'", program.command))),
         }
     }
 
     /// Brings the program its input, waits for its end, and ends what it leaves behind in its group.
-    pub(super) async fn end(&mut self, input: &[u8]) -> Ending {
-        let Some(child) = &mut self.child else { return Ending::Unguarded };
+    pub(super) async fn end(&mut self, input: &[u8]) -> ProcessEnd {
+        let Some(child) = &mut self.child else { return ProcessEnd::Unguarded };
         let ending = match &mut self.link {
-            Link::Guard(socket) => {
+            GuardLink::Guard(socket) => {
                 let (mut from, mut to) = socket.split();
                 let mut said = Vec::new();
                 let mut hear = (&mut from).take(MOST_SAID);
@@ -92,7 +95,7 @@ impl Running {
                     tokio::join!(to.write_all(input), hear.read_to_end(&mut said), child.wait());
                 guarded(status.ok(), &String::from_utf8_lossy(&said), &self.group)
             }
-            Link::Pipe(stdin) => {
+            GuardLink::Pipe(stdin) => {
                 let stdin = stdin.take();
                 let feed = async {
                     if let Some(mut stdin) = stdin {
@@ -102,10 +105,10 @@ impl Running {
                 };
                 let status = tokio::select! {
                     status = child.wait() => status,
-                    () = feed => return Ending::Unguarded,
+                    () = feed => return ProcessEnd::Unguarded,
                 };
                 end_group(&self.group).await;
-                status.map_or(Ending::Unguarded, plain)
+                status.map_or(ProcessEnd::Unguarded, plain)
             }
         };
         self.child = None;
@@ -113,10 +116,10 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         // A guard sees the socket close.
-        let (Some(mut child), Link::Pipe(_)) = (self.child.take(), &self.link) else { return };
+        let (Some(mut child), GuardLink::Pipe(_)) = (self.child.take(), &self.link) else { return };
         let group = std::mem::take(&mut self.group);
         match Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(async move {
@@ -138,30 +141,30 @@ fn socket() -> std::io::Result<(UnixStream, BlockingSocket)> {
 }
 
 /// How a program ended, by the guard's status and what it said.
-fn guarded(status: Option<ExitStatus>, said: &str, group: &Group) -> Ending {
+fn guarded(status: Option<ExitStatus>, said: &str, group: &ProcessGroup) -> ProcessEnd {
     let after = |what| said.lines().find_map(|line| line.strip_prefix(what));
     let Some(code) = status.and_then(|status| status.code()) else {
         // Somebody killed the guard, so that nobody watches the program any more.
         group.learn(after(GROUP).unwrap_or_default().as_bytes());
         group.signal(Signal::KILL);
-        return Ending::Unguarded;
+        return ProcessEnd::Unguarded;
     };
     match (after(REFUSED), after(SIGNAL).and_then(|signal| signal.parse().ok())) {
-        (Some(reason), _) => Ending::Refused(reason.to_owned()),
-        (None, Some(signal)) => Ending::Killed(signal),
-        (None, None) => Ending::Exited(code),
+        (Some(reason), _) => ProcessEnd::Refused(reason.to_owned()),
+        (None, Some(signal)) => ProcessEnd::Killed(signal),
+        (None, None) => ProcessEnd::Exited(code),
     }
 }
 
-fn plain(status: ExitStatus) -> Ending {
+fn plain(status: ExitStatus) -> ProcessEnd {
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ending::Exited(code),
-        (None, signal) => Ending::Killed(signal.unwrap_or_default()),
+        (Some(code), _) => ProcessEnd::Exited(code),
+        (None, signal) => ProcessEnd::Killed(signal.unwrap_or_default()),
     }
 }
 
 /// Ends whoever is left in the group.
-async fn end_group(group: &Group) {
+async fn end_group(group: &ProcessGroup) {
     if group.is_empty() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Where the broker is, and how to get in.
+//! If the broker is, and how to get in.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -16,23 +16,23 @@ const KEEP_ALIVE: u16 = 10;
 
 /// The address of a broker. Shown without its password.
 #[derive(Clone)]
-pub struct Address {
+pub struct BrokerAddress {
     host: String,
     port: u16,
     is_secure: bool,
-    /// Whom to believe, where it is not for the machine to say.
+    /// Whom to believe if it is not for the machine to say.
     tls: Option<Arc<ClientConfig>>,
     user: String,
     password: String,
 }
 
-impl Address {
+impl BrokerAddress {
     /// Reads `mqtt://[USER:PASSWORD@]HOST[:PORT]`, or `mqtts://…` for TLS.
     ///
     /// # Errors
     /// It is none.
-    pub fn parse(address: &str) -> Result<Self, AddressError> {
-        let wrong = |address: String, reason: String| AddressError { address, reason };
+    pub fn parse(address: &str) -> Result<Self, BrokerAddressError> {
+        let wrong = |address: String, reason: String| BrokerAddressError { address, reason };
         // What cannot be read may hold a password anywhere.
         let url = Url::parse(address).map_err(|error| wrong("…".to_owned(), error.to_string()))?;
         let shown = || {
@@ -101,14 +101,14 @@ impl Address {
 /// An address that cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("`{address}` is no address of {}: {reason}", Self::WHAT)]
-pub struct AddressError {
+pub struct BrokerAddressError {
     /// As it was given, without its password.
     pub address: String,
     /// What is wrong with it.
     pub reason: String,
 }
 
-impl AddressError {
+impl BrokerAddressError {
     /// What the address should lead to, with an example.
     pub const WHAT: &str = "an MQTT broker (such as mqtt://127.0.0.1:1883)";
 }
@@ -123,7 +123,7 @@ fn decoded(text: &str) -> String {
         .unwrap_or_default()
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for BrokerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_secure { "mqtts" } else { "mqtt" };
         let host =
@@ -146,7 +146,7 @@ mod tests {
             ("tcp://a+b:c%26d=e@[::1]:2", "mqtt://[::1]:2", ("a+b", "c&d=e")),
         ];
         for (given, shown, (user, password)) in cases {
-            let address = Address::parse(given).unwrap();
+            let address = BrokerAddress::parse(given).unwrap();
             assert_eq!(address.to_string(), shown);
             assert_eq!(
                 (address.user.as_str(), address.password.as_str()),
@@ -155,18 +155,18 @@ mod tests {
             );
         }
         for wrong in ["broker:1883", "http://broker", "mqtt://", "nonsense", "ws://me:secret@x"] {
-            let error = Address::parse(wrong).err().unwrap().to_string();
+            let error = BrokerAddress::parse(wrong).err().unwrap().to_string();
             assert!(error.contains("an MQTT broker") && !error.contains("secret"), "{error}");
         }
     }
     // HM-1, HM-2
     #[test]
     fn certificates_are_for_tls() {
-        let address = Address::parse("mqtt://me:secret@broker").unwrap();
+        let address = BrokerAddress::parse("mqtt://me:secret@broker").unwrap();
         let error = address.trusting(Path::new("ca.pem")).err().unwrap().to_string();
         let expected = "`ca` is set, but `mqtt://broker:1883` is reached without TLS; did you mean `mqtts://broker:1883`?";
         assert_eq!(error, expected);
-        let address = Address::parse("mqtts://broker").unwrap();
+        let address = BrokerAddress::parse("mqtts://broker").unwrap();
         let error = address.trusting(Path::new("/nowhere/ca.pem")).err().unwrap().to_string();
         assert!(error.contains("/nowhere/ca.pem"), "{error}");
     }

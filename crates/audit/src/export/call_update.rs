@@ -1,4 +1,4 @@
-//! What is told of a call: the lines of the journal themselves, and where they stand.
+//! An exported update: the journal's own lines of a call, and their positions.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -7,63 +7,64 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_toolcall::{CallId, ErrorKind};
 
-use super::Node;
+use super::StoreNode;
 use crate::{
-    line::{End, Line, Open},
-    record::{Detail, Outcome, Place, Record},
+    line::{EndLine, JournalLine, OpenLine},
+    record::{CallDetail, CallOutcome, LinePosition, Record},
 };
 
-/// How far a call was when it was told of.
+/// How far a call was when it was exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stage {
+pub enum CallStage {
     /// It is about to run.
-    Begun,
+    #[serde(rename = "begun")]
+    Started,
     /// Its process died, and nobody knows how it ended.
     Unknown,
     /// It ended.
     Ended,
 }
 
-impl Stage {
+impl CallStage {
     /// Every stage.
-    pub const ALL: [Self; 3] = [Self::Begun, Self::Unknown, Self::Ended];
+    pub const ALL: [Self; 3] = [Self::Started, Self::Unknown, Self::Ended];
 
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+    /// Returns its name on the wire.
+    pub fn as_str(self) -> &'static str {
         match self {
-            Self::Begun => "begun",
+            Self::Started => "begun",
             Self::Unknown => "unknown",
             Self::Ended => "ended",
         }
     }
 }
 
-/// What is told of a call at one of its stages; it holds what the earlier ones held.
+/// A call at one of its stages; a later stage contains the earlier ones.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct CallUpdate {
     /// The call.
     pub id: CallId,
     /// How far it is.
-    pub stage: Stage,
-    /// Who tells.
-    pub node: Node,
+    pub stage: CallStage,
+    /// The store it comes from.
+    pub node: StoreNode,
     begin: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<Box<RawValue>>,
-    journal: Vec<Place>,
+    journal: Vec<LinePosition>,
 }
 
-/// What a single value may have where the whole is too long.
+/// The most bytes of a value if the whole is too long.
 const SHORT: usize = 4096;
 
-impl Told {
-    /// What the lines say; none where one of them is no JSON.
+impl CallUpdate {
+    /// Creates an update from lines; returns `None` if one of them is not JSON.
     pub(super) fn new(
         id: CallId,
-        stage: Stage,
-        node: Node,
-        lines: Vec<(Vec<u8>, Place)>,
+        stage: CallStage,
+        node: StoreNode,
+        lines: Vec<(Vec<u8>, LinePosition)>,
     ) -> Option<Self> {
         let (texts, journal): (Vec<_>, Vec<_>) = lines.into_iter().unzip();
         let raw = |text| RawValue::from_string(String::from_utf8(text).ok()?).ok();
@@ -72,9 +73,9 @@ impl Told {
         Some(Self { id, stage, node, begin, end: end.flatten(), journal })
     }
 
-    /// As JSON of at most about `most` bytes: long values give way to a note.
+    /// Returns JSON of at most about `most` bytes: notes replace long values.
     pub fn to_json(&self, most: usize) -> Vec<u8> {
-        let write = |told: &Self| serde_json::to_vec(told).unwrap_or_default();
+        let write = |update: &Self| serde_json::to_vec(update).unwrap_or_default();
         let json = write(self);
         if json.len() <= most {
             return json;
@@ -83,16 +84,18 @@ impl Told {
         write(&Self { begin, end, ..self.clone() })
     }
 
-    /// All that is told of the call; none where a line is not to be understood.
-    pub fn detail(&self) -> Option<Detail> {
-        let Line::Open(open) = Line::parse(self.begin.get().as_bytes())? else { return None };
-        let end = self.end.as_deref().map(|end| Line::parse(end.get().as_bytes()));
+    /// Parses the lines; returns `None` if one is damaged.
+    pub fn detail(&self) -> Option<CallDetail> {
+        let JournalLine::Open(open) = JournalLine::parse(self.begin.get().as_bytes())? else {
+            return None;
+        };
+        let end = self.end.as_deref().map(|end| JournalLine::parse(end.get().as_bytes()));
         let end = match end {
-            Some(Some(Line::End(end))) => Some(end),
+            Some(Some(JournalLine::End(end))) => Some(end),
             Some(_) => return None,
             None => None,
         };
-        let mut detail = Detail::of(self.record(&open, end.as_deref()));
+        let mut detail = CallDetail::of(self.record(&open, end.as_deref()));
         detail.lines.clone_from(&self.journal);
         if let Some(end) = end {
             detail.end(*end, None);
@@ -100,14 +103,14 @@ impl Told {
         Some(detail)
     }
 
-    fn record(&self, open: &Open<'_>, end: Option<&End<'_>>) -> Record {
+    fn record(&self, open: &OpenLine<'_>, end: Option<&EndLine<'_>>) -> Record {
         let found = end.and_then(|end| end.found.as_deref());
         let outcome = match (self.stage, end) {
-            (_, Some(end)) => Outcome::parse(Some(&end.outcome)),
-            (Stage::Unknown, None) => Outcome::Failed(ErrorKind::OutcomeUnknown),
-            (_, None) => Outcome::Running,
+            (_, Some(end)) => CallOutcome::parse(Some(&end.outcome)),
+            (CallStage::Unknown, None) => CallOutcome::Failed(ErrorKind::OutcomeUnknown),
+            (_, None) => CallOutcome::Running,
         };
-        // As exact as the store itself says it.
+        // As exact as the store has it.
         let started = open.at.parse().map_or(0, |at: Timestamp| at.as_microsecond());
         let started = UNIX_EPOCH + Duration::from_micros(started.max(0).unsigned_abs());
         Record {
@@ -128,7 +131,7 @@ impl Told {
     }
 }
 
-/// The line with a note in the place of each long value.
+/// Replaces each long value by a note.
 fn shortened(line: &RawValue) -> Box<RawValue> {
     let Ok(mut line) = serde_json::from_str::<Map<String, Value>>(line.get()) else {
         return line.to_owned();

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    Broker,
+    Mosquitto,
     process::{Process, free_port},
 };
 
@@ -21,7 +21,7 @@ const INTERVIEW: &str = "interview";
 
 /// The two ways to the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ZwaveTransport {
     /// zwave-js-ui's MQTT topics.
     Mqtt,
     /// zwave-js-server's WebSocket.
@@ -30,17 +30,17 @@ pub enum Way {
 
 /// Which devices there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Devices {
+pub enum SimulatedDevices {
     /// A switch (node 2), a dimmer (3) and a sensor (4), which do as they are told.
     #[default]
     Obedient,
     /// Those of `stubborn.cjs`, which ignore commands or take their time.
     Stubborn,
-    /// The same, served before they are interviewed; node 7 is not until [`Household::interview`].
+    /// The same, served before they are interviewed; node 7 is not until [`SimulatedZwave::interview`].
     Unknown,
 }
 
-impl Devices {
+impl SimulatedDevices {
     fn file(self) -> &'static str {
         match self {
             Self::Obedient => "nodes.cjs",
@@ -59,30 +59,30 @@ impl Devices {
 
 /// Devices, and all that leads to them.
 #[derive(Debug)]
-pub struct Household {
+pub struct SimulatedZwave {
     parts: PathBuf,
-    way: Way,
-    devices: Devices,
+    way: ZwaveTransport,
+    devices: SimulatedDevices,
     /// What zwave-js remembers.
     cache: PathBuf,
     stick_port: u16,
     server_port: u16,
     /// The stick.
     pub stick: Process,
-    /// The broker, where there is one.
-    pub broker: Option<Broker>,
+    /// The broker if there is one.
+    pub broker: Option<Mosquitto>,
     /// The gateway, or the server.
     pub network: Process,
 }
 
-impl Household {
+impl SimulatedZwave {
     /// Starts everything from the folder of installed parts, and waits until all devices are known.
     ///
     /// # Panics
     /// The part is not installed, or something does not start.
-    pub fn start(parts: &Path, way: Way, cache: &Path) -> Self {
-        let broker = (way == Way::Mqtt).then(Broker::start);
-        Self::around(parts, way, cache, broker, Devices::default())
+    pub fn start(parts: &Path, way: ZwaveTransport, cache: &Path) -> Self {
+        let broker = (way == ZwaveTransport::Mqtt).then(Mosquitto::start);
+        Self::around(parts, way, cache, broker, SimulatedDevices::default())
     }
 
     /// The same with this broker and these devices.
@@ -91,15 +91,15 @@ impl Household {
     /// The part is not installed, or something does not start.
     pub fn around(
         parts: &Path,
-        way: Way,
+        way: ZwaveTransport,
         cache: &Path,
-        broker: Option<Broker>,
-        devices: Devices,
+        broker: Option<Mosquitto>,
+        devices: SimulatedDevices,
     ) -> Self {
         let (stick_port, server_port) = (free_port(), free_port());
         fs::create_dir_all(cache).expect("there is a folder for what zwave-js remembers");
         let stick = stick(parts, stick_port, devices, cache);
-        let port = broker.as_ref().map_or(server_port, Broker::port);
+        let port = broker.as_ref().map_or(server_port, Mosquitto::port);
         let network = network(parts, (way, devices), stick_port, port, cache);
         let (parts, cache) = (parts.to_owned(), cache.to_owned());
         Self { parts, way, devices, cache, stick_port, server_port, stick, broker, network }
@@ -124,13 +124,13 @@ impl Household {
     /// Starts the broker again, where it was.
     pub fn restart_broker(&mut self) {
         if let Some(broker) = &self.broker {
-            self.broker = Some(Broker::on(broker.port()));
+            self.broker = Some(Mosquitto::on(broker.port()));
         }
     }
 
     /// Starts the gateway or the server again.
     pub fn restart_network(&mut self) {
-        let port = self.broker.as_ref().map_or(self.server_port, Broker::port);
+        let port = self.broker.as_ref().map_or(self.server_port, Mosquitto::port);
         let what = (self.way, self.devices);
         self.network = network(&self.parts, what, self.stick_port, port, &self.cache);
     }
@@ -170,10 +170,10 @@ impl Household {
     }
 }
 
-fn stick(parts: &Path, port: u16, devices: Devices, cache: &Path) -> Process {
+fn stick(parts: &Path, port: u16, devices: SimulatedDevices, cache: &Path) -> Process {
     let mut node = node(parts, "stick.cjs");
     node.arg(port.to_string()).arg(devices.file());
-    if devices == Devices::Unknown {
+    if devices == SimulatedDevices::Unknown {
         node.env("SWITCHBOARD_INTERVIEW", cache.join(INTERVIEW));
     }
     Process::saying(node, "listening")
@@ -181,7 +181,7 @@ fn stick(parts: &Path, port: u16, devices: Devices, cache: &Path) -> Process {
 
 fn network(
     parts: &Path,
-    (way, devices): (Way, Devices),
+    (way, devices): (ZwaveTransport, SimulatedDevices),
     stick_port: u16,
     port: u16,
     cache: &Path,
@@ -189,8 +189,10 @@ fn network(
     let mut node = node(parts, "network.cjs");
     node.arg(stick_port.to_string()).arg(cache).arg(devices.served());
     match way {
-        Way::Mqtt => node.args(["mqtt", &format!("mqtt://127.0.0.1:{port}"), "zwave", "our home"]),
-        Way::Server => node.args(["server", &port.to_string()]),
+        ZwaveTransport::Mqtt => {
+            node.args(["mqtt", &format!("mqtt://127.0.0.1:{port}"), "zwave", "our home"])
+        }
+        ZwaveTransport::Server => node.args(["server", &port.to_string()]),
     };
     Process::saying(node, "ready")
 }

@@ -19,12 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A broker on a port of its own.
 #[derive(Debug)]
-pub struct Broker {
+pub struct Mosquitto {
     process: Process,
     port: u16,
 }
 
-impl Broker {
+impl Mosquitto {
     /// Starts it.
     ///
     /// # Panics
@@ -72,7 +72,7 @@ impl Broker {
     ///
     /// # Panics
     /// The broker is gone.
-    pub fn listen(&self, filter: &str) -> Listener {
+    pub fn listen(&self, filter: &str) -> MqttListener {
         let id = format!("listener-{}", free_port());
         let mut options = MqttOptions::new(id, ("127.0.0.1", self.port));
         options.set_max_packet_size(64 << 20, 64 << 20);
@@ -97,17 +97,17 @@ impl Broker {
             }
         });
         is_subscribed.recv_timeout(PATIENCE).expect("the broker lets us listen");
-        Listener { client, messages }
+        MqttListener { client, messages }
     }
 }
 
 /// Somebody at the broker.
-pub struct Listener {
+pub struct MqttListener {
     client: Client,
     messages: Receiver<(String, Vec<u8>)>,
 }
 
-impl Listener {
+impl MqttListener {
     /// Says something.
     ///
     /// # Panics

@@ -12,14 +12,14 @@ use switchboard_models::{
 use switchboard_toolcall::BoxFuture;
 
 /// Obeys the last thing the user said, line by line: `call NAME ARGUMENTS` calls a tool, `say TEXT` says something beside
-/// it, `then` ends a turn, `cut` and `refuse` end it in another way, `fail` fails, `hang` hangs. Where there is nothing to obey, it answers with the results of its
+/// it, `then` ends a turn, `cut` and `refuse` end it in another way, `fail` fails, `hang` hangs. If there is nothing to obey, it answers with the results of its
 /// calls, or with what it heard. It takes only conversations that providers take.
 #[derive(Clone, Default)]
-pub struct Parrot(Arc<Mutex<Vec<Asked>>>);
+pub struct ObedientModel(Arc<Mutex<Vec<ModelRequest>>>);
 
-/// How a parrot was asked.
+/// How a model was asked.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ModelRequest {
     /// The conversation.
     pub messages: Vec<Message>,
     /// The names of the tools that it was shown.
@@ -32,14 +32,14 @@ pub struct Asked {
     pub temperature: Option<f64>,
 }
 
-impl Parrot {
+impl ObedientModel {
     /// How it was asked, each time.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ModelRequest> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn note(&self, request: &Request<'_>) {
-        let asked = Asked {
+        let asked = ModelRequest {
             messages: request.messages.to_vec(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
             choice: request.choice.clone(),
@@ -81,13 +81,13 @@ impl Parrot {
     }
 }
 
-impl Model for Parrot {
+impl Model for ObedientModel {
     fn provider(&self) -> Provider {
         Provider::OpenAi
     }
 
     fn name(&self) -> &str {
-        "parrot"
+        "model"
     }
 
     fn ask<'a>(

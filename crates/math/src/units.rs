@@ -35,7 +35,7 @@ use table::Definition;
 pub(crate) struct Unit {
     /// In SI units.
     pub(crate) value: Option<Scalar>,
-    parts: Vec<Part>,
+    parts: Vec<UnitPart>,
     dimensions: Dimensions,
     /// Print with the prefix as given, as after a conversion.
     pub(crate) fix_prefix: bool,
@@ -48,13 +48,13 @@ const MOST_PARTS: usize = 100;
 
 /// One factor of a compound unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Part {
+struct UnitPart {
     unit: &'static Definition,
     prefix: &'static Prefix,
     power: f64,
 }
 
-impl Part {
+impl UnitPart {
     /// The factor in SI units.
     fn scale(&self) -> Scalar {
         let size = Scalar::Real(self.unit.value).mul(Scalar::Real(self.prefix.value));
@@ -142,7 +142,7 @@ impl Unit {
         }
         result
             .parts
-            .extend(other.parts.iter().map(|part| Part { power: sign * part.power, ..*part }));
+            .extend(other.parts.iter().map(|part| UnitPart { power: sign * part.power, ..*part }));
         result.value = match (self.value, other.value) {
             (None, None) => None,
             _ => Some(operation(self.value_or_one(), other.value_or_one())),

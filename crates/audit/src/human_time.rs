@@ -1,4 +1,4 @@
-//! A point in time as people write it: `1h` ago, or a date.
+//! A point in time on a command line or in a query: `1h` ago, or a date.
 
 use std::{str::FromStr, time::SystemTime};
 
@@ -8,9 +8,9 @@ use switchboard_toolcall::HumanDuration;
 /// A point in time, written as how long ago it was (`90s`, `1h`, `7d`) or as a date (`2026-07-28`,
 /// `2026-07-28T10:00:00Z`; without an offset it is local time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment(pub SystemTime);
+pub struct HumanTime(pub SystemTime);
 
-impl FromStr for Moment {
+impl FromStr for HumanTime {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -40,8 +40,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_as_people_write_it() {
-        let read = |text: &str| text.parse::<Moment>().map(|moment| moment.0);
+    fn durations_and_dates_are_parsed() {
+        let read = |text: &str| text.parse::<HumanTime>().map(|time| time.0);
         let at = |seconds| Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(read("1970-01-02T00:00:00Z"), at(86400));
         assert_eq!(read("1970-01-02T01:00:00+01:00"), at(86400));

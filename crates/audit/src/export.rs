@@ -1,13 +1,13 @@
-//! What the journal says and others have not been told yet, with a cursor beside it.
+//! Exports the journal to other systems, with a cursor in a file beside it.
 //!
-//! The journal is the truth: nothing is lost while nobody listens. One process at a time tells of a store, whichever
-//! processes write to it. What was told and not noted is told again, so listeners must know a call's stage when they
-//! see it a second time.
+//! Nothing is lost while nobody receives: the journal has it. One process at a time exports a store, whichever processes write to
+//! it. Delivery is at least once: what was exported but not committed comes again, so receivers must ignore a call's stage that
+//! they have seen.
 
 mod cursor;
 mod lines;
 mod node;
-mod told;
+mod call_update;
 
 use std::{
     fs::{self, File, TryLockError},
@@ -25,29 +25,28 @@ use crate::{
     journal,
     key::StoreFolder,
     layout::Layout,
-    line::{Kind, first_id},
+    line::{LineKind, first_id},
     manifest::Manifest,
-    reader::{Found, Reader, line_at},
+    reader::{LineLocation, Reader, line_at},
 };
-use cursor::Cursor;
-use lines::{Line, Lines};
+use cursor::ExportCursor;
+use lines::{SegmentLine, SegmentLines};
 
-pub use node::Node;
-pub use told::{Stage, Told};
+pub use call_update::{CallStage, CallUpdate};
+pub use node::StoreNode;
 
-/// The lines of a store that are to be told.
-pub struct Outbox {
+/// The updates of a store that were not exported yet.
+pub struct JournalExport {
     layout: Layout,
-    node: Node,
-    /// How far it was read.
-    read: Cursor,
-    /// Held as long as this process tells.
+    node: StoreNode,
+    /// How far the journal was read.
+    read: ExportCursor,
+    /// Held as long as this process exports.
     _lock: File,
 }
 
-impl Outbox {
-    /// Takes the telling of the store in the folder upon this process; none where another one does it, or where nothing
-    /// was ever written down.
+impl JournalExport {
+    /// Makes this process the exporter of a store; returns `None` if another process is, or if the store is empty.
     ///
     /// # Errors
     /// The folder cannot be written to.
@@ -56,7 +55,7 @@ impl Outbox {
         if !layout.exists()? {
             return Ok(None);
         }
-        let path = layout.told().with_extension("lock");
+        let path = layout.export_cursor().with_extension("lock");
         let mut options = File::options();
         let lock = private_files::open(options.create(true).truncate(false).write(true), &path);
         let lock = lock.map_err(Error::file("open", &path))?;
@@ -65,28 +64,28 @@ impl Outbox {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(Error::file("lock", &path)(error)),
         }
-        let node = Node::of(&layout)?;
-        let read = Cursor::read(&layout)?;
+        let node = StoreNode::of(&layout)?;
+        let read = ExportCursor::read(&layout)?;
         Ok(Some(Self { layout, node, read, _lock: lock }))
     }
 
-    /// Who tells.
-    pub fn node(&self) -> &Node {
+    /// Returns the store's node.
+    pub fn node(&self) -> &StoreNode {
         &self.node
     }
 
-    /// What is to be told next, oldest first whichever process wrote it, at most `most` of it.
+    /// Returns up to `most` updates, oldest first over all writers.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn next(&mut self, most: usize) -> Result<Vec<Told>, Error> {
-        let mut told = Vec::new();
+    pub fn next(&mut self, most: usize) -> Result<Vec<CallUpdate>, Error> {
+        let mut updates = Vec::new();
         let mut heads = self.heads()?;
-        while told.len() < most {
+        while updates.len() < most {
             let first = heads.iter().enumerate().min_by_key(|(_, (line, _))| line.tick);
             let Some((index, _)) = first else { break };
             let (line, lines) = &mut heads[index];
-            told.extend(self.told(&line.text, line.place)?);
+            updates.extend(self.update(&line.text, line.place)?);
             let number = line.place.0;
             self.read.reach(number, line.end(), line.hash);
             match lines.next().map_err(Error::file("read", &self.layout.segment(number)))? {
@@ -94,11 +93,11 @@ impl Outbox {
                 None => _ = heads.swap_remove(index),
             }
         }
-        Ok(told)
+        Ok(updates)
     }
 
-    /// The next line of each segment that has one, with those that follow it.
-    fn heads(&mut self) -> Result<Vec<(Line, Lines)>, Error> {
+    /// Returns the next line of each segment, with the reader of those behind it.
+    fn heads(&mut self) -> Result<Vec<(SegmentLine, SegmentLines)>, Error> {
         let lengths = self.lengths()?;
         self.read.segments.retain(|number, _| lengths.iter().any(|(other, _)| other == number));
         let mut heads = Vec::new();
@@ -109,7 +108,7 @@ impl Outbox {
             }
             let path = self.layout.segment(number);
             let head = || {
-                let mut lines = Lines::open(&path, number, &from, length)?;
+                let mut lines = SegmentLines::open(&path, number, &from, length)?;
                 Ok::<_, io::Error>(lines.next()?.map(|line| (line, lines)))
             };
             match head() {
@@ -121,21 +120,21 @@ impl Outbox {
         Ok(heads)
     }
 
-    /// Notes that everything that was returned so far has been told.
+    /// Stores the cursor: everything that was returned so far has been received.
     ///
     /// # Errors
     /// The store cannot be written to.
-    pub fn done(&self) -> Result<(), Error> {
-        let path = self.layout.told();
+    pub fn commit(&self) -> Result<(), Error> {
+        let path = self.layout.export_cursor();
         let text = serde_json::to_vec(&self.read).unwrap_or_default();
         artifacts::write(&path, &[&text]).map_err(Error::file("write", &path))
     }
 
-    /// How many bytes of the journal were not returned yet.
+    /// Returns how many bytes of the journal were not returned yet.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn behind(&self) -> Result<u64, Error> {
+    pub fn lag_bytes(&self) -> Result<u64, Error> {
         let left = |(number, length): (u64, u64)| {
             let read = self.read.segments.get(&number).map_or(0, |reached| reached.offset);
             length.saturating_sub(read)
@@ -143,7 +142,7 @@ impl Outbox {
         Ok(self.lengths()?.into_iter().map(left).sum())
     }
 
-    /// Marks the open calls of processes that died, so that their ends can be told.
+    /// Marks the open calls of dead processes, so that their ends can be exported.
     ///
     /// # Errors
     /// The store cannot be changed.
@@ -153,8 +152,8 @@ impl Outbox {
         journal::repair(&self.layout, &mut manifest, &guard).map(|_| ())
     }
 
-    /// The segments and how long they are, in order. The newest are measured first: a call that goes on from one to the
-    /// next then has its beginning in what is read of the earlier one.
+    /// Returns the segments and their lengths, in order. The newest are measured first, so that a call whose end is seen has
+    /// its start within the measured length of an earlier segment.
     fn lengths(&self) -> Result<Vec<(u64, u64)>, Error> {
         let mut lengths = Vec::new();
         for number in segments(&self.layout.journal())?.into_iter().rev() {
@@ -169,45 +168,45 @@ impl Outbox {
         Ok(lengths)
     }
 
-    /// What a line says of a call, together with the call's beginning.
-    fn told(&mut self, line: &[u8], place: Found) -> Result<Option<Told>, Error> {
-        let (Some(kind), Some(id)) = (Kind::of(line), first_id(line)) else { return Ok(None) };
+    /// Returns the update that a line stands for, with the call's start.
+    fn update(&mut self, line: &[u8], place: LineLocation) -> Result<Option<CallUpdate>, Error> {
+        let (Some(kind), Some(id)) = (LineKind::of(line), first_id(line)) else { return Ok(None) };
         let stage = match kind {
-            Kind::Open => Stage::Begun,
-            Kind::End => Stage::Ended,
-            Kind::Unknown => Stage::Unknown,
+            LineKind::Open => CallStage::Started,
+            LineKind::End => CallStage::Ended,
+            LineKind::Unknown => CallStage::Unknown,
             _ => return Ok(None),
         };
         let begun = match stage {
-            Stage::Begun => {
+            CallStage::Started => {
                 self.read.open.insert(id, place);
                 place
             }
-            Stage::Ended | Stage::Unknown => match self.read.open.remove(&id) {
+            CallStage::Ended | CallStage::Unknown => match self.read.open.remove(&id) {
                 Some(begun) => begun,
                 None => match self.find(id) {
                     Some(begun) => begun,
-                    // Its beginning was dropped, so there is nothing to tell of.
+                    // Its start was dropped by retention.
                     None => return Ok(None),
                 },
             },
         };
         let mut places = vec![begun];
-        if stage == Stage::Ended {
+        if stage == CallStage::Ended {
             places.push(place);
         }
         let read = |place| line_at(&self.layout, place);
         match places.into_iter().map(read).collect::<Result<Vec<_>, _>>() {
-            Ok(lines) => Ok(Told::new(id, stage, self.node.clone(), lines)),
+            Ok(lines) => Ok(CallUpdate::new(id, stage, self.node.clone(), lines)),
             Err(cause) => {
-                warn!(call = %id, cause = chain(&cause), "a damaged record is not shipped");
+                warn!(call = %id, cause = chain(&cause), "a damaged record is not exported");
                 Ok(None)
             }
         }
     }
 
-    /// Where a call begins that the cursor does not know any more.
-    fn find(&self, id: CallId) -> Option<Found> {
+    /// Finds the start of a call that the cursor does not have.
+    fn find(&self, id: CallId) -> Option<LineLocation> {
         Reader::open(self.layout.folder()).and_then(|mut reader| reader.begun(id)).ok().flatten()
     }
 }

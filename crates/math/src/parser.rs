@@ -1,4 +1,4 @@
-//! Turns text into a [`Node`], with the precedence and the peculiarities of mathjs.
+//! Turns text into a [`SyntaxNode`], with the precedence and the peculiarities of mathjs.
 //!
 //! `statements` holds blocks, assignments and conditionals; `operators` the binary operators from
 //! `or` down to `*`; `factors` implicit multiplication, percentages, signs, powers and postfixes;
@@ -15,16 +15,16 @@ use std::{collections::HashMap, rc::Rc};
 use crate::{
     Limits,
     error::{Error, Result},
-    lexer::{Cursor, Kind},
-    syntax::Node,
+    lexer::{LexerCursor, TokenKind},
+    syntax::SyntaxNode,
 };
 
 pub(crate) use literal::parse_number;
 
 /// Parses a whole expression.
-pub(crate) fn parse(source: &str, limits: &Limits) -> Result<Rc<Node>> {
-    let mut parser = Parser {
-        cursor: Cursor::new(source),
+pub(crate) fn parse(source: &str, limits: &Limits) -> Result<Rc<SyntaxNode>> {
+    let mut parser = ExpressionParser {
+        cursor: LexerCursor::new(source),
         depth: 0,
         nesting: limits.nesting,
         tried: HashMap::new(),
@@ -36,22 +36,22 @@ pub(crate) fn parse(source: &str, limits: &Limits) -> Result<Rc<Node>> {
     }
     let token = parser.cursor.token;
     Err(parser.cursor.error(match parser.cursor.kind {
-        Kind::Delimiter => format!("Unexpected operator {token}"),
-        Kind::Number | Kind::Symbol => format!("Unexpected part \"{token}\""),
+        TokenKind::Delimiter => format!("Unexpected operator {token}"),
+        TokenKind::Number | TokenKind::Symbol => format!("Unexpected part \"{token}\""),
     }))
 }
 
-type Tried<'a> = Result<(Rc<Node>, Cursor<'a>)>;
+type ParseAttempt<'a> = Result<(Rc<SyntaxNode>, LexerCursor<'a>)>;
 
-struct Parser<'a> {
-    cursor: Cursor<'a>,
+struct ExpressionParser<'a> {
+    cursor: LexerCursor<'a>,
     depth: usize,
     nesting: usize,
     /// Operands parsed ahead of time to find out what a `%` means, so that no text is parsed twice.
-    tried: HashMap<(usize, usize, Option<usize>), Tried<'a>>,
+    tried: HashMap<(usize, usize, Option<usize>), ParseAttempt<'a>>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ExpressionParser<'a> {
     /// Runs `parse` one level deeper, unless that is too deep.
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.check_depth(self.depth + 1)?;

@@ -1,4 +1,4 @@
-//! The lines of a segment that are to be told, one after the other.
+//! Reads the lines of a segment one by one.
 
 use std::{
     fs::File,
@@ -6,15 +6,15 @@ use std::{
     path::Path,
 };
 
-use super::cursor::Reached;
+use super::cursor::SegmentPosition;
 use crate::{
-    chain::{Hash, Sealed},
+    chain::{Hash, SealedLine},
     line::last_tick,
-    reader::Found,
+    reader::LineLocation,
 };
 
 /// A segment that is being read.
-pub(super) struct Lines {
+pub(super) struct SegmentLines {
     number: u64,
     file: BufReader<File>,
     offset: u64,
@@ -24,30 +24,35 @@ pub(super) struct Lines {
 }
 
 /// A line that follows the one before it.
-pub(super) struct Line {
+pub(super) struct SegmentLine {
     pub(super) text: Vec<u8>,
-    pub(super) place: Found,
+    pub(super) place: LineLocation,
     pub(super) hash: Hash,
     pub(super) tick: u64,
 }
 
-impl Line {
-    /// Where the next one begins.
+impl SegmentLine {
+    /// Returns the offset of the next line.
     pub(super) fn end(&self) -> u64 {
         self.place.1 + self.place.2 + 1
     }
 }
 
-impl Lines {
-    /// The lines from there on.
-    pub(super) fn open(path: &Path, number: u64, from: &Reached, length: u64) -> io::Result<Self> {
+impl SegmentLines {
+    /// Opens a segment at a position.
+    pub(super) fn open(
+        path: &Path,
+        number: u64,
+        from: &SegmentPosition,
+        length: u64,
+    ) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
         file.seek(SeekFrom::Start(from.offset))?;
         Ok(Self { number, file, offset: from.offset, length, previous: from.hash() })
     }
 
-    /// The next line; none where there is no whole one yet.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
+    /// Returns the next line, or `None` if there is no whole one yet.
+    pub(super) fn next(&mut self) -> io::Result<Option<SegmentLine>> {
         while self.offset < self.length {
             let mut text = Vec::new();
             let read = self.file.read_until(b'\n', &mut text)? as u64;
@@ -56,15 +61,15 @@ impl Lines {
             }
             let place = (self.number, self.offset, read - 1);
             self.offset += read;
-            let sealed = Sealed::parse(&text).map(|sealed| {
+            let sealed = SealedLine::parse(&text).map(|sealed| {
                 let follows = self.previous.is_none_or(|hash| sealed.follows(&hash));
                 (sealed.hash, follows)
             });
             self.previous = sealed.map(|(hash, _)| hash);
-            // What does not follow was torn, and whoever repairs the segment cuts it off.
+            // A line that does not follow was torn; repairing the segment cuts it off.
             if let Some((hash, true)) = sealed {
                 let tick = last_tick(&text).unwrap_or_default();
-                return Ok(Some(Line { text, place, hash, tick }));
+                return Ok(Some(SegmentLine { text, place, hash, tick }));
             }
         }
         Ok(None)

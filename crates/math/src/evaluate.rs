@@ -20,53 +20,59 @@ pub(crate) use function::{Builtin, Function, call};
 use crate::{
     error::{Result, fail},
     functions, operators,
-    syntax::{Comparison, Node, Operator, Unary},
+    syntax::{Comparison, Operator, SyntaxNode, Unary},
     units,
     value::Value,
 };
-use function::Frame;
+use function::CallFrame;
 
 /// What `node` is worth.
-pub(crate) fn evaluate(node: &Node, context: &mut Context) -> Result<Value> {
+pub(crate) fn evaluate(node: &SyntaxNode, context: &mut Context) -> Result<Value> {
     in_frame(node, &None, context)
 }
 
 /// What `node` is worth inside a call, whose parameters `frame` holds.
-fn in_frame(node: &Node, frame: &Option<Rc<Frame>>, context: &mut Context) -> Result<Value> {
+fn in_frame(
+    node: &SyntaxNode,
+    frame: &Option<Rc<CallFrame>>,
+    context: &mut Context,
+) -> Result<Value> {
     context.spend(1)?;
     context.deeper(|context| match node {
-        Node::Constant(value) => Ok(value.clone()),
-        Node::Symbol(name) => symbol(name, frame, context),
-        Node::Parenthesis(inner) => in_frame(inner, frame, context),
-        Node::Unary(operator, operand) => {
+        SyntaxNode::Constant(value) => Ok(value.clone()),
+        SyntaxNode::Symbol(name) => symbol(name, frame, context),
+        SyntaxNode::Parenthesis(inner) => in_frame(inner, frame, context),
+        SyntaxNode::Unary(operator, operand) => {
             let operand = in_frame(operand, frame, context)?;
             unary(*operator, &operand, context)
         }
-        Node::Percent(operand) => {
+        SyntaxNode::Percent(operand) => {
             let operand = in_frame(operand, frame, context)?;
             operators::divide(&operand, &Value::Number(100.0), context)
         }
-        Node::Chain(first, rest) => chain(first, rest, frame, context),
-        Node::Relational(first, rest) => relational(first, rest, frame, context),
-        Node::Conditional(condition, then, otherwise) => {
+        SyntaxNode::Chain(first, rest) => chain(first, rest, frame, context),
+        SyntaxNode::Relational(first, rest) => relational(first, rest, frame, context),
+        SyntaxNode::Conditional(condition, then, otherwise) => {
             let condition = in_frame(condition, frame, context)?;
             in_frame(if is_true(&condition)? { then } else { otherwise }, frame, context)
         }
-        Node::Range { .. } | Node::Array(_) | Node::Object(_) => build::build(node, frame, context),
-        Node::Call { function, arguments, optional } => {
+        SyntaxNode::Range { .. } | SyntaxNode::Array(_) | SyntaxNode::Object(_) => {
+            build::build(node, frame, context)
+        }
+        SyntaxNode::Call { function, arguments, optional } => {
             function::evaluate_call(function, arguments, *optional, frame, context)
         }
-        Node::Access { object, index, optional } => {
+        SyntaxNode::Access { object, index, optional } => {
             access::evaluate_access(object, index, *optional, frame, context)
         }
-        Node::Assign(..) | Node::AssignIndex { .. } | Node::AssignFunction { .. } => {
-            assign::assign(node, frame, context)
-        }
-        Node::Block(statements) => block(statements, frame, context),
+        SyntaxNode::Assign(..)
+        | SyntaxNode::AssignIndex { .. }
+        | SyntaxNode::AssignFunction { .. } => assign::assign(node, frame, context),
+        SyntaxNode::Block(statements) => block(statements, frame, context),
     })
 }
 
-fn symbol(name: &Rc<str>, frame: &Option<Rc<Frame>>, context: &mut Context) -> Result<Value> {
+fn symbol(name: &Rc<str>, frame: &Option<Rc<CallFrame>>, context: &mut Context) -> Result<Value> {
     if let Some(value) = frame.as_ref().and_then(|frame| frame.get(name)) {
         return Ok(value);
     }
@@ -100,9 +106,9 @@ fn unary(operator: Unary, operand: &Value, context: &mut Context) -> Result<Valu
 }
 
 fn chain(
-    first: &Node,
-    rest: &[(Operator, Rc<Node>)],
-    frame: &Option<Rc<Frame>>,
+    first: &SyntaxNode,
+    rest: &[(Operator, Rc<SyntaxNode>)],
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<Value> {
     let mut value = in_frame(first, frame, context)?;
@@ -115,7 +121,7 @@ fn chain(
         let mut right = in_frame(operand, frame, context)?;
         // `100 + 10%` adds ten percent of a hundred.
         if matches!(operator, Operator::Add | Operator::Subtract)
-            && matches!(**operand, Node::Percent(_))
+            && matches!(**operand, SyntaxNode::Percent(_))
         {
             right = operators::multiply(&value, &right, context)?;
         }
@@ -126,9 +132,9 @@ fn chain(
 
 /// A comparison, or a chain of them that all have to hold.
 fn relational(
-    first: &Node,
-    rest: &[(Comparison, Rc<Node>)],
-    frame: &Option<Rc<Frame>>,
+    first: &SyntaxNode,
+    rest: &[(Comparison, Rc<SyntaxNode>)],
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<Value> {
     let mut left = in_frame(first, frame, context)?;
@@ -161,8 +167,8 @@ fn is_true(value: &Value) -> Result<bool> {
 }
 
 fn block(
-    statements: &[(Rc<Node>, bool)],
-    frame: &Option<Rc<Frame>>,
+    statements: &[(Rc<SyntaxNode>, bool)],
+    frame: &Option<Rc<CallFrame>>,
     context: &mut Context,
 ) -> Result<Value> {
     let mut results = Vec::new();
