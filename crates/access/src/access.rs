@@ -11,7 +11,7 @@ use crate::{
     hosts::{self, Hosts},
     jwt::Jwt,
     peer,
-    sessions::{Sessions, Whose},
+    sessions::{SessionSubject, Sessions},
     tokens,
 };
 
@@ -162,14 +162,14 @@ impl Access {
         };
         self.hosts.check_own_page(request)?;
         let admitted = match whose {
-            Whose::Jwt(caller) => self.admit_signed_in(caller).await,
-            Whose::Claims(claims) => {
+            SessionSubject::Jwt(caller) => self.admit_signed_in(caller).await,
+            SessionSubject::Claims(claims) => {
                 let jwt = self.jwt.as_ref().ok_or_else(|| {
                     Rejection::InvalidToken("JWTs are not taken at this gateway".to_owned())
                 })?;
                 self.admit_signed_in(jwt.caller(claims)?).await
             }
-            Whose::Token(hash) => self.admit_known(hash).await,
+            SessionSubject::Token(hash) => self.admit_known(hash).await,
         }?;
         Ok(Admitted { credential: Credential::Session(key), ..admitted })
     }
@@ -198,11 +198,11 @@ impl Access {
                 return Ok(NewSession::default());
             }
             Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
-                Whose::Jwt(jwt.admit(secret, self.peers()).await?.caller)
+                SessionSubject::Jwt(jwt.admit(secret, self.peers()).await?.caller)
             }
             _ => {
                 self.admit_token(secret).await?;
-                Whose::Token(tokens::hash(secret))
+                SessionSubject::Token(tokens::hash(secret))
             }
         };
         let is_secure = self.base_url(request)?.starts_with("https://");
@@ -268,7 +268,7 @@ impl Access {
         self.hosts.check_visit(request)
     }
 
-    /// Whose JWTs are taken.
+    /// SessionSubject JWTs are taken.
     pub fn jwt(&self) -> Option<&JwtConfig> {
         self.jwt.as_ref().map(Jwt::config)
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::{Access, sessions::Whose};
+use crate::{Access, sessions::SessionSubject};
 
 /// How often it is checked whether a credential is still good: together with the second that a look at the token file
 /// is good for, a stream ends well within 5 s.
@@ -54,10 +54,10 @@ impl Access {
     async fn has_session(&self, key: &[u8; 32]) -> bool {
         match self.sessions.find_key(key).await {
             None => false,
-            Some(Whose::Token(hash)) => self.tokens.find_hash(&hash).is_some(),
+            Some(SessionSubject::Token(hash)) => self.tokens.find_hash(&hash).is_some(),
             // The session ends with the JWT.
-            Some(Whose::Jwt(_)) => true,
-            Some(Whose::Claims(claims)) => {
+            Some(SessionSubject::Jwt(_)) => true,
+            Some(SessionSubject::Claims(claims)) => {
                 self.jwt.as_ref().is_some_and(|jwt| jwt.caller(claims).is_ok())
             }
         }
@@ -93,7 +93,7 @@ mod tests {
         let secret = tokens.create(NewToken { name: "a".to_owned(), ..NewToken::default() });
         let hash = tokens::hash(&secret.unwrap());
         let access = access(&tokens);
-        let opened = access.sessions.open(Whose::Token(hash), false).await.unwrap();
+        let opened = access.sessions.open(SessionSubject::Token(hash), false).await.unwrap();
         let cookie = opened.cookie.unwrap();
         let id = cookie.to_str().unwrap().split(['=', ';']).nth(1).unwrap().to_owned();
         let all = [Credential::Token(hash), Credential::Session(tokens::hash(&id))];
@@ -119,7 +119,7 @@ mod tests {
         assert!(ends(&access, &jwt).await);
         let claims = Arc::new(json!({"exp": 4_000_000_000_u64}));
         let caller = Caller::with_claims(Some("jwt:ada".into()), None, Some(claims));
-        let opened = access.sessions.open(Whose::Jwt(caller), false).await.unwrap();
+        let opened = access.sessions.open(SessionSubject::Jwt(caller), false).await.unwrap();
         let cookie = opened.cookie.unwrap();
         let id = cookie.to_str().unwrap().split(['=', ';']).nth(1).unwrap().to_owned();
         let session = Credential::Session(tokens::hash(&id));

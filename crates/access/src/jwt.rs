@@ -1,4 +1,4 @@
-//! Bearer tokens of an issuer: JWTs whose signature, issuer, audience and times are checked (SPEC GW-2).
+//! JwtBearer tokens of an issuer: JWTs whose signature, issuer, audience and times are checked (SPEC GW-2).
 
 mod config;
 mod keys;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::{Admitted, Caller, Credential, Peers, Rejection, Share};
-use claims::Bearer;
+use claims::JwtBearer;
 use keys::Keys;
 use shares::Shares;
 
@@ -50,7 +50,7 @@ pub(crate) struct Jwt {
     algorithms: Vec<Algorithm>,
     keys: Arc<Keys>,
     shares: Shares,
-    verified: Mutex<HashMap<[u8; 32], Arc<Bearer>>>,
+    verified: Mutex<HashMap<[u8; 32], Arc<JwtBearer>>>,
 }
 
 impl Jwt {
@@ -117,12 +117,12 @@ impl Jwt {
     /// # Errors
     /// They say nothing that can be used, or are not good any more.
     pub(crate) fn caller(&self, claims: Map<String, Value>) -> Result<Caller, Rejection> {
-        let bearer = Bearer::new(claims, &self.config, 0, &self.shares).map_err(refused)?;
+        let bearer = JwtBearer::new(claims, &self.config, 0, &self.shares).map_err(refused)?;
         bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
         Ok(bearer.caller)
     }
 
-    async fn bearer(&self, token: &str) -> Result<Arc<Bearer>, Rejection> {
+    async fn bearer(&self, token: &str) -> Result<Arc<JwtBearer>, Rejection> {
         let generation = self.keys.refresh();
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let remembered = self.remembered().get(&hash).cloned();
@@ -139,11 +139,11 @@ impl Jwt {
         Ok(bearer)
     }
 
-    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Bearer>>> {
+    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<JwtBearer>>> {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn verify(&self, token: &str) -> Result<Bearer, Rejection> {
+    async fn verify(&self, token: &str) -> Result<JwtBearer, Rejection> {
         let header = self.header(token).map_err(refused)?;
         let mut validation = Validation::new(header.alg);
         validation.set_issuer(&[&self.config.issuer]);
@@ -157,7 +157,7 @@ impl Jwt {
             match jsonwebtoken::decode::<Map<String, Value>>(token, &key.key, &validation) {
                 Ok(decoded) => {
                     let bearer =
-                        Bearer::new(decoded.claims, &self.config, generation, &self.shares);
+                        JwtBearer::new(decoded.claims, &self.config, generation, &self.shares);
                     let bearer = bearer.map_err(refused)?;
                     bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
                     return Ok(bearer);

@@ -91,12 +91,12 @@ impl From<Rate> for String {
 
 /// What is left of a token's share.
 pub(crate) struct Quota {
-    rate: Option<(Rate, Mutex<Bucket>)>,
+    rate: Option<(Rate, Mutex<TokenBucket>)>,
     running: Option<(usize, Arc<Semaphore>)>,
 }
 
 /// Fills evenly up to the rate's count; each request takes one.
-struct Bucket {
+struct TokenBucket {
     left: f64,
     at: Instant,
 }
@@ -114,7 +114,7 @@ impl Share {
 
 impl Quota {
     pub(crate) fn new(rate: Option<Rate>, concurrent: Option<usize>) -> Self {
-        let bucket = |rate: Rate| Bucket { left: f64::from(rate.count), at: Instant::now() };
+        let bucket = |rate: Rate| TokenBucket { left: f64::from(rate.count), at: Instant::now() };
         let slots = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
         Self {
             rate: rate.map(|rate| (rate, Mutex::new(bucket(rate)))),
@@ -124,7 +124,7 @@ impl Quota {
 
     /// Whether nothing of it is taken.
     pub(crate) fn is_whole(&self) -> bool {
-        let is_full = |(rate, bucket): &(Rate, Mutex<Bucket>)| {
+        let is_full = |(rate, bucket): &(Rate, Mutex<TokenBucket>)| {
             let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
             bucket.fill(*rate) >= f64::from(rate.count)
         };
@@ -182,7 +182,7 @@ fn beyond(token: &str, rate: Rate, after: Duration) -> Rejection {
     Rejection::TooManyRequests { reason, retry_after }
 }
 
-impl Bucket {
+impl TokenBucket {
     /// How much there is now.
     fn fill(&mut self, rate: Rate) -> f64 {
         let now = Instant::now();

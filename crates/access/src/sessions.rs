@@ -25,20 +25,20 @@ const COOKIES: usize = 4;
 
 /// The sessions that are open.
 pub(crate) struct Sessions {
-    open: Mutex<HashMap<[u8; 32], Session>>,
+    open: Mutex<HashMap<[u8; 32], ConsoleSession>>,
     /// The name of the cookie.
     name: String,
     peers: Option<Arc<dyn Peers>>,
 }
 
-struct Session {
-    whose: Whose,
+struct ConsoleSession {
+    whose: SessionSubject,
     until: Instant,
 }
 
 /// Whom a session stands for.
 #[derive(Clone)]
-pub(crate) enum Whose {
+pub(crate) enum SessionSubject {
     /// Whoever bears the token with this hash, as long as it is known.
     Token([u8; 32]),
     /// Who bore a JWT.
@@ -47,19 +47,19 @@ pub(crate) enum Whose {
     Claims(Map<String, Value>),
 }
 
-/// Whose sessions count together.
+/// SessionSubject sessions count together.
 #[derive(PartialEq, Eq, Hash)]
-enum Bearer<'a> {
+enum SessionOwner<'a> {
     Token(&'a [u8; 32]),
     Named(Option<&'a str>),
 }
 
-impl Whose {
-    fn bearer(&self) -> Bearer<'_> {
+impl SessionSubject {
+    fn bearer(&self) -> SessionOwner<'_> {
         match self {
-            Self::Token(hash) => Bearer::Token(hash),
-            Self::Jwt(caller) => Bearer::Named(caller.name.as_deref()),
-            Self::Claims(claims) => Bearer::Named(claims.get("sub").and_then(Value::as_str)),
+            Self::Token(hash) => SessionOwner::Token(hash),
+            Self::Jwt(caller) => SessionOwner::Named(caller.name.as_deref()),
+            Self::Claims(claims) => SessionOwner::Named(claims.get("sub").and_then(Value::as_str)),
         }
     }
 
@@ -115,7 +115,7 @@ impl Sessions {
     /// Opens a session.
     pub(crate) async fn open(
         &self,
-        whose: Whose,
+        whose: SessionSubject,
         is_secure: bool,
     ) -> Result<NewSession, Rejection> {
         let life = whose.life();
@@ -133,7 +133,7 @@ impl Sessions {
     }
 
     /// Tells the other gateways of a session, where there are any; whether it worked.
-    async fn share(&self, id: &str, whose: &Whose, life: Duration) -> bool {
+    async fn share(&self, id: &str, whose: &SessionSubject, life: Duration) -> bool {
         let Some(peers) = &self.peers else { return false };
         let kept = peers.keep_session(&key(id), whose.to_json(), life).await;
         if let Err(error) = &kept {
@@ -142,7 +142,7 @@ impl Sessions {
         kept.is_ok()
     }
 
-    fn keep(&self, id: &str, whose: Whose, life: Duration) {
+    fn keep(&self, id: &str, whose: SessionSubject, life: Duration) {
         let now = Instant::now();
         let mut open = self.lock();
         open.retain(|_, session| session.until > now);
@@ -151,11 +151,11 @@ impl Sessions {
         {
             open.remove(&first);
         }
-        open.insert(tokens::hash(id), Session { whose, until: now + life });
+        open.insert(tokens::hash(id), ConsoleSession { whose, until: now + life });
     }
 
     /// Returns whom the cookie of a request stands for, with the key of its session, if it has one that is good.
-    pub(crate) async fn find(&self, headers: &HeaderMap) -> Option<([u8; 32], Whose)> {
+    pub(crate) async fn find(&self, headers: &HeaderMap) -> Option<([u8; 32], SessionSubject)> {
         let own = self.ids(headers).map(tokens::hash);
         if let Some(found) = own.filter_map(|key| Some((key, self.find_own(&key)?))).next() {
             return Some(found);
@@ -170,22 +170,22 @@ impl Sessions {
     }
 
     /// Returns whom the session of this key stands for, if it is still good.
-    pub(crate) async fn find_key(&self, key: &[u8; 32]) -> Option<Whose> {
+    pub(crate) async fn find_key(&self, key: &[u8; 32]) -> Option<SessionSubject> {
         match self.find_own(key) {
             Some(own) => Some(own),
             None => self.find_shared(key).await,
         }
     }
 
-    fn find_own(&self, key: &[u8; 32]) -> Option<Whose> {
+    fn find_own(&self, key: &[u8; 32]) -> Option<SessionSubject> {
         let open = self.lock();
         let found = open.get(key).filter(|session| session.until > Instant::now());
         found.map(|session| session.whose.clone())
     }
 
-    async fn find_shared(&self, key: &[u8; 32]) -> Option<Whose> {
+    async fn find_shared(&self, key: &[u8; 32]) -> Option<SessionSubject> {
         let kept = self.peers.as_ref()?.find_session(&URL_SAFE_NO_PAD.encode(key)).await?;
-        Whose::from_json(kept)
+        SessionSubject::from_json(kept)
     }
 
     /// Ends the session of a request; returns the cookie that takes it from the browser.
@@ -227,14 +227,14 @@ impl Sessions {
         pairs.filter(|(own, _)| own.trim() == self.name).map(|(_, id)| id.trim())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], ConsoleSession>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the session that gives way to a new one: nobody's sign-ins push out those of others who have fewer.
-fn gives_way(open: &HashMap<[u8; 32], Session>) -> Option<[u8; 32]> {
-    let mut counts: HashMap<Bearer<'_>, usize> = HashMap::new();
+fn gives_way(open: &HashMap<[u8; 32], ConsoleSession>) -> Option<[u8; 32]> {
+    let mut counts: HashMap<SessionOwner<'_>, usize> = HashMap::new();
     for session in open.values() {
         *counts.entry(session.whose.bearer()).or_default() += 1;
     }
@@ -272,20 +272,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_session_lasts_its_time_and_no_longer() {
         let sessions = Sessions::new(7300, None);
-        let opened = sessions.open(Whose::Token([1; 32]), true).await.unwrap();
+        let opened = sessions.open(SessionSubject::Token([1; 32]), true).await.unwrap();
         let cookie = opened.cookie.as_ref().unwrap().to_str().unwrap();
         for part in ["switchboard_7300=", "HttpOnly", "SameSite=Strict", "Path=/", "; Secure"] {
             assert!(cookie.contains(part), "{cookie}");
         }
         let headers = sent_back(&opened);
-        assert!(matches!(sessions.find(&headers).await, Some((_, Whose::Token([1, ..])))));
+        assert!(matches!(sessions.find(&headers).await, Some((_, SessionSubject::Token([1, ..])))));
         assert!(Sessions::new(7301, None).find(&headers).await.is_none());
         tokio::time::advance(LIFE - Duration::from_secs(1)).await;
         assert!(sessions.find(&headers).await.is_some());
         tokio::time::advance(Duration::from_secs(1)).await;
         assert!(sessions.find(&headers).await.is_none());
 
-        let headers = sent_back(&sessions.open(Whose::Token([2; 32]), false).await.unwrap());
+        let headers =
+            sent_back(&sessions.open(SessionSubject::Token([2; 32]), false).await.unwrap());
         let gone = sessions.close(&headers, false).await.unwrap();
         assert!(gone.to_str().unwrap().contains("Max-Age=0"));
         assert!(sessions.find(&headers).await.is_none());
@@ -295,12 +296,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_has_most_gives_way_and_a_jwt_outlives_itself_nowhere() {
         let sessions = Sessions::new(1, None);
-        let first = sent_back(&sessions.open(Whose::Token([1; 32]), false).await.unwrap());
+        let first = sent_back(&sessions.open(SessionSubject::Token([1; 32]), false).await.unwrap());
         tokio::time::advance(Duration::from_secs(1)).await;
-        let greedy = sent_back(&sessions.open(Whose::Token([2; 32]), false).await.unwrap());
+        let greedy =
+            sent_back(&sessions.open(SessionSubject::Token([2; 32]), false).await.unwrap());
         tokio::time::advance(Duration::from_secs(1)).await;
         for _ in 0..MOST {
-            sessions.open(Whose::Token([2; 32]), false).await.unwrap();
+            sessions.open(SessionSubject::Token([2; 32]), false).await.unwrap();
         }
         // GW-5
         assert!(sessions.find(&first).await.is_some() && sessions.find(&greedy).await.is_none());
@@ -310,7 +312,7 @@ mod tests {
             None,
             Some(std::sync::Arc::new(serde_json::json!({"exp": 5}))),
         );
-        let over = sent_back(&sessions.open(Whose::Jwt(over), false).await.unwrap());
+        let over = sent_back(&sessions.open(SessionSubject::Jwt(over), false).await.unwrap());
         assert!(sessions.find(&over).await.is_none());
     }
 
@@ -319,12 +321,14 @@ mod tests {
     async fn a_session_of_one_gateway_is_one_of_all() {
         let peers: Arc<dyn Peers> = Arc::new(FakePeers::new(false));
         let [one, two] = [1, 2].map(|port| Sessions::new(port, Some(peers.clone())));
-        let headers = sent_back(&one.open(Whose::Token([7; 32]), false).await.unwrap());
-        assert!(matches!(two.find(&headers).await, Some((_, Whose::Token([7, ..])))));
+        let headers = sent_back(&one.open(SessionSubject::Token([7; 32]), false).await.unwrap());
+        assert!(matches!(two.find(&headers).await, Some((_, SessionSubject::Token([7, ..])))));
         let claims = json!({"sub": "ada", "exp": 1e11});
         let caller = Caller::with_claims(None, None, Some(Arc::new(claims.clone())));
-        let signed = sent_back(&one.open(Whose::Jwt(caller), false).await.unwrap());
-        let Some((_, Whose::Claims(found))) = two.find(&signed).await else { panic!("claims") };
+        let signed = sent_back(&one.open(SessionSubject::Jwt(caller), false).await.unwrap());
+        let Some((_, SessionSubject::Claims(found))) = two.find(&signed).await else {
+            panic!("claims")
+        };
         assert_eq!(Value::from(found), claims);
         two.close(&headers, false).await.unwrap();
         assert!(one.find(&headers).await.is_none());
@@ -335,7 +339,7 @@ mod tests {
     async fn who_signs_in_while_the_others_are_away_is_signed_in_here() {
         let peers: Arc<dyn Peers> = Arc::new(FakePeers::new(true));
         let [one, two] = [1, 2].map(|port| Sessions::new(port, Some(peers.clone())));
-        let headers = sent_back(&one.open(Whose::Token([7; 32]), false).await.unwrap());
+        let headers = sent_back(&one.open(SessionSubject::Token([7; 32]), false).await.unwrap());
         assert!(one.find(&headers).await.is_some() && two.find(&headers).await.is_none());
         let refused = two.close(&headers, false).await.unwrap_err();
         assert!(refused.to_string().contains("away"), "{refused}");

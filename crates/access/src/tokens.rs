@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::{Caller, Peers, Rejection, Share, rate::Quota};
 
-pub use entry::{Entry, NewToken};
+pub use entry::{NewToken, TokenEntry};
 
 /// What our secrets begin with.
 pub(crate) const PREFIX: &str = "sb_";
@@ -26,13 +26,13 @@ const FRESH: Duration = Duration::from_secs(1);
 /// All tokens. Another process may add one at any time.
 pub struct Tokens {
     file: PathBuf,
-    known: RwLock<Known>,
+    known: RwLock<KnownTokens>,
 }
 
 type ByHash = HashMap<[u8; 32], Arc<Token>>;
 
 #[derive(Default)]
-struct Known {
+struct KnownTokens {
     /// Those of the file.
     own: ByHash,
     /// Those that all gateways of a peers know.
@@ -46,7 +46,7 @@ struct Known {
 
 /// A token that is known.
 pub struct Token {
-    entry: Entry,
+    entry: TokenEntry,
     caller: Caller,
     quota: Quota,
 }
@@ -90,7 +90,7 @@ impl Token {
     }
 
     /// What is kept of it.
-    pub fn entry(&self) -> &Entry {
+    pub fn entry(&self) -> &TokenEntry {
         &self.entry
     }
 
@@ -119,7 +119,7 @@ impl Tokens {
 
     /// Those that all gateways of a peers know from now on, beside those of the file. What cannot be used is left out,
     /// with a warning: a slip in one must not lock out the others.
-    pub fn share(&self, entries: Vec<Entry>) {
+    pub fn share(&self, entries: Vec<TokenEntry>) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut known.shared);
         let one = |entry| renewed(&before, vec![entry]);
@@ -228,7 +228,7 @@ impl Tokens {
 }
 
 /// The tokens as they are now; those that are as they were keep what is left of their share.
-fn renewed(before: &ByHash, entries: Vec<Entry>) -> Result<ByHash, TokensError> {
+fn renewed(before: &ByHash, entries: Vec<TokenEntry>) -> Result<ByHash, TokensError> {
     let mut by_hash = HashMap::with_capacity(entries.len());
     for entry in entries {
         let (hash, token) = known(entry)?;
@@ -238,7 +238,7 @@ fn renewed(before: &ByHash, entries: Vec<Entry>) -> Result<ByHash, TokensError> 
     Ok(by_hash)
 }
 
-fn known(entry: Entry) -> Result<([u8; 32], Token), TokensError> {
+fn known(entry: TokenEntry) -> Result<([u8; 32], Token), TokensError> {
     let (hash, globs) = (entry.hash()?, entry.globs()?);
     let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
     let mut caller = caller.approving(entry.approve).watching(entry.watch);

@@ -19,7 +19,7 @@ use tokio::{runtime::Handle, sync::Notify, time::sleep};
 
 use crate::{
     gateways::Gateways,
-    mirror::{Created, Mirror},
+    mirror::{CreateOutcome, Mirror},
 };
 use own::Own;
 
@@ -42,13 +42,13 @@ struct Inner {
 }
 
 /// A question that waits. Its arguments stay in the bucket no longer than that.
-struct LaidQuestion {
+struct QuestionGuard {
     held: Option<own::Waits>,
     queue: ClusterApprovals,
     question: PendingApproval,
 }
 
-impl Drop for LaidQuestion {
+impl Drop for QuestionGuard {
     fn drop(&mut self) {
         // First, so that who is about to lay it down sees that it is over.
         self.held = None;
@@ -61,7 +61,7 @@ impl Drop for LaidQuestion {
 
 /// A question, and where it waits.
 #[derive(Clone, Serialize, Deserialize)]
-struct Asked {
+struct QueuedQuestion {
     gateway: String,
     question: PendingApproval,
 }
@@ -99,7 +99,7 @@ impl ClusterApprovals {
     pub async fn tidy(&self) -> Result<(), crate::Error> {
         let before = Timestamp::now().saturating_sub(REMEMBERED).unwrap_or(Timestamp::MIN);
         let mirror = &self.0.mirror;
-        let asked = mirror.all::<Asked>("ask.").into_iter();
+        let asked = mirror.all::<QueuedQuestion>("ask.").into_iter();
         let asked = asked.filter(|(_, asked)| asked.question.expires < before);
         let answered = mirror.all::<ApprovalOutcome>("answer.").into_iter();
         let answered = answered.filter(|(_, answer)| answer.decided < before);
@@ -118,8 +118,8 @@ impl ClusterApprovals {
         // Nobody would believe it.
         self.0.mirror.check_key(&format!("ask.{id}"))?;
         match self.0.mirror.create(&format!("answer.{id}"), answer).await? {
-            Created::Now => Ok(None),
-            Created::Before(earlier) => Ok(Some(wire::read("an answer", &earlier)?)),
+            CreateOutcome::Now => Ok(None),
+            CreateOutcome::Before(earlier) => Ok(Some(wire::read("an answer", &earlier)?)),
         }
     }
 
@@ -169,13 +169,13 @@ impl ApprovalStore for ClusterApprovals {
             let Some(question) = queue.0.own.get(&id) else { return Ok(()) };
             let gateway = queue.0.gateways.own().to_owned();
             let key = format!("ask.{id}");
-            queue.0.mirror.put(&key, &Asked { gateway, question }).await?;
+            queue.0.mirror.put(&key, &QueuedQuestion { gateway, question }).await?;
             match queue.0.own.get(&id) {
                 Some(_) => Ok(()),
                 None => queue.0.mirror.erase(&key).await,
             }
         });
-        Ok(Box::new(LaidQuestion {
+        Ok(Box::new(QuestionGuard {
             held: Some(held),
             queue: self.clone(),
             question: question.clone(),
@@ -185,7 +185,7 @@ impl ApprovalStore for ClusterApprovals {
     fn pending(&self) -> Result<Vec<PendingApproval>, Error> {
         self.0.mirror.check_known().map_err(failed("read the approvals of all gateways"))?;
         let (mirror, gateways) = (&self.0.mirror, &self.0.gateways);
-        let asked = mirror.all::<Asked>("ask.").into_iter().map(|(_, asked)| asked);
+        let asked = mirror.all::<QueuedQuestion>("ask.").into_iter().map(|(_, asked)| asked);
         // Our own are those that wait, not those that once did.
         let foreign = asked.filter(|asked| asked.gateway != gateways.own());
         let foreign = foreign.filter(|asked| gateways.is_there(&asked.gateway));
@@ -252,8 +252,10 @@ impl ApprovalStore for ClusterApprovals {
     fn add_rule(&self, rule: AllowRule) -> Result<AddedRule, Error> {
         let added = self.0.runtime.block_on(async {
             match self.0.mirror.create(&key(&rule), &rule).await? {
-                Created::Now => Ok(AddedRule::New(rule)),
-                Created::Before(known) => Ok(AddedRule::Existing(wire::read("a rule", &known)?)),
+                CreateOutcome::Now => Ok(AddedRule::New(rule)),
+                CreateOutcome::Before(known) => {
+                    Ok(AddedRule::Existing(wire::read("a rule", &known)?))
+                }
             }
         });
         added.map_err(failed("keep a rule for all gateways"))

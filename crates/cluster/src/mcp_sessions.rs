@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use crate::{
     Error,
     gateways::Gateways,
-    mirror::{Created, Mirror},
+    mirror::{CreateOutcome, Mirror},
 };
 
 /// Where the secrets lie.
@@ -43,14 +43,14 @@ struct Secrets {
 
 /// A session that has ended.
 #[derive(Serialize, Deserialize)]
-struct Ended {
+struct EndedSession {
     /// Until when it could be taken in, if this were not here.
     until: Timestamp,
 }
 
 /// What all gateways are told.
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct PeerMessage {
     /// Who says it.
     from: String,
     session: String,
@@ -78,8 +78,8 @@ impl SessionPeers {
         getrandom::fill(&mut secret).map_err(|error| self.refused("seal", error.into()))?;
         let new = Secrets { secrets: vec![URL_SAFE_NO_PAD.encode(secret)] };
         let known = match self.mirror.create(SECRETS, &new).await? {
-            Created::Now => new,
-            Created::Before(known) => wire::read("a secret for sessions", &known)?,
+            CreateOutcome::Now => new,
+            CreateOutcome::Before(known) => wire::read("a secret for sessions", &known)?,
         };
         let secrets: Result<Vec<_>, _> =
             known.secrets.iter().map(|secret| URL_SAFE_NO_PAD.decode(secret)).collect();
@@ -124,7 +124,7 @@ impl SessionPeers {
     /// NATS cannot be reached.
     pub(crate) async fn sweep(&self) -> Result<(), Error> {
         let now = Timestamp::now();
-        for (key, ended) in self.mirror.all::<Ended>("ended.") {
+        for (key, ended) in self.mirror.all::<EndedSession>("ended.") {
             if ended.until < now {
                 self.mirror.erase(&key).await?;
             }
@@ -141,7 +141,7 @@ impl SessionPeers {
         let message = message.map(|message| String::from_utf8_lossy(message).into_owned());
         let (from, session) = (self.gateways.own().to_owned(), session.to_owned());
         let subject = self.cluster.names().subject(&["session", "tell"]);
-        let (signer, told) = (self.cluster.signer(), Told { from, session, message });
+        let (signer, told) = (self.cluster.signer(), PeerMessage { from, session, message });
         let told = signer.write(Purpose::Session, &[&subject], &told)?;
         let client = self.cluster.client();
         let published = client.publish(subject, told).await;
@@ -162,7 +162,7 @@ impl Siblings for SessionPeers {
     fn end<'a>(&'a self, session: &'a str, keep: Duration) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async move {
             let until = Timestamp::now().saturating_add(keep).unwrap_or(Timestamp::MAX);
-            self.mirror.put(&ended(session), &Ended { until }).await?;
+            self.mirror.put(&ended(session), &EndedSession { until }).await?;
             Ok(self.tell(session, None).await?)
         })
     }
@@ -237,13 +237,13 @@ fn opened(cluster: &Cluster, message: &Message) -> Option<Bytes> {
 }
 
 fn hear(server: &Server, own: &str, payload: &[u8]) {
-    match wire::read::<Told>("what a gateway says", payload) {
+    match wire::read::<PeerMessage>("what a gateway says", payload) {
         // Our own word comes back to us.
         Ok(told) if told.from == own => {}
-        Ok(Told { session, message: Some(message), .. }) => {
+        Ok(PeerMessage { session, message: Some(message), .. }) => {
             server.take_in(&session, message.as_bytes());
         }
-        Ok(Told { session, message: None, .. }) => server.ended(&session),
+        Ok(PeerMessage { session, message: None, .. }) => server.ended(&session),
         Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "not understood"),
     }
 }

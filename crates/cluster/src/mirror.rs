@@ -43,11 +43,11 @@ pub struct Mirror {
     changes: watch::Sender<u64>,
 }
 
-type Entries = BTreeMap<String, Kept>;
+type Entries = BTreeMap<String, MirrorEntry>;
 
 /// A value, as it was last seen.
 #[derive(Clone, Debug)]
-struct Kept {
+struct MirrorEntry {
     /// As it lies in the bucket, signed if the cluster has a key.
     whole: Bytes,
     /// What it says; empty if it was removed for good.
@@ -60,7 +60,7 @@ struct Kept {
 
 /// What came of a value that was to be the first under its key.
 #[derive(Debug)]
-pub enum Created {
+pub enum CreateOutcome {
     /// It is.
     Now,
     /// This one was there before.
@@ -178,12 +178,12 @@ impl Mirror {
     ///
     /// # Errors
     /// NATS cannot be reached, or does not take it.
-    pub async fn create(&self, key: &str, value: &impl Serialize) -> Result<Created, Error> {
+    pub async fn create(&self, key: &str, value: &impl Serialize) -> Result<CreateOutcome, Error> {
         let failed = |reason| self.refused("keep a value", reason);
         let store = self.store().await?;
         // Somebody without the key may just have taken it away.
         if let Some(known) = self.value(key).filter(|_| self.is_lasting(key)) {
-            return Ok(Created::Before(known));
+            return Ok(CreateOutcome::Before(known));
         }
         let mut whole = self.signed(key, value)?;
         let mut made = match store.create(key, whole.clone()).await {
@@ -194,12 +194,12 @@ impl Mirror {
         for _ in 0..TRIES {
             if let Some(revision) = made {
                 self.see(key, whole, revision);
-                return Ok(Created::Now);
+                return Ok(CreateOutcome::Now);
             }
             let Some(entry) = self.entry(key).await? else { continue };
             let revision = entry.revision;
             if let Some(before) = self.taken_in(entry) {
-                return Ok(Created::Before(before));
+                return Ok(CreateOutcome::Before(before));
             }
             // What was removed, and what nobody of this cluster has put there, gives way.
             whole = self.signed(key, value)?;
@@ -319,7 +319,7 @@ impl Mirror {
 fn under<'a>(
     entries: &'a Entries,
     beginning: &'a str,
-) -> impl Iterator<Item = (&'a String, &'a Kept)> {
+) -> impl Iterator<Item = (&'a String, &'a MirrorEntry)> {
     let found = entries.range(beginning.to_owned()..);
     found.take_while(move |(key, _)| key.starts_with(beginning))
 }

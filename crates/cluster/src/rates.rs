@@ -14,7 +14,7 @@ use switchboard_access::{Rate, RateVerdict};
 use switchboard_workers::{Cluster, names};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use allowance::{Allowance, Drawn};
+use allowance::{Allowance, DrawOutcome};
 
 /// How many slices a rate has: the fewer, the rarer NATS is asked, and the more a gateway may hold that others want.
 const SLICES: u32 = 20;
@@ -34,19 +34,19 @@ pub struct Rates {
 }
 
 /// One caller, as this gateway counts. Requests wait for each other only while NATS is asked.
-type Counter = tokio::sync::Mutex<Slice>;
+type Counter = tokio::sync::Mutex<RateSlice>;
 
-struct Slice {
+struct RateSlice {
     allowance: Allowance,
     left: u32,
     /// When it was taken, or used last.
     at: Instant,
     /// What is known until then without asking.
-    settled: Option<(Settled, Instant)>,
+    settled: Option<(LastVerdict, Instant)>,
 }
 
 #[derive(Clone, Copy)]
-enum Settled {
+enum LastVerdict {
     /// There is nothing before this moment.
     Beyond(Instant),
     Unknown,
@@ -103,7 +103,7 @@ impl Rates {
             return counter.clone();
         }
         let allowance = Allowance::new(key.clone(), rate);
-        let slice = Slice { allowance, left: 0, at: Instant::now(), settled: None };
+        let slice = RateSlice { allowance, left: 0, at: Instant::now(), settled: None };
         slices.entry(key).or_insert_with(|| Arc::new(Counter::new(slice))).clone()
     }
 
@@ -112,7 +112,7 @@ impl Rates {
     }
 }
 
-impl Slice {
+impl RateSlice {
     async fn count(&mut self, cluster: &Cluster) -> RateVerdict {
         let now = Instant::now();
         self.at = now;
@@ -121,29 +121,29 @@ impl Slice {
             return RateVerdict::Within;
         }
         match self.settled.filter(|(_, until)| *until > now) {
-            Some((Settled::Beyond(end), _)) => return RateVerdict::Beyond(end - now),
-            Some((Settled::Unknown, _)) => return RateVerdict::Unknown,
+            Some((LastVerdict::Beyond(end), _)) => return RateVerdict::Beyond(end - now),
+            Some((LastVerdict::Unknown, _)) => return RateVerdict::Unknown,
             None => {}
         }
         let wanted = (self.allowance.rate().count() / SLICES).max(1);
         let settled = match timeout(WAIT, self.allowance.draw(cluster, wanted)).await {
-            Ok(Ok(Drawn::Some(drawn))) => {
+            Ok(Ok(DrawOutcome::Some(drawn))) => {
                 self.left = drawn - 1;
                 return RateVerdict::Within;
             }
-            Ok(Ok(Drawn::None(wait))) => Settled::Beyond(now + wait),
+            Ok(Ok(DrawOutcome::None(wait))) => LastVerdict::Beyond(now + wait),
             Ok(Err(error)) => {
                 tracing::debug!(error = &error as &dyn std::error::Error, "counted here alone");
-                Settled::Unknown
+                LastVerdict::Unknown
             }
-            Err(_) => Settled::Unknown,
+            Err(_) => LastVerdict::Unknown,
         };
         match settled {
-            Settled::Beyond(end) => {
+            LastVerdict::Beyond(end) => {
                 self.settled = Some((settled, end.min(now + PAUSE)));
                 RateVerdict::Beyond(end - now)
             }
-            Settled::Unknown => {
+            LastVerdict::Unknown => {
                 self.settled = Some((settled, Instant::now() + PAUSE));
                 RateVerdict::Unknown
             }

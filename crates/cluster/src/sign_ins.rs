@@ -14,7 +14,7 @@ pub(crate) struct SignIns(Arc<Mirror>);
 
 /// A session, as it is kept.
 #[derive(Serialize, Deserialize)]
-struct Session {
+struct SignIn {
     session: Value,
     until: Timestamp,
 }
@@ -35,12 +35,12 @@ impl SignIns {
         life: Duration,
     ) -> Result<(), Error> {
         let until = Timestamp::now().saturating_add(life).unwrap_or(Timestamp::MAX);
-        self.0.put(&place(key), &Session { session, until }).await
+        self.0.put(&place(key), &SignIn { session, until }).await
     }
 
     pub(crate) async fn find(&self, key: &str) -> Option<Value> {
         let key = place(key);
-        let found: Session = match self.0.get(&key) {
+        let found: SignIn = match self.0.get(&key) {
             Some(found) => found,
             // It may be so new that nobody has told us yet.
             None => serde_json::from_slice(&self.0.fetch(&key).await.ok()??).ok()?,
@@ -54,15 +54,15 @@ impl SignIns {
             return self.0.remove(&key).await;
         }
         let Some(found) = self.0.fetch(&key).await? else { return Ok(()) };
-        let Session { until, .. } = wire::read("a session", &found)?;
+        let SignIn { until, .. } = wire::read("a session", &found)?;
         // Whoever had seen it could put it back; this is known until it would have ended by itself.
-        self.0.put(&key, &Session { session: Value::Null, until }).await
+        self.0.put(&key, &SignIn { session: Value::Null, until }).await
     }
 
     /// Removes those that are over.
     pub(crate) async fn sweep(&self) -> Result<(), Error> {
         let now = Timestamp::now();
-        for (key, session) in self.0.all::<Session>("console.") {
+        for (key, session) in self.0.all::<SignIn>("console.") {
             if session.until < now {
                 self.0.erase(&key).await?;
             }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use switchboard_access::{NewToken, Tokens, TokensError, tokens::Entry};
+use switchboard_access::{NewToken, Tokens, TokensError, tokens::TokenEntry};
 use switchboard_workers::{Bucket, Cluster, names, wire};
 
 use crate::{
     Error,
-    mirror::{Created, Mirror},
+    mirror::{CreateOutcome, Mirror},
 };
 
 /// The tokens of a fleet, as commands change them.
@@ -37,8 +37,8 @@ impl ClusterTokens {
         let name = new.name.clone();
         let (entry, secret) = new.entry()?;
         match self.0.create(&names::token(&name), &entry).await? {
-            Created::Now => Ok(secret),
-            Created::Before(_) => Err(TokensError::Taken(name).into()),
+            CreateOutcome::Now => Ok(secret),
+            CreateOutcome::Before(_) => Err(TokensError::Taken(name).into()),
         }
     }
 
@@ -62,11 +62,11 @@ impl ClusterTokens {
     ///
     /// # Errors
     /// NATS cannot be reached.
-    pub async fn unsigned(&self) -> Result<Vec<Entry>, Error> {
+    pub async fn unsigned(&self) -> Result<Vec<TokenEntry>, Error> {
         let mut found = Vec::new();
         for key in self.0.keys().await? {
             let value = self.0.unsigned(&key).await?;
-            found.extend(value.and_then(|value| serde_json::from_slice::<Entry>(&value).ok()));
+            found.extend(value.and_then(|value| serde_json::from_slice::<TokenEntry>(&value).ok()));
         }
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
@@ -76,11 +76,11 @@ impl ClusterTokens {
     ///
     /// # Errors
     /// There is none of this name, it is signed with a key that we do not have, or NATS cannot be reached.
-    pub async fn sign(&self, name: &str) -> Result<Entry, Error> {
+    pub async fn sign(&self, name: &str) -> Result<TokenEntry, Error> {
         let key = names::token(name);
         match self.0.unsigned(&key).await? {
             Some(value) => {
-                let entry: Entry = wire::read("a token", &value)?;
+                let entry: TokenEntry = wire::read("a token", &value)?;
                 self.0.put(&key, &entry).await?;
                 Ok(entry)
             }
@@ -95,7 +95,7 @@ impl ClusterTokens {
     }
 
     /// All that are known, by name.
-    pub fn all(&self) -> Vec<Entry> {
+    pub fn all(&self) -> Vec<TokenEntry> {
         self.0.all("").into_iter().map(|(_, entry)| entry).collect()
     }
 

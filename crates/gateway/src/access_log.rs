@@ -14,7 +14,7 @@ use switchboard_access::Caller;
 use tokio::time::Instant;
 
 /// A request whose line is still to be written. Written when dropped, so that none is missing.
-pub(crate) struct Line {
+pub(crate) struct AccessLogLine {
     method: http::Method,
     path: String,
     began: Instant,
@@ -23,7 +23,7 @@ pub(crate) struct Line {
     bytes: u64,
 }
 
-impl Line {
+impl AccessLogLine {
     pub(crate) fn begin(request: &request::Parts) -> Self {
         Self {
             method: request.method.clone(),
@@ -40,11 +40,11 @@ impl Line {
     pub(crate) fn follow(mut self, response: Response) -> Response {
         self.status = Some(response.status().as_u16());
         self.caller = response.extensions().get::<Caller>().and_then(|caller| caller.name.clone());
-        response.map(|body| Body::new(Counted { body, line: self }))
+        response.map(|body| Body::new(CountedBody { body, line: self }))
     }
 }
 
-impl Drop for Line {
+impl Drop for AccessLogLine {
     fn drop(&mut self) {
         tracing::info!(
             target: "switchboard::access",
@@ -60,12 +60,12 @@ impl Drop for Line {
 }
 
 /// A body that is counted on its way.
-struct Counted {
+struct CountedBody {
     body: Body,
-    line: Line,
+    line: AccessLogLine,
 }
 
-impl hyper::body::Body for Counted {
+impl hyper::body::Body for CountedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

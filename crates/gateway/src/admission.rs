@@ -23,10 +23,11 @@ use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
-    Config, ending,
+    Config,
+    body_timeout::{BodyTimeout, TimedBody},
+    credential_stream,
     error::ApiError,
     gateway::Parts,
-    late::{Late, Timely},
     metadata,
 };
 
@@ -44,13 +45,13 @@ pub(crate) async fn admit(
     };
     let logged = parts.config.access_log.then(|| caller.clone());
     head.extensions.insert(caller);
-    let (body, late) = bounded(body, &parts.config);
+    let (body, timeout) = bounded(body, &parts.config);
     let response = next.run(Request::from_parts(head, body)).await;
-    let mut response = in_time(response, late, &parts.config);
+    let mut response = in_time(response, timeout, &parts.config);
     if let Some(caller) = logged {
         response.extensions_mut().insert(caller);
     }
-    held(ending::bound(response, &parts, credential), share)
+    held(credential_stream::bound(response, &parts, credential), share)
 }
 
 /// As [`admit`], for what everybody may have who comes under our name and from no foreign page.
@@ -80,14 +81,14 @@ pub(crate) async fn visit(
 }
 
 async fn open(parts: &Parts, head: request::Parts, body: Body, next: Next) -> Response {
-    let (body, late) = bounded(body, &parts.config);
+    let (body, timeout) = bounded(body, &parts.config);
     let response = next.run(Request::from_parts(head, body)).await;
-    in_time(response, late, &parts.config)
+    in_time(response, timeout, &parts.config)
 }
 
-/// The response, unless the body of the request came too late for one.
-fn in_time(response: Response, late: Option<Late>, config: &Config) -> Response {
-    if !late.is_some_and(|late| late.is_late()) {
+/// The response, unless the body of the request timed out.
+fn in_time(response: Response, timeout: Option<BodyTimeout>, config: &Config) -> Response {
+    if !timeout.is_some_and(|timeout| timeout.is_elapsed()) {
         return response;
     }
     let limit = config.body_timeout.0.as_secs_f64();
@@ -107,7 +108,7 @@ pub(crate) async fn mcp(
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
     // Not boxed: most requests come this way.
-    let (body, _) = Timely::new(body, parts.config.body_timeout.0);
+    let (body, _) = TimedBody::new(body, parts.config.body_timeout.0);
     let body = Limited::new(body, most(&parts.config));
     let request = http::Request::from_parts(head, body);
     let admission = BatchAdmission { access: &parts.access, peer };
@@ -116,7 +117,7 @@ pub(crate) async fn mcp(
     if parts.config.access_log {
         response.extensions_mut().insert(caller);
     }
-    held(ending::bound(response, parts, credential), share)
+    held(credential_stream::bound(response, parts, credential), share)
 }
 
 fn mcp_caller(caller: &Caller) -> switchboard_mcp_server::Caller {
@@ -160,18 +161,18 @@ pub(crate) fn peer(request: &request::Parts) -> Peer {
 /// The response, which holds the caller's share until it has been sent.
 fn held(response: Response, share: Share) -> Response {
     match share.is_counted() {
-        true => response.map(|body| Body::new(Held { body, _share: share })),
+        true => response.map(|body| Body::new(ShareBody { body, _share: share })),
         false => response,
     }
 }
 
 /// The body, not larger and not slower than the settings say.
-fn bounded(body: Body, config: &Config) -> (Body, Option<Late>) {
+fn bounded(body: Body, config: &Config) -> (Body, Option<BodyTimeout>) {
     if body.is_end_stream() {
         return (body, None);
     }
-    let (body, late) = Timely::new(body, config.body_timeout.0);
-    (Body::new(Limited::new(body, most(config))), Some(late))
+    let (body, timeout) = TimedBody::new(body, config.body_timeout.0);
+    (Body::new(Limited::new(body, most(config))), Some(timeout))
 }
 
 /// How large a body may be.
@@ -180,12 +181,12 @@ fn most(config: &Config) -> usize {
 }
 
 /// A body that holds its caller's share until it is sent, or nobody wants it any more.
-struct Held {
+struct ShareBody {
     body: Body,
     _share: Share,
 }
 
-impl hyper::body::Body for Held {
+impl hyper::body::Body for ShareBody {
     type Data = Bytes;
     type Error = axum::Error;
 

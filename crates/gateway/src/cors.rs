@@ -30,9 +30,9 @@ const SHOWN: HeaderValue = HeaderValue::from_static(
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 
 /// A page that may call us.
-pub(crate) struct Page(HeaderValue);
+pub(crate) struct AllowedOrigin(HeaderValue);
 
-impl Page {
+impl AllowedOrigin {
     /// The page that the request comes from, where it is one from elsewhere that may call us.
     pub(crate) fn of(access: &Access, request: &request::Parts) -> Option<Self> {
         let path = request.uri.path();

@@ -1,18 +1,18 @@
 //! What happens, as it happens: every call's beginning and end, for those who watch, and counted.
 
 mod memory;
-mod wording;
+mod messages;
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use switchboard_runtime::{Approval, CallEnd, CallHeld, CallObserver, CallStart};
 
-use crate::{Metrics, questions::Told};
+use crate::{Metrics, questions::QuestionEvent};
 use memory::Memory;
-use wording::{Begun, Decided, Ended, Held};
+use messages::{CallDecidedMessage, CallEndedMessage, CallHeldMessage, CallStartedMessage};
 
-pub(crate) use memory::Watching;
+pub(crate) use memory::EventSubscription;
 
 /// Observes calls, counts them and tells those who watch.
 pub struct Feed {
@@ -44,7 +44,7 @@ impl Feed {
     }
 
     /// What happens from now on; before that, what happened since the event that `last` names.
-    pub(crate) fn watch(&self, last: Option<&str>) -> Watching {
+    pub(crate) fn watch(&self, last: Option<&str>) -> EventSubscription {
         self.memory.watch(last)
     }
 
@@ -84,7 +84,7 @@ impl Feed {
     }
 
     /// Tells who made a call, and nobody else, of a question that a server asks in the middle of it.
-    pub(crate) fn tell_question(&self, caller: Option<&Arc<str>>, told: &Told) {
+    pub(crate) fn tell_question(&self, caller: Option<&Arc<str>>, told: &QuestionEvent) {
         if self.memory.is_wanted() {
             let json = serde_json::to_string(told).unwrap_or_default();
             let (tool, caller) = (told.tool.as_str().into(), caller.cloned());
@@ -103,7 +103,7 @@ impl Feed {
 impl CallObserver for Feed {
     fn started(&self, start: &CallStart) {
         self.metrics.began();
-        self.tell(start, || Begun::new(start));
+        self.tell(start, || CallStartedMessage::new(start));
     }
 
     fn unrecorded(&self, _: &CallStart) {
@@ -112,17 +112,17 @@ impl CallObserver for Feed {
 
     fn ended(&self, end: &CallEnd<'_>) {
         self.metrics.ended(end);
-        self.tell(end.start, || Ended::new(end));
+        self.tell(end.start, || CallEndedMessage::new(end));
     }
 
     fn held(&self, held: &CallHeld<'_>) {
         self.metrics.approvals.held();
-        self.tell_held(held, || Held::new(held));
+        self.tell_held(held, || CallHeldMessage::new(held));
     }
 
     fn decided(&self, held: &CallHeld<'_>, approval: &Approval) {
         self.metrics.approvals.decided(approval);
-        self.tell_held(held, || Decided::new(held, approval));
+        self.tell_held(held, || CallDecidedMessage::new(held, approval));
     }
 
     /// Who is told of an end may ask for the record at once.

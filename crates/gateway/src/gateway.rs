@@ -19,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Config, Feed, Models, access_log::Line, admission, ambiguous, console, cors::Page,
-    draining::Draining, listen, metadata, openai, privacy::Privacy, questions::Questions, rest,
-    tls::Tls,
+    Config, Feed, Models, access_log::AccessLogLine, admission, console, cors::AllowedOrigin,
+    draining::Draining, framing, listen, metadata, openai, privacy::Privacy, questions::Questions,
+    rest, tls::Tls,
 };
 
 /// What a gateway is made of.
@@ -79,8 +79,8 @@ impl Gateway {
     /// Answers one request that came over a connection from `peer`.
     pub(crate) async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response {
         let (head, body) = request.into_parts();
-        let line = self.parts.config.access_log.then(|| Line::begin(&head));
-        let page = Page::of(&self.parts.access, &head);
+        let line = self.parts.config.access_log.then(|| AccessLogLine::begin(&head));
+        let page = AllowedOrigin::of(&self.parts.access, &head);
         let mut response = match page.as_ref().and_then(|page| page.preflight(&head)) {
             Some(response) => response,
             None => self.route(Request::from_parts(head, body), peer).await,
@@ -96,7 +96,7 @@ impl Gateway {
 
     async fn route(&self, mut request: Request<Incoming>, peer: Peer) -> Response {
         // Most requests are to `/mcp`, and they need no routing.
-        let response = if let Err(refusal) = ambiguous::check(&request) {
+        let response = if let Err(refusal) = framing::check(&request) {
             refusal.into_response()
         } else if request.uri().path() == "/mcp" {
             admission::mcp(&self.parts, request, peer).await
@@ -113,7 +113,7 @@ impl Gateway {
 
     fn routes(&self) -> Router {
         let admit = middleware::from_fn_with_state(self.parts.clone(), admission::admit);
-        let chat = openai::in_its_words(openai::routes().route_layer(admit.clone()));
+        let chat = openai::with_openai_errors(openai::routes().route_layer(admit.clone()));
         let guarded = rest::routes().route_layer(admit).merge(chat);
         let own = middleware::from_fn_with_state(self.parts.clone(), admission::look);
         let session = rest::session_routes().route_layer(own);

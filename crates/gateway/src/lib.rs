@@ -4,16 +4,16 @@
 
 pub mod config;
 pub mod draining;
-mod ending;
+mod credential_stream;
 mod gateway;
 mod listen;
 mod tls;
 mod cors;
 mod access_log;
-mod ambiguous;
+mod framing;
 mod admission;
 mod privacy;
-mod late;
+mod body_timeout;
 mod metadata;
 pub mod feed;
 pub mod metrics;

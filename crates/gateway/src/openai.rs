@@ -46,7 +46,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
 }
 
 /// Puts what others refuse, in front of these routes, into the words of this wire.
-pub(crate) fn in_its_words(routes: Router<Arc<Parts>>) -> Router<Arc<Parts>> {
+pub(crate) fn with_openai_errors(routes: Router<Arc<Parts>>) -> Router<Arc<Parts>> {
     routes.layer(middleware::map_response(failure::reworded))
 }
 

@@ -22,9 +22,9 @@ pub(crate) use asker::{Answers, Asker};
 
 /// The questions that wait for an answer. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Questions(Arc<Mutex<IndexMap<String, Open>>>);
+pub(crate) struct Questions(Arc<Mutex<IndexMap<String, OpenQuestion>>>);
 
-struct Open {
+struct OpenQuestion {
     /// Who made the call.
     caller: Option<Arc<str>>,
     question: Question,
@@ -89,17 +89,21 @@ impl Questions {
         caller: Option<Arc<str>>,
         question: Question,
         feed: &Arc<Feed>,
-    ) -> (Guard, oneshot::Receiver<ElicitResult>) {
+    ) -> (QuestionGuard, oneshot::Receiver<ElicitResult>) {
         let (answer, answered) = oneshot::channel();
-        feed.tell_question(caller.as_ref(), &Told::new("question", &question));
-        let closed = Told::new("question_closed", &question);
-        let guard =
-            Guard { questions: self.clone(), feed: feed.clone(), caller: caller.clone(), closed };
-        self.lock().insert(question.id.clone(), Open { caller, question, answer });
+        feed.tell_question(caller.as_ref(), &QuestionEvent::new("question", &question));
+        let closed = QuestionEvent::new("question_closed", &question);
+        let guard = QuestionGuard {
+            questions: self.clone(),
+            feed: feed.clone(),
+            caller: caller.clone(),
+            closed,
+        };
+        self.lock().insert(question.id.clone(), OpenQuestion { caller, question, answer });
         (guard, answered)
     }
 
-    fn lock(&self) -> MutexGuard<'_, IndexMap<String, Open>> {
+    fn lock(&self) -> MutexGuard<'_, IndexMap<String, OpenQuestion>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -123,14 +127,14 @@ fn checked(question: &Question, answer: ElicitResult) -> Result<ElicitResult, St
 }
 
 /// An open question; closed when this is dropped.
-struct Guard {
+struct QuestionGuard {
     questions: Questions,
     feed: Arc<Feed>,
     caller: Option<Arc<str>>,
-    closed: Told,
+    closed: QuestionEvent,
 }
 
-impl Drop for Guard {
+impl Drop for QuestionGuard {
     fn drop(&mut self) {
         self.questions.lock().shift_remove(&self.closed.id);
         self.feed.tell_question(self.caller.as_ref(), &self.closed);
@@ -139,7 +143,7 @@ impl Drop for Guard {
 
 /// What its caller is told of a question on `/api/events`.
 #[derive(Clone, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct QuestionEvent {
     #[serde(rename = "type")]
     kind: &'static str,
     id: String,
@@ -148,7 +152,7 @@ pub(crate) struct Told {
     call_id: Option<String>,
 }
 
-impl Told {
+impl QuestionEvent {
     fn new(kind: &'static str, question: &Question) -> Self {
         let Question { id, tool, server, call_id, .. } = question.clone();
         Self { kind, id, tool, server, call_id }

@@ -28,7 +28,7 @@ use switchboard_access::{Admitted, Caller, Peers};
 use utoipa::ToSchema;
 
 use crate::{admission, error::ApiError, gateway::Parts};
-use openapi::words::Refused;
+use openapi::responses::Refused;
 
 /// What is only for callers who are let in.
 pub(crate) fn routes() -> Router<Arc<Parts>> {

@@ -15,7 +15,7 @@ use crate::{Caller, rate::Quota};
 pub(crate) const PREFIX: &str = "jwt:";
 
 /// Who bears a token whose signature is right.
-pub(super) struct Bearer {
+pub(super) struct JwtBearer {
     pub(super) caller: Caller,
     /// What is left of the caller's share.
     pub(super) quota: Arc<Quota>,
@@ -25,7 +25,7 @@ pub(super) struct Bearer {
     expires: f64,
 }
 
-impl Bearer {
+impl JwtBearer {
     pub(super) fn new(
         claims: Map<String, Value>,
         config: &JwtConfig,
@@ -111,11 +111,11 @@ mod tests {
         serde_json::from_value(text).unwrap()
     }
 
-    fn bearer(mut more: Value) -> Result<Bearer, String> {
+    fn bearer(mut more: Value) -> Result<JwtBearer, String> {
         let mut claims = json!({"sub": "ada", "exp": 1000});
         claims.as_object_mut().unwrap().append(more.as_object_mut().unwrap());
         let Value::Object(claims) = claims else { unreachable!() };
-        Bearer::new(claims, &config(), 0, &Shares::new(&config()))
+        JwtBearer::new(claims, &config(), 0, &Shares::new(&config()))
     }
 
     // GW-2

@@ -24,21 +24,21 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// The keys that are known now.
 pub(super) struct Keys {
-    source: Source,
-    known: RwLock<Known>,
+    source: KeySource,
+    known: RwLock<CachedKeys>,
     /// Held while the address is asked, so that a crowd asks once.
     asking: Mutex<()>,
     keep: Duration,
     pause: Duration,
 }
 
-enum Source {
+enum KeySource {
     File(PathBuf),
     Address(Address),
 }
 
 #[derive(Default)]
-struct Known {
+struct CachedKeys {
     keys: Arc<[Key]>,
     /// Counts the changes.
     generation: u64,
@@ -80,13 +80,13 @@ impl Keys {
     /// Keys from where the settings say; those in a file are read at once.
     pub(super) fn open(config: &JwtConfig) -> Result<Self, KeysError> {
         let source = match config.jwks.as_deref() {
-            None => Source::Address(Address::of_issuer(&config.issuer)?),
-            Some(place) if place.contains("://") => Source::Address(Address::of_keys(place)?),
-            Some(file) => Source::File(PathBuf::from(file)),
+            None => KeySource::Address(Address::of_issuer(&config.issuer)?),
+            Some(place) if place.contains("://") => KeySource::Address(Address::of_keys(place)?),
+            Some(file) => KeySource::File(PathBuf::from(file)),
         };
         let (keep, pause) = (config.keep_keys.0, config.look_pause.0);
         let keys = Self { source, known: RwLock::default(), asking: Mutex::default(), keep, pause };
-        if let Source::File(path) = &keys.source {
+        if let KeySource::File(path) = &keys.source {
             keys.read(path)?;
         }
         Ok(keys)
@@ -100,14 +100,16 @@ impl Keys {
         };
         let is_older = |age| looked.is_none_or(|looked| looked.elapsed() >= age);
         match &self.source {
-            Source::File(path) if is_older(FRESH) => {
+            KeySource::File(path) if is_older(FRESH) => {
                 if let Err(error) = self.read(path) {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(error, "the issuer's keys stay as they were");
                 }
                 self.known.read().unwrap_or_else(PoisonError::into_inner).generation
             }
-            Source::Address(address) if looked.is_some() && is_older(self.keep.max(self.pause)) => {
+            KeySource::Address(address)
+                if looked.is_some() && is_older(self.keep.max(self.pause)) =>
+            {
                 let (keys, address) = (self.clone(), address.clone());
                 tokio::spawn(async move { keys.ask(&address).await });
                 generation
@@ -122,7 +124,7 @@ impl Keys {
     /// There are no keys at all, because the address does not answer.
     pub(super) async fn matching(&self, header: &Header) -> Result<(Vec<Key>, u64), Rejection> {
         let found = self.known_for(header);
-        let Source::Address(address) = &self.source else { return Ok(found) };
+        let KeySource::Address(address) = &self.source else { return Ok(found) };
         if !found.0.is_empty() {
             return Ok(found);
         }
@@ -176,7 +178,7 @@ impl Keys {
     }
 }
 
-impl Known {
+impl CachedKeys {
     fn take(&mut self, keys: Vec<Key>) {
         self.keys = keys.into();
         self.generation += 1;

@@ -15,10 +15,10 @@ const FEW: usize = 1024;
 pub(super) struct Shares {
     rate: Option<Rate>,
     concurrent: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<Quotas>,
 }
 
-struct Kept {
+struct Quotas {
     by_name: HashMap<Arc<str>, Arc<Quota>>,
     /// At how many the next look is due.
     look_at: usize,
@@ -26,7 +26,7 @@ struct Kept {
 
 impl Shares {
     pub(super) fn new(config: &JwtConfig) -> Self {
-        let kept = Kept { by_name: HashMap::new(), look_at: FEW };
+        let kept = Quotas { by_name: HashMap::new(), look_at: FEW };
         Self { rate: config.rate, concurrent: config.concurrent, kept: Mutex::new(kept) }
     }
 

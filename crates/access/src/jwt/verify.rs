@@ -39,43 +39,43 @@ pub(super) fn reason(error: &Error, config: &JwtConfig) -> String {
 }
 
 /// Checks signatures of one kind with one key.
-struct Check {
+struct RingVerifier {
     algorithm: Algorithm,
-    way: Way,
+    method: Method,
     key: DecodingKey,
 }
 
-enum Way {
+enum Method {
     Rsa(&'static known::RsaParameters),
     Curve(&'static dyn known::VerificationAlgorithm),
 }
 
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
-    let way = match algorithm {
-        Algorithm::RS256 => Way::Rsa(&known::RSA_PKCS1_2048_8192_SHA256),
-        Algorithm::RS384 => Way::Rsa(&known::RSA_PKCS1_2048_8192_SHA384),
-        Algorithm::RS512 => Way::Rsa(&known::RSA_PKCS1_2048_8192_SHA512),
-        Algorithm::PS256 => Way::Rsa(&known::RSA_PSS_2048_8192_SHA256),
-        Algorithm::PS384 => Way::Rsa(&known::RSA_PSS_2048_8192_SHA384),
-        Algorithm::PS512 => Way::Rsa(&known::RSA_PSS_2048_8192_SHA512),
-        Algorithm::ES256 => Way::Curve(&known::ECDSA_P256_SHA256_FIXED),
-        Algorithm::ES384 => Way::Curve(&known::ECDSA_P384_SHA384_FIXED),
-        Algorithm::EdDSA => Way::Curve(&known::ED25519),
+    let method = match algorithm {
+        Algorithm::RS256 => Method::Rsa(&known::RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::RS384 => Method::Rsa(&known::RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::RS512 => Method::Rsa(&known::RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::PS256 => Method::Rsa(&known::RSA_PSS_2048_8192_SHA256),
+        Algorithm::PS384 => Method::Rsa(&known::RSA_PSS_2048_8192_SHA384),
+        Algorithm::PS512 => Method::Rsa(&known::RSA_PSS_2048_8192_SHA512),
+        Algorithm::ES256 => Method::Curve(&known::ECDSA_P256_SHA256_FIXED),
+        Algorithm::ES384 => Method::Curve(&known::ECDSA_P384_SHA384_FIXED),
+        Algorithm::EdDSA => Method::Curve(&known::ED25519),
         _ => return Err(ErrorKind::UnsupportedAlgorithm.into()),
     };
     if key.family() != algorithm.family() {
         return Err(ErrorKind::InvalidKeyFormat.into());
     }
-    Ok(Box::new(Check { algorithm: *algorithm, way, key: key.clone() }))
+    Ok(Box::new(RingVerifier { algorithm: *algorithm, method, key: key.clone() }))
 }
 
-impl Verifier<Vec<u8>> for Check {
+impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signed: &Vec<u8>) -> Result<(), signature::Error> {
-        let outcome = match (&self.way, self.key.kind()) {
-            (Way::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+        let outcome = match (&self.method, self.key.kind()) {
+            (Method::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
                 known::RsaPublicKeyComponents { n, e }.verify(parameters, message, signed)
             }
-            (Way::Curve(algorithm), DecodingKeyKind::SecretOrDer(point)) => {
+            (Method::Curve(algorithm), DecodingKeyKind::SecretOrDer(point)) => {
                 known::UnparsedPublicKey::new(*algorithm, point).verify(message, signed)
             }
             _ => return Err(signature::Error::new()),
@@ -84,7 +84,7 @@ impl Verifier<Vec<u8>> for Check {
     }
 }
 
-impl JwtVerifier for Check {
+impl JwtVerifier for RingVerifier {
     fn algorithm(&self) -> Algorithm {
         self.algorithm
     }

@@ -38,7 +38,7 @@ static KNOWS_ALL_USERS: LazyLock<bool> = LazyLock::new(|| {
 /// no such socket in our network namespace, or no process holds it any more.
 pub(super) fn user_of(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     let response = ask(&request(local, remote)).ok()?;
-    let user = Found::parse(&response)?.user(local, remote)?;
+    let user = SocketEntry::parse(&response)?.user(local, remote)?;
     (user != OVERFLOW_USER || *KNOWS_ALL_USERS).then_some(user)
 }
 
@@ -93,14 +93,14 @@ fn address(ip: IpAddr) -> [u8; 16] {
 
 /// The socket that the kernel found: what matters of a `struct inet_diag_msg`.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct SocketEntry {
     local: SocketAddr,
     remote: SocketAddr,
     user: u32,
     inode: u32,
 }
 
-impl Found {
+impl SocketEntry {
     /// Reads a response. Returns `None` if it is an error, such as that there is no such socket.
     fn parse(response: &[u8]) -> Option<Self> {
         let kind = u16::from_ne_bytes(*response.get(4..)?.first_chunk()?);
@@ -207,13 +207,13 @@ mod tests {
         let (_client, accepted) = pair("127.0.0.1", "127.0.0.1");
         let (local, remote) = (accepted.peer_addr().unwrap(), accepted.local_addr().unwrap());
         let response = ask(&request(local, remote)).unwrap();
-        let found = Found::parse(&response).unwrap();
+        let found = SocketEntry::parse(&response).unwrap();
         assert_eq!((found.local, found.remote), (local, remote));
         assert_eq!(found.user(remote, local), None, "its own other end");
         for length in 0..LENGTHS.0 + 72 {
-            assert_eq!(Found::parse(&response[..length]), None, "{length}");
+            assert_eq!(SocketEntry::parse(&response[..length]), None, "{length}");
         }
         let none = ask(&request("127.0.0.1:9".parse().unwrap(), remote)).unwrap();
-        assert_eq!(Found::parse(&none), None);
+        assert_eq!(SocketEntry::parse(&none), None);
     }
 }

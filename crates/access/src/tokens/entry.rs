@@ -9,7 +9,7 @@ use crate::{jwt, rate::Rate};
 
 /// What is kept of a token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct TokenEntry {
     /// Its name, which records call the caller.
     pub name: String,
     /// The hash of the secret, in base64.
@@ -55,7 +55,7 @@ pub struct NewToken {
     pub watch: bool,
 }
 
-impl Entry {
+impl TokenEntry {
     /// The hash of its secret.
     pub(super) fn hash(&self) -> Result<[u8; 32], TokensError> {
         let hash = URL_SAFE_NO_PAD.decode(&self.hash).ok().and_then(|hash| hash.try_into().ok());
@@ -78,7 +78,7 @@ impl NewToken {
     ///
     /// # Errors
     /// It makes no sense: it has no name, or one of a JWT, a glob is none, or nothing could run with it.
-    pub fn entry(self) -> Result<(Entry, String), TokensError> {
+    pub fn entry(self) -> Result<(TokenEntry, String), TokensError> {
         if self.name.trim().is_empty() {
             return Err(TokensError::Invalid("a token needs a name".to_owned()));
         }
@@ -90,7 +90,7 @@ impl NewToken {
             return Err(TokensError::Invalid("nothing could run with 0 at once".to_owned()));
         }
         let secret = secret()?;
-        let entry = Entry {
+        let entry = TokenEntry {
             hash: URL_SAFE_NO_PAD.encode(super::hash(&secret)),
             name: self.name,
             tools: self.tools,

@@ -9,7 +9,7 @@ use std::{
 
 use switchboard_runtime::private_files;
 
-use super::{Entry, TokensError};
+use super::{TokenEntry, TokensError};
 
 /// By what it is seen that the file is another one.
 pub(super) fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
@@ -18,7 +18,7 @@ pub(super) fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
 }
 
 /// What the file holds; nothing where it is not there.
-pub(super) fn read(file: &Path) -> Result<Vec<Entry>, TokensError> {
+pub(super) fn read(file: &Path) -> Result<Vec<TokenEntry>, TokensError> {
     match fs::read(file) {
         Ok(text) => serde_json::from_slice(&text)
             .map_err(|source| TokensError::Format { path: file.to_owned(), source }),
@@ -28,7 +28,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<Entry>, TokensError> {
 }
 
 /// Writes the whole file beside and moves it into place, so that nobody reads half of it.
-pub(super) fn write(file: &Path, entries: &[Entry]) -> Result<(), TokensError> {
+pub(super) fn write(file: &Path, entries: &[TokenEntry]) -> Result<(), TokensError> {
     let failed = |source| TokensError::File { what: "write", path: file.to_owned(), source };
     let text = serde_json::to_string_pretty(entries).unwrap_or_default();
     if let Some(folder) = file.parent() {

@@ -6,7 +6,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use switchboard_access::{self as access, Tokens, tokens::Entry};
+use switchboard_access::{self as access, Tokens, tokens::TokenEntry};
 use switchboard_cluster::ClusterView;
 
 use crate::{
@@ -102,7 +102,7 @@ fn list(tokens: &Everywhere, json: bool) -> anyhow::Result<()> {
 }
 
 /// What a token may do, for people.
-fn line(entry: &Entry) -> String {
+fn line(entry: &TokenEntry) -> String {
     let tools = entry
         .tools
         .as_ref()
@@ -146,7 +146,7 @@ async fn sign(tokens: &Everywhere, names: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn shown(entry: &Entry) -> serde_json::Value {
+fn shown(entry: &TokenEntry) -> serde_json::Value {
     json!({
         "name": entry.name,
         "tools": entry.tools,

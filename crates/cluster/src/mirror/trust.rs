@@ -11,7 +11,7 @@ use switchboard_workers::{
 };
 use tokio::time::Instant;
 
-use super::{Entries, Kept, Mirror, under};
+use super::{Entries, Mirror, MirrorEntry, under};
 use crate::Error;
 
 /// What was put there without a right to, and what belongs there.
@@ -30,7 +30,7 @@ impl Mirror {
     pub fn check_key(&self, beginning: &str) -> Result<(), Error> {
         let entries = self.read();
         let mut found = under(&entries, beginning);
-        let is_signed = |(_, kept): (&String, &Kept)| sign::is_signed(&kept.whole);
+        let is_signed = |(_, kept): (&String, &MirrorEntry)| sign::is_signed(&kept.whole);
         match !self.signer().has_key() && found.any(is_signed) {
             true => Err(Error::NoKey),
             false => Ok(()),
@@ -76,7 +76,7 @@ impl Mirror {
                     let revision = found.map_or(0, |found| found.revision);
                     wrong.extend(self.wrong(key, known, revision));
                     // Servers that lost what they kept count anew.
-                    fresh.insert(key.clone(), Kept { revision, ..known.clone() });
+                    fresh.insert(key.clone(), MirrorEntry { revision, ..known.clone() });
                 }
             }
             *entries = fresh;
@@ -117,12 +117,12 @@ impl Mirror {
     }
 
     /// A value of the bucket, if it may be believed.
-    pub(super) fn open(&self, key: &str, whole: Bytes, revision: u64) -> Option<Kept> {
+    pub(super) fn open(&self, key: &str, whole: Bytes, revision: u64) -> Option<MirrorEntry> {
         let opened = self.signer().open(self.purpose(), &[key], &whole);
         let refused = |error: &_| self.signer().refused(self.purpose(), key, error);
         let Opened { body: value, signed } = opened.inspect_err(refused).ok()?;
         let signed_ms = signed.map_or(0, |signed| signed.at_ms);
-        Some(Kept { whole, value, signed_ms, revision, seen: Instant::now() })
+        Some(MirrorEntry { whole, value, signed_ms, revision, seen: Instant::now() })
     }
 
     /// A value for the bucket, signed later than the one that it replaces.
@@ -161,7 +161,7 @@ impl Mirror {
     }
 
     /// What has to be put right; sessions end by themselves, and are swept away.
-    fn wrong(&self, key: &str, known: &Kept, revision: u64) -> Option<Wrong> {
+    fn wrong(&self, key: &str, known: &MirrorEntry, revision: u64) -> Option<Wrong> {
         let is_put_back = self.is_lasting(key) && self.bucket != Bucket::Sessions;
         let (key, whole) = (key.to_owned(), known.whole.clone());
         is_put_back.then_some(Wrong { key, whole, revision })

@@ -20,24 +20,24 @@ pub(super) struct Allowance {
     key: String,
     rate: Rate,
     /// As it was last seen, so that mostly one way to NATS is enough.
-    seen: Option<Seen>,
+    seen: Option<AllowanceRevision>,
 }
 
 #[derive(Clone, Copy)]
-struct Seen {
-    state: State,
+struct AllowanceRevision {
+    state: AllowanceState,
     revision: u64,
 }
 
 /// What lies at NATS.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct State {
+struct AllowanceState {
     left: f64,
     /// When that was so, in milliseconds since 1970.
     at: u64,
 }
 
-pub(super) enum Drawn {
+pub(super) enum DrawOutcome {
     /// So many, one at least.
     Some(u32),
     /// None; so long it is until there is one.
@@ -57,7 +57,11 @@ impl Allowance {
     ///
     /// # Errors
     /// NATS cannot be reached.
-    pub(super) async fn draw(&mut self, cluster: &Cluster, wanted: u32) -> Result<Drawn, Error> {
+    pub(super) async fn draw(
+        &mut self,
+        cluster: &Cluster,
+        wanted: u32,
+    ) -> Result<DrawOutcome, Error> {
         let store = store(cluster).await?;
         for _ in 0..TRIES {
             let is_remembered = self.seen.is_some();
@@ -69,12 +73,12 @@ impl Allowance {
                     continue;
                 }
                 let wait = (1.0 - state.left) / self.rate.per_second();
-                return Ok(Drawn::None(Duration::from_secs_f64(wait)));
+                return Ok(DrawOutcome::None(Duration::from_secs_f64(wait)));
             }
             let drawn = state.left.floor().min(f64::from(wanted));
-            let rest = State { left: state.left - drawn, ..state };
+            let rest = AllowanceState { left: state.left - drawn, ..state };
             if self.replace(store, cluster, rest).await? {
-                return Ok(Drawn::Some(drawn as u32));
+                return Ok(DrawOutcome::Some(drawn as u32));
             }
         }
         Err(refused(cluster)("others were always faster".into()))
@@ -89,7 +93,7 @@ impl Allowance {
         for _ in 0..TRIES {
             let state = self.filled(store, cluster).await?;
             let left = (state.left + f64::from(count)).min(f64::from(self.rate.count()));
-            if self.replace(store, cluster, State { left, ..state }).await? {
+            if self.replace(store, cluster, AllowanceState { left, ..state }).await? {
                 return Ok(());
             }
         }
@@ -97,24 +101,27 @@ impl Allowance {
     }
 
     /// How much there is now.
-    async fn filled(&mut self, store: &Store, cluster: &Cluster) -> Result<State, Error> {
+    async fn filled(&mut self, store: &Store, cluster: &Cluster) -> Result<AllowanceState, Error> {
         if self.seen.is_none() {
             let entry = store.entry(self.key.as_str()).await;
             let entry = entry.map_err(|error| refused(cluster)(error.into()))?;
             let entry = entry.filter(|entry| entry.operation == Operation::Put);
             let state = |value: &[u8]| wire::read("an allowance", value);
             let seen = entry.map(|entry| {
-                state(&entry.value).map(|state| Seen { state, revision: entry.revision })
+                state(&entry.value)
+                    .map(|state| AllowanceRevision { state, revision: entry.revision })
             });
             self.seen = seen.transpose()?;
         }
         let most = f64::from(self.rate.count());
         let now = now();
-        let Some(Seen { state, .. }) = self.seen else { return Ok(State { left: most, at: now }) };
+        let Some(AllowanceRevision { state, .. }) = self.seen else {
+            return Ok(AllowanceState { left: most, at: now });
+        };
         // The clock of another machine may be ahead; what it has filled is not filled twice.
         let at = now.max(state.at);
         let filled = (at - state.at) as f64 / 1000.0 * self.rate.per_second();
-        Ok(State { left: (state.left + filled).min(most), at })
+        Ok(AllowanceState { left: (state.left + filled).min(most), at })
     }
 
     /// Lays down what is left, unless somebody was faster; whether it worked.
@@ -122,11 +129,11 @@ impl Allowance {
         &mut self,
         store: &Store,
         cluster: &Cluster,
-        state: State,
+        state: AllowanceState,
     ) -> Result<bool, Error> {
         let value = wire::write(&state)?;
         let revision = match self.seen.take() {
-            Some(Seen { revision, .. }) => {
+            Some(AllowanceRevision { revision, .. }) => {
                 match store.update(self.key.as_str(), value, revision).await {
                     Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => None,
                     done => Some(done.map_err(|error| refused(cluster)(error.into()))?),
@@ -137,7 +144,7 @@ impl Allowance {
                 done => Some(done.map_err(|error| refused(cluster)(error.into()))?),
             },
         };
-        self.seen = revision.map(|revision| Seen { state, revision });
+        self.seen = revision.map(|revision| AllowanceRevision { state, revision });
         Ok(revision.is_some())
     }
 }

@@ -17,7 +17,7 @@ use super::{
     follow::Follow,
     nodes::Nodes,
     open,
-    window::{self, Seen},
+    window::{self, StreamRecord},
 };
 
 /// How many messages are read at once, at least and at most.
@@ -74,7 +74,7 @@ impl Records {
             let from = first.max((last + 1).saturating_sub(size));
             let mut oldest = None;
             let begin = DeliverPolicy::ByStartSequence { start_sequence: from };
-            window::read(&stream, begin, last, |Seen { published, told, .. }| {
+            window::read(&stream, begin, last, |StreamRecord { published, told, .. }| {
                 oldest = oldest.or(Some(published));
                 calls.take(told);
                 read += 1;
@@ -120,7 +120,7 @@ impl Records {
         let mut found = HashMap::<CallId, CallUpdate>::new();
         let from = DeliverPolicy::ByStartTime { start_time: instant(lowest) };
         let last = state.last_sequence;
-        window::read(&stream, from, last, |Seen { told, .. }| {
+        window::read(&stream, from, last, |StreamRecord { told, .. }| {
             let Some(told) = told else { return true };
             if told.id.to_string().starts_with(&beginning) {
                 keep(&mut found, told.id, told, |told| told.stage);

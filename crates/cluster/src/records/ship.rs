@@ -46,10 +46,10 @@ pub struct Shipping {
 
 /// How far shipping is. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Progress(Arc<Figures>);
+pub struct Progress(Arc<ShippingFigures>);
 
 #[derive(Default)]
-struct Figures {
+struct ShippingFigures {
     shipped: AtomicU64,
     failures: AtomicU64,
     behind: AtomicU64,

@@ -17,7 +17,7 @@ use tracing::debug;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A message of the stream.
-pub(super) struct Seen {
+pub(super) struct StreamRecord {
     pub(super) sequence: u64,
     /// When the servers took it.
     pub(super) published: SystemTime,
@@ -30,7 +30,7 @@ pub(super) async fn read(
     stream: &Stream,
     from: DeliverPolicy,
     last: u64,
-    mut take: impl FnMut(Seen) -> bool,
+    mut take: impl FnMut(StreamRecord) -> bool,
 ) -> Result<(), Error> {
     let refused = || Error::refused("read the records");
     let mut messages = ordered(stream, from, Vec::new()).await?;
@@ -64,13 +64,15 @@ pub(super) async fn ordered(
 }
 
 /// What a message is, and how many come after it.
-pub(super) fn seen(message: &async_nats::jetstream::Message) -> Result<(Seen, u64), BoxError> {
+pub(super) fn seen(
+    message: &async_nats::jetstream::Message,
+) -> Result<(StreamRecord, u64), BoxError> {
     let about = message.info()?;
     let told = serde_json::from_slice::<CallUpdate>(&message.payload);
     if let Err(error) = &told {
         debug!(%error, sequence = about.stream_sequence, "a record is not to be understood");
     }
-    let seen = Seen {
+    let seen = StreamRecord {
         sequence: about.stream_sequence,
         published: about.published.into(),
         told: told.ok(),

@@ -26,10 +26,10 @@ pub(super) struct Memory {
     events: broadcast::Sender<Arc<Event>>,
     /// Whether anybody watches, or did lately.
     is_wanted: AtomicBool,
-    kept: Mutex<Kept>,
+    kept: Mutex<EventBuffer>,
 }
 
-struct Kept {
+struct EventBuffer {
     events: VecDeque<Arc<Event>>,
     /// The number of the next event.
     next: u64,
@@ -38,7 +38,7 @@ struct Kept {
 }
 
 /// What somebody who watches gets.
-pub(crate) struct Watching {
+pub(crate) struct EventSubscription {
     /// How many events were lost since the last one it saw; none where nobody can tell.
     pub(crate) missed: Option<u64>,
     /// What happened since the last one it saw.
@@ -49,7 +49,7 @@ pub(crate) struct Watching {
 
 impl Default for Memory {
     fn default() -> Self {
-        let kept = Kept { events: VecDeque::new(), next: 1, watched: Instant::now() };
+        let kept = EventBuffer { events: VecDeque::new(), next: 1, watched: Instant::now() };
         Self {
             start: CallId::generate(),
             events: broadcast::Sender::new(BEHIND),
@@ -89,19 +89,21 @@ impl Memory {
     }
 
     /// What happens from now on, and what happened since the event of this name.
-    pub(super) fn watch(&self, last: Option<&str>) -> Watching {
+    pub(super) fn watch(&self, last: Option<&str>) -> EventSubscription {
         let mut kept = self.lock();
         self.is_wanted.store(true, Ordering::Relaxed);
         kept.watched = Instant::now();
         let live = self.events.subscribe();
-        let Some(last) = last else { return Watching { missed: Some(0), past: Vec::new(), live } };
+        let Some(last) = last else {
+            return EventSubscription { missed: Some(0), past: Vec::new(), live };
+        };
         let Some(seen) = self.number(last).filter(|seen| *seen < kept.next) else {
-            return Watching { missed: None, past: Vec::new(), live };
+            return EventSubscription { missed: None, past: Vec::new(), live };
         };
         let past: Vec<_> =
             kept.events.iter().filter(|event| event.number > seen).cloned().collect();
         let missed = kept.next - 1 - seen - past.len() as u64;
-        Watching { missed: Some(missed), past, live }
+        EventSubscription { missed: Some(missed), past, live }
     }
 
     /// The name of an event.
@@ -115,7 +117,7 @@ impl Memory {
         number.parse().ok().filter(|_| start == self.start.to_string())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, EventBuffer> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -136,7 +138,7 @@ mod tests {
         }
     }
 
-    fn numbers(watching: &Watching) -> (Option<u64>, Vec<u64>) {
+    fn numbers(watching: &EventSubscription) -> (Option<u64>, Vec<u64>) {
         (watching.missed, watching.past.iter().map(|event| event.number).collect())
     }
 

@@ -21,20 +21,20 @@ pub type Connect = Box<dyn Fn() -> Result<Arc<dyn Model>, BoxError> + Send + Syn
 /// The models that chat clients may ask, in order, and how the loop around them goes. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Models {
-    known: Arc<ArcSwap<Known>>,
+    known: Arc<ArcSwap<ModelTable>>,
     pub(super) transcripts: Arc<Transcripts>,
 }
 
 /// What can be put in the place of something else while chats go on.
 #[derive(Clone, Default)]
-struct Known {
-    entries: IndexMap<String, Arc<Entry>>,
+struct ModelTable {
+    entries: IndexMap<String, Arc<ModelEntry>>,
     /// Models that cannot be asked, with what is said to who asks for one.
     skipped: HashMap<String, String>,
     config: Config,
 }
 
-struct Entry {
+struct ModelEntry {
     tools: Option<ToolPatterns>,
     connect: Connect,
     model: OnceLock<Arc<dyn Model>>,
@@ -43,15 +43,15 @@ struct Entry {
 impl Models {
     /// No models yet, and the settings of the loop around them.
     pub fn new(config: Config) -> Self {
-        let known = Known { config, ..Known::default() };
+        let known = ModelTable { config, ..ModelTable::default() };
         Self { known: Arc::new(ArcSwap::from_pointee(known)), ..Self::default() }
     }
 
     /// Adds a model that is connected when somebody first asks it, and is offered the tools that `tools` matches,
     /// or all.
     pub fn add(&mut self, name: impl Into<String>, tools: Option<ToolPatterns>, connect: Connect) {
-        let mut known = Known::clone(&self.known.load());
-        let entry = Entry { tools, connect, model: OnceLock::new() };
+        let mut known = ModelTable::clone(&self.known.load());
+        let entry = ModelEntry { tools, connect, model: OnceLock::new() };
         known.entries.insert(name.into(), Arc::new(entry));
         self.known.store(Arc::new(known));
     }
@@ -59,7 +59,7 @@ impl Models {
     /// Names a model that cannot be asked because something that its settings need is missing. It is not listed, and who
     /// asks for it is answered with `text`.
     pub fn skip(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        let mut known = Known::clone(&self.known.load());
+        let mut known = ModelTable::clone(&self.known.load());
         known.skipped.insert(name.into(), text.into());
         self.known.store(Arc::new(known));
     }
@@ -122,7 +122,7 @@ impl Models {
     }
 }
 
-impl Entry {
+impl ModelEntry {
     /// What failed to connect is tried again the next time: the key may be there by then.
     fn model(&self) -> Result<Arc<dyn Model>, BoxError> {
         if let Some(model) = self.model.get() {

@@ -22,10 +22,10 @@ const MOST: usize = 32 << 20;
 
 /// What was said between requests of the same conversation. The one that was used last is at the end.
 #[derive(Default)]
-pub(super) struct Transcripts(Mutex<IndexMap<String, Kept>>);
+pub(super) struct Transcripts(Mutex<IndexMap<String, Transcript>>);
 
 #[derive(Clone)]
-struct Kept {
+struct Transcript {
     /// Nobody else gets it.
     caller: Option<Arc<str>>,
     messages: Arc<[Message]>,
@@ -51,7 +51,7 @@ impl Transcripts {
         let size = serde_json::to_string(&messages).map_or(0, |text| text.len());
         let (caller, used) = (caller.name.clone(), Instant::now());
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(key, Kept { caller, messages: messages.into(), size, used });
+        kept.insert(key, Transcript { caller, messages: messages.into(), size, used });
         forget(&mut kept);
         calls
     }
@@ -127,9 +127,9 @@ fn answer(messages: &mut [Message], reply: Message) {
 }
 
 /// Drops what is too old, and what is too much.
-fn forget(all: &mut IndexMap<String, Kept>) {
+fn forget(all: &mut IndexMap<String, Transcript>) {
     let mut size: usize = all.values().map(|kept| kept.size).sum();
-    let is_old = |kept: &Kept| kept.used.elapsed() > LONGEST;
+    let is_old = |kept: &Transcript| kept.used.elapsed() > LONGEST;
     let mut many = 0;
     for kept in all.values() {
         if size <= MOST && !is_old(kept) {

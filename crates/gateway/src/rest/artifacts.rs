@@ -21,7 +21,7 @@ use utoipa::IntoParams;
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::words::{Failed, Refused},
+    rest::openapi::responses::{Failed, Refused},
 };
 
 /// Media types that a browser may show: none of them can run anything.

@@ -25,7 +25,7 @@ use crate::{
     error::{ApiError, status},
     gateway::Parts,
     questions::{Answers, Asker, Questions},
-    rest::{openapi::words::Endings, queued},
+    rest::{openapi::responses::Endings, queued},
     sse::{answer, named},
 };
 use progress::{Running, watched};
@@ -95,14 +95,14 @@ pub(crate) async fn call(
         let begun = named("started", &json!({"tool": call.name}));
         let run = async move {
             let result = parts.executor.execute(call, &cx).await;
-            named("result", &Answered::new(&result, with_text))
+            named("result", &CallResponse::new(&result, with_text))
         };
         let run = Running { reports, run: Some(Box::pin(run)), result: None };
         return Ok(answer(stream::iter([begun]).chain(run.events())));
     }
     let result = parts.executor.execute(call, &cx).await;
     let mut response =
-        (status(result.error_kind()), Json(Answered::new(&result, with_text))).into_response();
+        (status(result.error_kind()), Json(CallResponse::new(&result, with_text))).into_response();
     if result.reused == Some(Reused::Replayed) {
         response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
     }
@@ -119,12 +119,12 @@ fn is_one(name: &str, value: u8) -> Result<bool, ApiError> {
 /// The envelope, and `text` beside it if it was asked for and is not the envelope's `result` already.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answered<'a> {
+enum CallResponse<'a> {
     Envelope(&'a ToolResult),
     WithText(Map<String, Value>),
 }
 
-impl<'a> Answered<'a> {
+impl<'a> CallResponse<'a> {
     fn new(result: &'a ToolResult, with_text: bool) -> Self {
         let text = with_text.then(|| result.text_beside_result()).flatten();
         let Some(text) = text else { return Self::Envelope(result) };

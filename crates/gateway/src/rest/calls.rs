@@ -25,7 +25,7 @@ use crate::{
     feed::timestamp,
     gateway::Parts,
     rest::{
-        openapi::words::{Failed, Refused, kind_or_none, outcomes},
+        openapi::responses::{Failed, Refused, kind_or_none, outcomes},
         queued::{self, Found, Queued},
     },
 };

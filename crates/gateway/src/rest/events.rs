@@ -20,9 +20,9 @@ use utoipa::IntoParams;
 use crate::{
     draining::Draining,
     error::ApiError,
-    feed::{Event, Feed, Watching},
+    feed::{Event, EventSubscription, Feed},
     gateway::Parts,
-    rest::openapi::words::{Failed, Refused},
+    rest::openapi::responses::{Failed, Refused},
     sse::{answer, named},
 };
 
@@ -40,7 +40,7 @@ pub(crate) struct Wanted {
 }
 
 /// What somebody who watches is told.
-enum Told {
+enum WatchedEvent {
     Event(Arc<Event>),
     /// So many events were lost; none where nobody can tell how many.
     Missed(Option<u64>),
@@ -94,25 +94,25 @@ fn told(
     parts: &Arc<Parts>,
     caller: Caller,
     last: Option<&str>,
-) -> impl Stream<Item = Told> + Send + use<> {
-    let Watching { missed, past, live } = parts.feed.watch(last);
+) -> impl Stream<Item = WatchedEvent> + Send + use<> {
+    let EventSubscription { missed, past, live } = parts.feed.watch(last);
     // How many events others made is nothing for a caller who knows of its own only.
     let counts = caller.visibility().watches() && !caller.visibility().hides_tools();
-    let missed = (missed != Some(0)).then_some(Told::Missed(missed.filter(|_| counts)));
-    let past = past.into_iter().map(Told::Event);
+    let missed = (missed != Some(0)).then_some(WatchedEvent::Missed(missed.filter(|_| counts)));
+    let past = past.into_iter().map(WatchedEvent::Event);
     let live = BroadcastStream::new(live).map(move |event| match event {
-        Ok(event) => Told::Event(event),
+        Ok(event) => WatchedEvent::Event(event),
         // Whoever reads too slowly is told how much it missed.
         Err(BroadcastStreamRecvError::Lagged(missed)) => {
-            Told::Missed(Some(missed).filter(|_| counts))
+            WatchedEvent::Missed(Some(missed).filter(|_| counts))
         }
     });
     let tools = parts.executor.tools().clone();
     let told = stream::iter(missed.into_iter().chain(past)).chain(live);
     told.filter(move |told| {
         future::ready(match told {
-            Told::Event(event) => is_told(event, &caller, &tools),
-            Told::Missed(_) => true,
+            WatchedEvent::Event(event) => is_told(event, &caller, &tools),
+            WatchedEvent::Missed(_) => true,
         })
     })
 }
@@ -128,26 +128,26 @@ fn is_told(event: &Event, caller: &Caller, tools: &ToolManager) -> bool {
 }
 
 /// A message of its own.
-fn one(feed: &Feed, told: &Told) -> sse::Event {
+fn one(feed: &Feed, told: &WatchedEvent) -> sse::Event {
     match told {
-        Told::Event(event) => sse::Event::default().id(feed.name(event)).data(&event.json),
-        Told::Missed(missed) => named("missed", &json!({"missed": missed, "tool": null})),
+        WatchedEvent::Event(event) => sse::Event::default().id(feed.name(event)).data(&event.json),
+        WatchedEvent::Missed(missed) => named("missed", &json!({"missed": missed, "tool": null})),
     }
 }
 
 /// One message for all events, and one for what was missed.
-fn batch(feed: &Feed, told: Vec<Told>) -> Vec<sse::Event> {
+fn batch(feed: &Feed, told: Vec<WatchedEvent>) -> Vec<sse::Event> {
     let mut messages = Vec::new();
     let mut array = String::new();
     let mut last = None;
     for told in &told {
         match told {
-            Told::Event(event) => {
+            WatchedEvent::Event(event) => {
                 array.push(if array.is_empty() { '[' } else { ',' });
                 array.push_str(&event.json);
                 last = Some(event);
             }
-            Told::Missed(_) => messages.push(one(feed, told)),
+            WatchedEvent::Missed(_) => messages.push(one(feed, told)),
         }
     }
     if let Some(last) = last {

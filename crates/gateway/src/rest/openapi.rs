@@ -4,7 +4,7 @@
 
 mod schema;
 mod tools;
-pub(crate) mod words;
+pub(crate) mod responses;
 
 use std::{
     borrow::Cow,
@@ -23,7 +23,7 @@ use utoipa::{
 };
 
 use crate::{gateway::Parts, openai, rest};
-use words::Refused;
+use responses::Refused;
 
 /// What the code says of the routes.
 #[derive(OpenApi)]
@@ -66,7 +66,7 @@ use words::Refused;
         openai::list,
         openai::show,
     ),
-    components(schemas(words::Success, rest::queued::Accepted)),
+    components(schemas(responses::Success, rest::queued::Accepted)),
     modifiers(&Bearer, &NoBody),
     security((), ("bearer" = [])),
     tags(

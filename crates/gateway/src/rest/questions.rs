@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use crate::{
     error::ApiError,
     questions::{Question, Questions},
-    rest::openapi::words::{Failed, Refused},
+    rest::openapi::responses::{Failed, Refused},
 };
 
 /// The questions that wait for an answer.

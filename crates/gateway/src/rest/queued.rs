@@ -18,7 +18,7 @@ use crate::{
     error::{ApiError, status},
     feed::timestamp,
     gateway::Parts,
-    rest::openapi::words::{Failed, Refused, kind_or_none, outcomes, states},
+    rest::openapi::responses::{Failed, Refused, kind_or_none, outcomes, states},
 };
 
 /// A call that is in the queue now.

@@ -14,7 +14,7 @@ use switchboard_access::{Caller, Peer, Rejection};
 use utoipa::ToSchema;
 
 use crate::{
-    admission, error::ApiError, feed::timestamp, gateway::Parts, rest::openapi::words::Failed,
+    admission, error::ApiError, feed::timestamp, gateway::Parts, rest::openapi::responses::Failed,
 };
 
 /// Who the caller is to us.

@@ -1,6 +1,6 @@
 //! Figures over time, from the store where there is one, else from memory.
 
-mod asked;
+mod query;
 
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
@@ -19,10 +19,10 @@ use crate::{
     gateway::Parts,
     rest::{
         calls::{ask, known_to, recent, refused},
-        openapi::words::{Failed, Refused},
+        openapi::responses::{Failed, Refused},
     },
 };
-use asked::{Asked, Sort};
+use query::{Sort, StatsQuery};
 
 /// How many calls are looked at where they are only in memory.
 const MOST: usize = 10_000;
@@ -82,7 +82,7 @@ impl From<CallFigure> for Numbers {
 /// How many calls that the caller may know of there were, how many failed and how long they took: over time, and by tool, caller or server.
 #[utoipa::path(
     get, path = "/api/stats", operation_id = "stats", tag = "watch",
-    params(Asked),
+    params(StatsQuery),
     responses(
         (status = 200, description = "The figures", body = Stats),
         (status = 400, description = "The question makes no sense", body = Failed),
@@ -93,7 +93,7 @@ impl From<CallFigure> for Numbers {
 pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<StatsQuery>, QueryRejection>,
 ) -> Result<Json<Stats>, ApiError> {
     let Query(asked) = asked.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
     let window = asked.window(SystemTime::now()).map_err(ApiError::BadRequest)?;
@@ -130,7 +130,7 @@ async fn figures(
     .await
 }
 
-fn stats(figures: CallFigures, window: FigureWindow, asked: &Asked) -> Stats {
+fn stats(figures: CallFigures, window: FigureWindow, asked: &StatsQuery) -> Stats {
     let mut groups = figures.groups;
     groups.sort_by(|(one, a), (other, b)| {
         let order = match asked.sort() {

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::words::{Failed, Refused},
+    rest::openapi::responses::{Failed, Refused},
 };
 use usage::Usage;
 

@@ -81,15 +81,17 @@ impl Address {
 /// Where the issuer says that its keys are.
 fn place_of_keys(issuer: &str, text: &[u8]) -> Result<Url, String> {
     #[derive(Deserialize)]
-    struct Said {
+    struct DiscoveryDocument {
         issuer: String,
         jwks_uri: String,
     }
-    let said: Said = serde_json::from_slice(text)
+    let document: DiscoveryDocument = serde_json::from_slice(text)
         .map_err(|error| format!("it does not say where the keys are: {error}"))?;
-    match said.issuer == issuer {
-        true => guarded(&said.jwks_uri).map_err(|why| format!("its `{}` {why}", said.jwks_uri)),
-        false => Err(format!("it is of the issuer `{}`, not `{issuer}`", said.issuer)),
+    match document.issuer == issuer {
+        true => {
+            guarded(&document.jwks_uri).map_err(|why| format!("its `{}` {why}", document.jwks_uri))
+        }
+        false => Err(format!("it is of the issuer `{}`, not `{issuer}`", document.issuer)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A JSON Web Key Set, as far as signatures can be checked with it.
+//! A JSON Web Key KeySetDocument, as far as signatures can be checked with it.
 
 use jsonwebtoken::{
     Algorithm, AlgorithmFamily, DecodingKey, Header,
@@ -35,12 +35,12 @@ impl Key {
 /// The keys of a set that signatures can be checked with.
 pub(super) fn keys(from: &str, text: &[u8]) -> Result<Vec<Key>, KeysError> {
     #[derive(Deserialize)]
-    struct Set {
+    struct KeySetDocument {
         keys: Vec<Value>,
     }
     let wrong = |reason: String| KeysError::Format { from: from.to_owned(), reason };
-    let set: Set = serde_json::from_slice(text)
-        .map_err(|error| wrong(format!("it is not a JSON Web Key Set: {error}")))?;
+    let set: KeySetDocument = serde_json::from_slice(text)
+        .map_err(|error| wrong(format!("it is not a JSON Web Key KeySetDocument: {error}")))?;
     let keys: Vec<_> = set.keys.into_iter().filter_map(usable).collect();
     match keys.is_empty() {
         true => Err(wrong("none is a public key for signatures (RSA, EC or Ed25519)".to_owned())),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_access::{NewToken, Tokens, TokensError, tokens::Entry};
+use switchboard_access::{NewToken, Tokens, TokensError, tokens::TokenEntry};
 use switchboard_cluster::{Error, tokens::ClusterTokens};
 
 /// Where a command looks for tokens. With a cluster, new ones are made there.
@@ -39,7 +39,7 @@ impl Everywhere {
     }
 
     /// All of them, by name.
-    pub(super) fn all(&self) -> Vec<Entry> {
+    pub(super) fn all(&self) -> Vec<TokenEntry> {
         let own = self.own.all();
         let mut all: Vec<_> = own.iter().map(|token| token.entry().clone()).collect();
         all.extend(self.fleet.iter().flat_map(ClusterTokens::all));

@@ -14,7 +14,7 @@ use super::{ShownServer, find_for_admin};
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::words::{Failed, Refused},
+    rest::openapi::responses::{Failed, Refused},
 };
 
 /// The name of a server, as a path has it.

@@ -20,7 +20,7 @@ use crate::{
     error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    rest::openapi::words::{Failed, Refused},
+    rest::openapi::responses::{Failed, Refused},
     sse::answer,
 };
 

@@ -21,7 +21,7 @@ use crate::{
     gateway::Parts,
     rest::{
         call::arguments,
-        openapi::words::{Failed, Refused},
+        openapi::responses::{Failed, Refused},
     },
 };
 

@@ -24,16 +24,16 @@ pub(crate) fn bound(response: Response, parts: &Arc<Parts>, credential: Credenti
     }
     let parts = parts.clone();
     let ended = Box::pin(async move { parts.access.ended(&credential).await });
-    response.map(|body| Body::new(Ending { body, ended }))
+    response.map(|body| Body::new(CredentialBody { body, ended }))
 }
 
 /// A body that ends early when `ended` completes.
-struct Ending {
+struct CredentialBody {
     body: Body,
     ended: BoxFuture<'static, ()>,
 }
 
-impl hyper::body::Body for Ending {
+impl hyper::body::Body for CredentialBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -1,4 +1,4 @@
-//! The words that several routes share: the envelope, refusals, kinds of failures.
+//! Responses that several routes share: the envelope, rejections, kinds of failures.
 
 use serde_json::{Value, json};
 use switchboard_runtime::QueueState;

@@ -1,4 +1,4 @@
-//! Bodies that do not come: a client that sends a byte at a time must not hold its place for ever.
+//! A timeout for request bodies: a client that sends a byte at a time must not hold its connection for ever.
 
 use std::{
     pin::Pin,
@@ -15,33 +15,33 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Whether a body came too late.
+/// Whether a body has timed out.
 #[derive(Clone, Default)]
-pub(crate) struct Late(Arc<AtomicBool>);
+pub(crate) struct BodyTimeout(Arc<AtomicBool>);
 
-impl Late {
-    pub(crate) fn is_late(&self) -> bool {
+impl BodyTimeout {
+    pub(crate) fn is_elapsed(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// A body that must have come within a time.
-pub(crate) struct Timely<B> {
+pub(crate) struct TimedBody<B> {
     body: B,
     limit: Duration,
     /// Set when there is first something to wait for; most bodies come with their heads.
     end: Option<Pin<Box<Sleep>>>,
-    late: Late,
+    timeout: BodyTimeout,
 }
 
-impl<B> Timely<B> {
-    pub(crate) fn new(body: B, limit: Duration) -> (Self, Late) {
-        let late = Late::default();
-        (Self { body, limit, end: None, late: late.clone() }, late)
+impl<B> TimedBody<B> {
+    pub(crate) fn new(body: B, limit: Duration) -> (Self, BodyTimeout) {
+        let timeout = BodyTimeout::default();
+        (Self { body, limit, end: None, timeout: timeout.clone() }, timeout)
     }
 }
 
-impl<B> Body for Timely<B>
+impl<B> Body for TimedBody<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,
@@ -59,7 +59,7 @@ where
         let limit = self.limit;
         let end = self.end.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + limit)));
         std::task::ready!(end.as_mut().poll(cx));
-        self.late.0.store(true, Ordering::Relaxed);
+        self.timeout.0.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err("the body did not come in time".into())))
     }
 

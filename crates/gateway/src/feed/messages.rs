@@ -16,7 +16,7 @@ const SHOWN: usize = 500;
 
 /// A call that has begun.
 #[derive(Serialize)]
-pub(super) struct Begun<'a> {
+pub(super) struct CallStartedMessage<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     id: String,
@@ -33,7 +33,7 @@ pub(super) struct Begun<'a> {
     conversation: Option<&'a str>,
 }
 
-impl<'a> Begun<'a> {
+impl<'a> CallStartedMessage<'a> {
     pub(super) fn new(start: &'a CallStart) -> Self {
         let arguments_cut = start.arguments.len() > LONG;
         let arguments = Some(&start.arguments).filter(|_| !arguments_cut);
@@ -53,9 +53,9 @@ impl<'a> Begun<'a> {
 
 /// A call that has ended.
 #[derive(Serialize)]
-pub(super) struct Ended<'a> {
+pub(super) struct CallEndedMessage<'a> {
     #[serde(flatten)]
-    begun: Begun<'a>,
+    begun: CallStartedMessage<'a>,
     server: Option<&'a str>,
     outcome: &'static str,
     error_kind: Option<&'static str>,
@@ -69,9 +69,9 @@ pub(super) struct Ended<'a> {
 
 /// A call that waits for a person; `id` is the approval's.
 #[derive(Serialize)]
-pub(super) struct Held<'a> {
+pub(super) struct CallHeldMessage<'a> {
     #[serde(flatten)]
-    begun: Begun<'a>,
+    begun: CallStartedMessage<'a>,
     call_id: String,
     reason: &'a str,
     expires: String,
@@ -79,9 +79,9 @@ pub(super) struct Held<'a> {
 
 /// A held call about which somebody has decided.
 #[derive(Serialize)]
-pub(super) struct Decided<'a> {
+pub(super) struct CallDecidedMessage<'a> {
     #[serde(flatten)]
-    held: Held<'a>,
+    held: CallHeldMessage<'a>,
     decision: &'static str,
     decided_by: Option<&'a str>,
     decision_reason: Option<String>,
@@ -98,7 +98,7 @@ struct StagesMs {
     shape: f64,
 }
 
-impl<'a> Ended<'a> {
+impl<'a> CallEndedMessage<'a> {
     pub(super) fn new(end: &CallEnd<'a>) -> Self {
         let ms = |stage: std::time::Duration| stage.as_nanos() as f64 / 1e6;
         let Stages { open, lookup, check, wait, run, shape } = end.stages;
@@ -106,7 +106,7 @@ impl<'a> Ended<'a> {
             [open, lookup, check, wait, run, shape].map(ms);
         let shown = |text: Cow<'_, str>| text.chars().take(SHOWN).collect();
         Self {
-            begun: Begun { kind: "call_ended", ..Begun::new(end.start) },
+            begun: CallStartedMessage { kind: "call_ended", ..CallStartedMessage::new(end.start) },
             server: end.server.map(|server| &**server),
             outcome: end.error_kind.map_or("ok", ErrorKind::code),
             error_kind: end.error_kind.map(ErrorKind::code),
@@ -118,13 +118,13 @@ impl<'a> Ended<'a> {
     }
 }
 
-impl<'a> Held<'a> {
+impl<'a> CallHeldMessage<'a> {
     pub(super) fn new(held: &CallHeld<'a>) -> Self {
-        let begun = Begun {
+        let begun = CallStartedMessage {
             kind: "held",
             id: held.id.to_owned(),
             tool: held.tool,
-            ..Begun::new(held.start)
+            ..CallStartedMessage::new(held.start)
         };
         Self {
             begun,
@@ -135,9 +135,9 @@ impl<'a> Held<'a> {
     }
 }
 
-impl<'a> Decided<'a> {
+impl<'a> CallDecidedMessage<'a> {
     pub(super) fn new(held: &CallHeld<'a>, approval: &'a Approval) -> Self {
-        let mut held = Held::new(held);
+        let mut held = CallHeldMessage::new(held);
         held.begun.kind = "decided";
         Self {
             held,

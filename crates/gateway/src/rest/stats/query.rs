@@ -21,7 +21,7 @@ const GROUPS: (usize, usize) = (50, 500);
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct StatsQuery {
     /// Since when: a time, or a duration such as `1h` before now, which is the default.
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([1-9][0-9]{0,2}(s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$")]
@@ -76,7 +76,7 @@ pub(crate) enum Sort {
     P95,
 }
 
-impl Asked {
+impl StatsQuery {
     /// The time that is asked for, cut at whole steps so that two answers can be compared.
     pub(super) fn window(&self, now: SystemTime) -> Result<FigureWindow, String> {
         let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
