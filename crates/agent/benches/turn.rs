@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, black_box};
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Events, Stopped};
+use switchboard_agent::{Agent, Config, Conversation, Events, StopCause};
 use switchboard_models::{
     AiMessage, Arguments, Message, Model, ModelCall, ModelError, Provider, Request, StopReason,
     Turn, Usage, model,
@@ -96,7 +96,7 @@ fn calls_in_a_turn(bencher: Bencher<'_, '_>, calls: usize) {
     };
     bencher.with_inputs(question).bench_local_values(|mut conversation| {
         let outcome = runtime.block_on(agent.run(&mut conversation, &events, &cx));
-        assert_eq!(outcome.stop, Stopped::Answer);
+        assert_eq!(outcome.stop, StopCause::Answer);
         assert_eq!(conversation.messages().len(), 2 + calls + usize::from(calls > 0));
         conversation
     });

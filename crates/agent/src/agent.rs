@@ -6,7 +6,7 @@ use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, U
 use switchboard_runtime::{RegisteredTool, ToolExecutor, Work};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec};
 
-use crate::{Config, Conversation, Events, run::Run, trace::Traced};
+use crate::{Config, Conversation, Events, run::AgentRun, trace::ModelSpan};
 
 /// Asks a model, runs its calls and asks again. Cheap to clone.
 #[derive(Clone)]
@@ -14,18 +14,18 @@ pub struct Agent {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) executor: ToolExecutor,
     pub(crate) config: Arc<Config>,
-    pub(crate) wishes: Wishes,
+    pub(crate) options: RequestOptions,
     /// What the caller runs itself.
     pub(crate) foreign: Arc<[ToolSpec]>,
-    offers: Vec<Offer>,
+    offers: Vec<OfferFilter>,
 }
 
 /// Whether a tool is on offer.
-type Offer = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+type OfferFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// How the caller of one run wants the model to be asked; the config's where unset.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct RequestOptions {
     /// The most tokens of each turn.
     pub max_tokens: Option<u32>,
     /// How daring the model is.
@@ -43,7 +43,7 @@ pub struct Outcome {
     /// The model's answer, where it gave one.
     pub answer: Option<String>,
     /// Why the loop stopped.
-    pub stop: Stopped,
+    pub stop: StopCause,
     /// Why the last complete turn ended: an answer can be cut, or a refusal.
     pub reason: Option<StopReason>,
     /// The calls that are left to the caller, in the model's order. Until they are answered, by
@@ -61,7 +61,7 @@ impl Outcome {
     /// The stable code of what went wrong, where something did.
     fn failure(&self) -> Option<&'static str> {
         match (self.stop, &self.error) {
-            (Stopped::Cancelled, _) => Some(ErrorKind::Cancelled.code()),
+            (StopCause::Cancelled, _) => Some(ErrorKind::Cancelled.code()),
             (_, Some(error)) => Some(error.kind.code()),
             _ => None,
         }
@@ -70,7 +70,7 @@ impl Outcome {
 
 /// Why the loop stopped (ML-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopCause {
     /// The model said something without calling anything.
     Answer,
     /// The model was asked as often as it may be; the last time without tools.
@@ -90,8 +90,8 @@ pub enum Stopped {
 impl Agent {
     /// An agent that offers every tool of the executor.
     pub fn new(model: Arc<dyn Model>, executor: ToolExecutor, config: Config) -> Self {
-        let (wishes, foreign) = (Wishes::default(), Arc::default());
-        Self { model, executor, config: Arc::new(config), wishes, foreign, offers: Vec::new() }
+        let (options, foreign) = (RequestOptions::default(), Arc::default());
+        Self { model, executor, config: Arc::new(config), options, foreign, offers: Vec::new() }
     }
 
     /// The same agent, with only those tools that `tools` matches; calls of others find nothing (ML-9).
@@ -118,10 +118,10 @@ impl Agent {
         self
     }
 
-    /// The same agent, asking as a caller wishes.
+    /// The same agent, with options for its requests.
     #[must_use]
-    pub fn wishing(mut self, wishes: Wishes) -> Self {
-        self.wishes = wishes;
+    pub fn with_options(mut self, options: RequestOptions) -> Self {
+        self.options = options;
         self
     }
 
@@ -136,11 +136,11 @@ impl Agent {
         events: &Events,
         cx: &CallContext,
     ) -> Outcome {
-        let traced = Traced::begin(self, cx.trace.as_ref());
+        let traced = ModelSpan::begin(self, cx.trace.as_ref());
         let mut cx = CallContext { trace: traced.place(), ..cx.clone() };
         // The calls of a run belong together, in the records too.
         cx.conversation.get_or_insert_with(|| CallId::generate().to_string().into());
-        let outcome = Run::new(self, events, &cx).finish(conversation).await;
+        let outcome = AgentRun::new(self, events, &cx).finish(conversation).await;
         traced.end(Work::Run, outcome.usage, outcome.failure(), cx.conversation.as_deref());
         outcome
     }

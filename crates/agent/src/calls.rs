@@ -8,10 +8,10 @@ use switchboard_toolcall::{CallContext, ErrorKind, Progress, ToolCall, ToolError
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Event, Stopped,
-    conversation::Slots,
-    plan::{Step, not_run},
-    run::Run,
+    Event, StopCause,
+    conversation::ReplySlots,
+    plan::{CallStep, not_run},
+    run::AgentRun,
 };
 
 /// How long a call that was told to end may take to say what became of it. The executor answers at once; only a
@@ -19,12 +19,12 @@ use crate::{
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Steps that run one after another.
-type Lane = VecDeque<Step>;
+type Lane = VecDeque<CallStep>;
 
-impl Run<'_> {
+impl AgentRun<'_> {
     /// Runs what is to be run. Every slot is filled when this returns; the slots of calls that ended are filled
     /// even when this is dropped.
-    pub(crate) async fn run_calls(&self, steps: Vec<Step>, slots: &mut Slots<'_>) {
+    pub(crate) async fn run_calls(&self, steps: Vec<CallStep>, slots: &mut ReplySlots<'_>) {
         let most = self.agent.config.max_parallel.get();
         let mut lanes = self.lanes(steps);
         let mut ready: VecDeque<usize> = (0..lanes.len()).collect();
@@ -63,7 +63,7 @@ impl Run<'_> {
 
     /// Fills the slots of calls that did not say in time what became of them; those still in their lanes were
     /// never begun.
-    fn give_up(&self, lanes: &[Lane], slots: &mut Slots<'_>) {
+    fn give_up(&self, lanes: &[Lane], slots: &mut ReplySlots<'_>) {
         for (position, call) in slots.open() {
             let mut waiting = lanes.iter().flatten();
             let content = if waiting.any(|step| step.position == position) {
@@ -77,7 +77,7 @@ impl Run<'_> {
     }
 
     /// One lane for each call; where writes are sequential, one for all of them.
-    fn lanes(&self, steps: Vec<Step>) -> Vec<Lane> {
+    fn lanes(&self, steps: Vec<CallStep>) -> Vec<Lane> {
         let mut lanes: Vec<Lane> = Vec::new();
         let mut writes: Option<usize> = None;
         for step in steps {
@@ -101,8 +101,8 @@ impl Run<'_> {
     }
 
     /// Runs one call, or records why it is not run.
-    async fn perform(&self, step: Step) -> (usize, ToolReply) {
-        let Step { position, call, refused, nudge } = step;
+    async fn perform(&self, step: CallStep) -> (usize, ToolReply) {
+        let CallStep { position, call, refused, nudge } = step;
         let (id, name) = (call.id.clone(), call.name.clone());
         let args = call.args.clone();
         (self.events)(Event::CallStarted { id: id.clone(), name: name.clone(), args });
@@ -126,7 +126,7 @@ impl Run<'_> {
 
     fn why_over(&self) -> &'static str {
         match self.is_over() {
-            Some(Stopped::Cancelled) => "the turn was cancelled",
+            Some(StopCause::Cancelled) => "the turn was cancelled",
             _ => "the time budget is spent",
         }
     }

@@ -72,7 +72,7 @@ impl Conversation {
 
     /// Appends what the model said, with a slot for the reply to each call. Ids that are missing or taken are made
     /// anew (ML-3).
-    pub(crate) fn append(&mut self, mut message: AiMessage) -> Slots<'_> {
+    pub(crate) fn append(&mut self, mut message: AiMessage) -> ReplySlots<'_> {
         make_ids(&mut message.tool_calls, &self.0);
         let place = self.0.len();
         let replies: Vec<_> = message.tool_calls.iter().map(unknown).map(Message::Tool).collect();
@@ -84,7 +84,7 @@ impl Conversation {
             Some(Message::Ai(message)) => &message.tool_calls[..],
             _ => &[],
         };
-        Slots { calls, replies, filled }
+        ReplySlots { calls, replies, filled }
     }
 }
 
@@ -97,13 +97,13 @@ impl From<Vec<Message>> for Conversation {
 }
 
 /// The replies to the calls of one message, by the calls' positions.
-pub(crate) struct Slots<'a> {
+pub(crate) struct ReplySlots<'a> {
     calls: &'a [ModelCall],
     replies: &'a mut [Message],
     filled: Vec<bool>,
 }
 
-impl<'a> Slots<'a> {
+impl<'a> ReplySlots<'a> {
     /// The calls to be replied to.
     pub(crate) fn calls(&self) -> &'a [ModelCall] {
         self.calls

@@ -14,7 +14,7 @@ mod trace;
 pub mod event;
 pub mod config;
 
-pub use agent::{Agent, Outcome, Stopped, Wishes};
+pub use agent::{Agent, Outcome, RequestOptions, StopCause};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use event::{Event, Events};

@@ -5,13 +5,13 @@ use switchboard_models::ModelCall;
 use switchboard_toolcall::{ErrorKind, ToolCall, ToolError};
 
 use crate::{
-    Stopped,
+    StopCause,
     repeats::{Repeat, Repeats},
-    run::Run,
+    run::AgentRun,
 };
 
 /// What is done about one call.
-pub(crate) struct Step {
+pub(crate) struct CallStep {
     /// Its position in the message.
     pub(crate) position: usize,
     pub(crate) call: ToolCall,
@@ -22,8 +22,8 @@ pub(crate) struct Step {
 }
 
 /// What is done about all of them.
-pub(crate) struct Plan {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct CallPlan {
+    pub(crate) steps: Vec<CallStep>,
     /// The positions of those that are left to the caller.
     pub(crate) foreign: Vec<usize>,
     /// Whether one of them came too often.
@@ -31,7 +31,7 @@ pub(crate) struct Plan {
 }
 
 /// Why none of a turn's calls is run.
-pub(crate) enum Held {
+pub(crate) enum NotRunReason {
     /// The model reached its token limit in the middle of it.
     Cut,
     /// The conversation no longer fits the model.
@@ -44,14 +44,14 @@ pub(crate) enum Held {
     TokensSpent { spent: u64, budget: u64 },
 }
 
-impl Held {
+impl NotRunReason {
     /// Why the loop stops too, if it does.
-    pub(crate) fn stops(&self) -> Option<Stopped> {
+    pub(crate) fn stops(&self) -> Option<StopCause> {
         match self {
             Self::Cut => None,
-            Self::ContextFull | Self::Refused => Some(Stopped::Answer),
-            Self::LastTurn => Some(Stopped::MaxIterations),
-            Self::TokensSpent { .. } => Some(Stopped::Budget),
+            Self::ContextFull | Self::Refused => Some(StopCause::Answer),
+            Self::LastTurn => Some(StopCause::MaxIterations),
+            Self::TokensSpent { .. } => Some(StopCause::Budget),
         }
     }
 
@@ -78,9 +78,13 @@ pub(crate) fn not_run(name: &str, why: &str) -> ToolError {
 }
 
 /// Decides for each call.
-pub(crate) fn calls(run: &mut Run<'_>, calls: &[ModelCall], held: Option<&Held>) -> Plan {
+pub(crate) fn calls(
+    run: &mut AgentRun<'_>,
+    calls: &[ModelCall],
+    held: Option<&NotRunReason>,
+) -> CallPlan {
     let steps = Vec::with_capacity(calls.len());
-    let mut plan = Plan { steps, foreign: Vec::new(), repeats: false };
+    let mut plan = CallPlan { steps, foreign: Vec::new(), repeats: false };
     for (position, call) in calls.iter().enumerate() {
         if held.is_none() && run.agent.is_foreign(&call.name) {
             plan.foreign.push(position);
@@ -101,7 +105,7 @@ pub(crate) fn calls(run: &mut Run<'_>, calls: &[ModelCall], held: Option<&Held>)
                 )
             }
         };
-        let mut step = Step { position, call: tool_call, refused: problem, nudge: None };
+        let mut step = CallStep { position, call: tool_call, refused: problem, nudge: None };
         if let Some(held) = held {
             step.refused = Some(held.error(&call.name));
         } else {
@@ -117,7 +121,7 @@ pub(crate) fn calls(run: &mut Run<'_>, calls: &[ModelCall], held: Option<&Held>)
 }
 
 /// Counts the call; true where it came too often.
-fn repeated(repeats: &mut Repeats, call: &ModelCall, step: &mut Step) -> bool {
+fn repeated(repeats: &mut Repeats, call: &ModelCall, step: &mut CallStep) -> bool {
     match repeats.count(call) {
         Repeat::Fine => false,
         Repeat::Nudge(text) => {
@@ -132,6 +136,6 @@ fn repeated(repeats: &mut Repeats, call: &ModelCall, step: &mut Step) -> bool {
 }
 
 /// Whether the tool may be called with the same arguments as often as the model likes.
-fn polls(run: &Run<'_>, call: &ModelCall) -> bool {
+fn polls(run: &AgentRun<'_>, call: &ModelCall) -> bool {
     run.agent.config.polling_tools.matches(&call.name)
 }

@@ -15,15 +15,15 @@ use switchboard_toolcall::{CallContext, CancellationToken, ErrorKind};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Agent, Conversation, Event, Events, Outcome, Stopped,
+    Agent, Conversation, Event, Events, Outcome, StopCause,
     agent::shown_spec,
-    plan::{self, Held},
+    plan::{self, NotRunReason},
     repeats::Repeats,
-    trace::Traced,
+    trace::ModelSpan,
 };
 
 /// A run: what it was given, and how far it is.
-pub(crate) struct Run<'a> {
+pub(crate) struct AgentRun<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) events: &'a Events,
     pub(crate) cx: &'a CallContext,
@@ -35,7 +35,7 @@ pub(crate) struct Run<'a> {
     reason: Option<StopReason>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> AgentRun<'a> {
     pub(crate) fn new(agent: &'a Agent, events: &'a Events, cx: &'a CallContext) -> Self {
         Self {
             agent,
@@ -72,14 +72,14 @@ impl<'a> Run<'a> {
                 Some(Err(error)) => return self.failed(error),
                 None => {
                     keep_partial(conversation, said);
-                    return self.stopped(self.is_over().unwrap_or(Stopped::Budget));
+                    return self.stopped(self.is_over().unwrap_or(StopCause::Budget));
                 }
             };
             self.account(&turn);
             if turn.message.tool_calls.is_empty() {
                 let answer = turn.message.content.clone();
                 conversation.append(turn.message);
-                let stopped = if last { Stopped::MaxIterations } else { Stopped::Answer };
+                let stopped = if last { StopCause::MaxIterations } else { StopCause::Answer };
                 return Outcome { answer: Some(answer), ..self.stopped(stopped) };
             }
             if let Some(outcome) = self.take_calls(turn, last, conversation).await {
@@ -110,10 +110,10 @@ impl<'a> Run<'a> {
             .with_tools(specs.iter().map(AsRef::as_ref))
             .with_validation(&validate);
         request.stream = self.agent.config.stream;
-        request.whole_turns = self.agent.wishes.whole_turns;
+        request.whole_turns = self.agent.options.whole_turns;
         request.choice = self.choice(last);
-        request.max_tokens = self.agent.wishes.max_tokens;
-        request.temperature = self.agent.wishes.temperature;
+        request.max_tokens = self.agent.options.max_tokens;
+        request.temperature = self.agent.options.temperature;
         let tell = |event| {
             if let switchboard_models::Event::Text(text) = &event {
                 said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
                 (self.events)(event);
             }
         };
-        let traced = Traced::begin(self.agent, self.cx.trace.as_ref());
+        let traced = ModelSpan::begin(self.agent, self.cx.trace.as_ref());
         let turn = pin!(self.agent.model.ask(&request, &tell));
         let turn = tokio::select! {
             biased;
@@ -140,10 +140,10 @@ impl<'a> Run<'a> {
 
     /// The caller's choice holds for the first turn, or the model could never answer; the last is without tools.
     fn choice(&self, last: bool) -> ToolChoice {
-        match &self.agent.wishes.choice {
+        match &self.agent.options.choice {
             _ if last => ToolChoice::Never,
             ToolChoice::Never => ToolChoice::Never,
-            wish if self.turns.is_empty() => wish.clone(),
+            choice if self.turns.is_empty() => choice.clone(),
             _ => ToolChoice::Auto,
         }
     }
@@ -176,26 +176,28 @@ impl<'a> Run<'a> {
             slots.leave(*position);
         }
         self.run_calls(plan.steps, &mut slots).await;
-        let repeats = plan.repeats.then_some(Stopped::Repeats);
+        let repeats = plan.repeats.then_some(StopCause::Repeats);
         let stopped = held.and_then(|held| held.stops()).or(self.is_over());
         if plan.foreign.is_empty() || stopped.is_some() {
             return stopped.or(repeats).map(|stopped| self.stopped(stopped));
         }
         let calls = slots.calls();
         let foreign_calls = plan.foreign.iter().map(|position| calls[*position].clone()).collect();
-        Some(Outcome { foreign_calls, ..self.stopped(Stopped::Foreign) })
+        Some(Outcome { foreign_calls, ..self.stopped(StopCause::Foreign) })
     }
 
     /// Why no call of this turn is run, if so.
-    fn held(&self, stop: &StopReason, last: bool) -> Option<Held> {
+    fn held(&self, stop: &StopReason, last: bool) -> Option<NotRunReason> {
         let Usage { input_tokens, output_tokens } = self.total();
         let spent = input_tokens.saturating_add(output_tokens);
         match (stop, self.agent.config.token_budget) {
-            (StopReason::Refusal, _) => Some(Held::Refused),
-            (StopReason::ContextFull, _) => Some(Held::ContextFull),
-            _ if last => Some(Held::LastTurn),
-            (_, Some(budget)) if spent >= budget => Some(Held::TokensSpent { spent, budget }),
-            (StopReason::MaxTokens, _) => Some(Held::Cut),
+            (StopReason::Refusal, _) => Some(NotRunReason::Refused),
+            (StopReason::ContextFull, _) => Some(NotRunReason::ContextFull),
+            _ if last => Some(NotRunReason::LastTurn),
+            (_, Some(budget)) if spent >= budget => {
+                Some(NotRunReason::TokensSpent { spent, budget })
+            }
+            (StopReason::MaxTokens, _) => Some(NotRunReason::Cut),
             _ => None,
         }
     }
@@ -215,22 +217,22 @@ impl<'a> Run<'a> {
     }
 
     /// Why the run must end now, if it must.
-    pub(crate) fn is_over(&self) -> Option<Stopped> {
+    pub(crate) fn is_over(&self) -> Option<StopCause> {
         if self.cx.cancel.is_cancelled() {
-            return Some(Stopped::Cancelled);
+            return Some(StopCause::Cancelled);
         }
         let spent = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        spent.then_some(Stopped::Budget)
+        spent.then_some(StopCause::Budget)
     }
 
-    fn stopped(&self, stop: Stopped) -> Outcome {
+    fn stopped(&self, stop: StopCause) -> Outcome {
         let (reason, turns, usage) = (self.reason.clone(), self.turns.clone(), self.total());
         let foreign_calls = Vec::new();
         Outcome { answer: None, stop, reason, foreign_calls, turns, usage, error: None }
     }
 
     fn failed(&self, error: ModelError) -> Outcome {
-        Outcome { error: Some(error), ..self.stopped(Stopped::ModelFailed) }
+        Outcome { error: Some(error), ..self.stopped(StopCause::ModelFailed) }
     }
 }
 

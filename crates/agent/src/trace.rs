@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::Agent;
 
 /// Work under way. Dropped before its end it leaves no span: nobody waits for what came of it.
-pub(crate) struct Traced<'a> {
+pub(crate) struct ModelSpan<'a> {
     tracer: Option<&'a Arc<dyn Tracer>>,
     model: &'a dyn Model,
     parent: Option<Arc<TraceContext>>,
@@ -19,7 +19,7 @@ pub(crate) struct Traced<'a> {
     began: Instant,
 }
 
-impl<'a> Traced<'a> {
+impl<'a> ModelSpan<'a> {
     /// Begins something that is part of `parent`.
     pub(crate) fn begin(agent: &'a Agent, parent: Option<&Arc<TraceContext>>) -> Self {
         let tracer = agent.executor.tracer();

@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use crate::{
     FailureKind, ModelConfig, ModelError, Provider, Request, Turn,
-    frames::{Frames, Framing},
-    http::{self, Body, Endpoint},
+    frames::{FrameReader, Framing},
+    http::{self, Endpoint, ResponseBody},
     images::{self, Images},
     json,
     lower::Lowered,
     model::Events,
-    retry::{self, Failed, Retries},
-    sink::{Sink, Whole},
+    retry::{self, FailedAttempt, Retries},
+    sink::{Sink, TurnSummary},
     tool_cache::ToolCache,
     turn::{self, Draft},
 };
@@ -29,7 +29,7 @@ pub(crate) trait ResponseReader: Send {
 }
 
 /// How one model is asked.
-pub(crate) struct Exchange {
+pub(crate) struct ModelExchange {
     endpoint: Endpoint,
     pub(crate) config: ModelConfig,
     retries: Retries,
@@ -37,7 +37,7 @@ pub(crate) struct Exchange {
     pub(crate) images: Images,
 }
 
-impl Exchange {
+impl ModelExchange {
     /// Asks `provider` at `path` below the config's address. `credentials` are headers with the key.
     pub(crate) fn new(
         provider: Provider,
@@ -66,7 +66,7 @@ impl Exchange {
         let messages = self.images.fitted(request.messages, events);
         let request = Request { messages: &messages, ..request.clone() };
         let asked = self.attempts(self.retries, &request, lowered, events).await;
-        let Failed { error, shown } = match asked {
+        let FailedAttempt { error, shown } = match asked {
             Ok(turn) => return Ok(turn),
             Err(failed) => failed,
         };
@@ -91,7 +91,7 @@ impl Exchange {
         request: &Request<'_>,
         lowered: &Lowered,
         events: Events<'_>,
-    ) -> Result<Turn, Failed> {
+    ) -> Result<Turn, FailedAttempt> {
         let body = &(self.config.provider.info().request)(&self.config, request, lowered);
         retry::run(retries, events, || {
             Box::pin(async move {
@@ -100,7 +100,7 @@ impl Exchange {
                 let mut sink = Sink::new(events, &lowered.names, live, wary);
                 match self.once(body, request, lowered, &mut sink).await {
                     Ok(turn) => Ok(turn),
-                    Err(error) => Err(Failed { error, shown: sink.shown() }),
+                    Err(error) => Err(FailedAttempt { error, shown: sink.shown() }),
                 }
             })
         })
@@ -148,7 +148,7 @@ pub(crate) fn complete(
     }
     let reasoning = draft.reasoning.clone();
     let turn = turn::complete(draft, config.provider, request, lowered, config.recover_calls);
-    sink.finish(&Whole {
+    sink.finish(&TurnSummary {
         reasoning: &reasoning,
         calls: turn.message.tool_calls.iter().map(|call| &*call.name).collect(),
         recovered: turn.message.tool_calls.iter().any(|call| call.recovered),
@@ -159,11 +159,11 @@ pub(crate) fn complete(
 
 async fn stream(
     framing: Framing,
-    mut body: Body,
+    mut body: ResponseBody,
     reader: &mut dyn ResponseReader,
     sink: &mut Sink<'_>,
 ) -> Result<(), ModelError> {
-    let mut stream = Stream::new(framing);
+    let mut stream = ResponseStream::new(framing);
     loop {
         let chunk = body.next().await?;
         if stream.take(chunk.as_deref(), reader, sink)? || chunk.is_none() {
@@ -173,14 +173,14 @@ async fn stream(
 }
 
 /// A stream as far as it has come.
-pub(crate) struct Stream {
-    frames: Frames,
+pub(crate) struct ResponseStream {
+    frames: FrameReader,
     messages: Vec<Vec<u8>>,
 }
 
-impl Stream {
+impl ResponseStream {
     pub(crate) fn new(framing: Framing) -> Self {
-        Self { frames: Frames::new(framing), messages: Vec::new() }
+        Self { frames: FrameReader::new(framing), messages: Vec::new() }
     }
 
     /// Reads the next piece, or with none what the end of the body ends; true at the last message.
@@ -214,7 +214,7 @@ impl Stream {
 }
 
 async fn whole(
-    body: Body,
+    body: ResponseBody,
     reader: &mut dyn ResponseReader,
     sink: &mut Sink<'_>,
 ) -> Result<(), ModelError> {

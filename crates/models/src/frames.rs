@@ -12,7 +12,7 @@ pub(crate) enum Framing {
 
 /// Reads one body.
 #[derive(Debug)]
-pub(crate) struct Frames {
+pub(crate) struct FrameReader {
     framing: Framing,
     /// The line that has begun but not ended.
     line: Vec<u8>,
@@ -21,7 +21,7 @@ pub(crate) struct Frames {
     has_data: bool,
 }
 
-impl Frames {
+impl FrameReader {
     pub(crate) fn new(framing: Framing) -> Self {
         Self { framing, line: Vec::new(), data: Vec::new(), has_data: false }
     }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn read(framing: Framing, text: &str, size: usize) -> Vec<String> {
-        let (mut frames, mut messages) = (Frames::new(framing), Vec::new());
+        let (mut frames, mut messages) = (FrameReader::new(framing), Vec::new());
         for chunk in text.as_bytes().chunks(size) {
             frames.feed(chunk, &mut messages);
         }

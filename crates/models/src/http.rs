@@ -60,22 +60,22 @@ impl Endpoint {
     }
 
     /// Sends a request; an answer that is no success is an error with what the provider said.
-    pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Body, ModelError> {
+    pub(crate) async fn post(&self, body: Vec<u8>) -> Result<ResponseBody, ModelError> {
         let request = self.client()?.post(self.url.clone()).body(body);
         self.send(request.header("content-type", "application/json")).await
     }
 
     /// Asks for what is there.
-    pub(crate) async fn get(&self) -> Result<Body, ModelError> {
+    pub(crate) async fn get(&self) -> Result<ResponseBody, ModelError> {
         self.send(self.client()?.get(self.url.clone())).await
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Body, ModelError> {
+    async fn send(&self, request: RequestBuilder) -> Result<ResponseBody, ModelError> {
         let request = request.headers(self.headers.clone());
         let sent = patient(self.idle_timeout, request.send()).await?;
         let response = sent.map_err(|error| self.unreachable(error))?;
         if response.status().is_success() {
-            return Ok(Body { response, idle_timeout: self.idle_timeout, read: 0 });
+            return Ok(ResponseBody { response, idle_timeout: self.idle_timeout, read: 0 });
         }
         Err(self.refused(response).await)
     }
@@ -133,13 +133,13 @@ impl Endpoint {
 }
 
 /// A body that comes in pieces.
-pub(crate) struct Body {
+pub(crate) struct ResponseBody {
     response: Response,
     idle_timeout: Duration,
     read: usize,
 }
 
-impl Body {
+impl ResponseBody {
     /// What the content type says, parameters aside.
     pub(crate) fn content_type(&self) -> &str {
         let value = self.response.headers().get("content-type");

@@ -21,10 +21,10 @@ pub(crate) use refusal::{is_refusal, may_be_refused};
 const MOST_REFUSED: usize = 10_000;
 
 /// What was refused in this process.
-static REFUSED: LazyLock<Mutex<HashSet<Refused>>> = LazyLock::new(Mutex::default);
+static REFUSED: LazyLock<Mutex<HashSet<RefusedImages>>> = LazyLock::new(Mutex::default);
 
 #[derive(PartialEq, Eq, Hash)]
-struct Refused {
+struct RefusedImages {
     by: ModelKey,
     /// The hash of one image; `None` stands for all images.
     image: Option<u64>,
@@ -81,7 +81,7 @@ impl Images {
         let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
         let of_all_or_this = [None, Some(lower::hash(&image.data))];
         let mut which = of_all_or_this.into_iter();
-        sees && !which.any(|image| refused.contains(&Refused { by: self.key.clone(), image }))
+        sees && !which.any(|image| refused.contains(&RefusedImages { by: self.key.clone(), image }))
     }
 
     /// Remembers that the images of these messages were refused for this reason: they alone if it is about them, else all.
@@ -90,7 +90,7 @@ impl Images {
             true => all(messages).map(|image| Some(lower::hash(&image.data))).collect(),
             false => vec![None],
         };
-        let which = which.into_iter().map(|image| Refused { by: self.key.clone(), image });
+        let which = which.into_iter().map(|image| RefusedImages { by: self.key.clone(), image });
         let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() > MOST_REFUSED {
             // What is forgotten is refused once more.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A call as the text has it.
-struct Found {
+struct FoundCall {
     name: String,
     args: Map<String, Value>,
 }
@@ -48,7 +48,7 @@ pub(crate) fn calls(
     calls.filter(|calls| !calls.is_empty())
 }
 
-fn accept(found: Found, lowered: &Lowered, validate: Validate<'_>) -> Option<ModelCall> {
+fn accept(found: FoundCall, lowered: &Lowered, validate: Validate<'_>) -> Option<ModelCall> {
     let name = lowered.names.known(&found.name)?.to_owned();
     let args = Value::Object(found.args);
     if !validate(&name, &args) {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     ModelConfig, ModelError, Provider, Request, Turn,
-    exchange::{Stream, complete},
+    exchange::{ResponseStream, complete},
     lower,
     model::Events,
     sink::Sink,
@@ -28,7 +28,7 @@ pub fn read<'p>(
     let wary = turn::is_wary(request, config.recover_calls);
     let mut sink = Sink::new(events, &lowered.names, true, wary);
     let mut reader = (info.reader)(&json!({"options": {}}));
-    let mut stream = Stream::new(info.framing);
+    let mut stream = ResponseStream::new(info.framing);
     for piece in pieces.into_iter().map(Some).chain([None]) {
         if stream.take(piece, &mut *reader, &mut sink)? {
             break;

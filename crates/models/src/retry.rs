@@ -28,7 +28,7 @@ impl Default for Retries {
 }
 
 /// One attempt that failed.
-pub(crate) struct Failed {
+pub(crate) struct FailedAttempt {
     pub(crate) error: ModelError,
     /// Whether the user has seen a part of it, so that a second one would not fit.
     pub(crate) shown: bool,
@@ -38,11 +38,11 @@ pub(crate) struct Failed {
 pub(crate) async fn run<'a, T>(
     retries: Retries,
     events: Events<'_>,
-    mut attempt: impl FnMut() -> BoxFuture<'a, Result<T, Failed>> + Send,
-) -> Result<T, Failed> {
+    mut attempt: impl FnMut() -> BoxFuture<'a, Result<T, FailedAttempt>> + Send,
+) -> Result<T, FailedAttempt> {
     let mut failures = 0;
     loop {
-        let Failed { error, shown } = match attempt().await {
+        let FailedAttempt { error, shown } = match attempt().await {
             Ok(done) => return Ok(done),
             Err(failed) => failed,
         };
@@ -55,7 +55,7 @@ pub(crate) async fn run<'a, T>(
         });
         let too_long = error.retry_after.is_some_and(|wait| wait > LONGEST_WAIT);
         if shown || too_long || failures >= most || !error.is_passing() {
-            return Err(Failed { error, shown });
+            return Err(FailedAttempt { error, shown });
         }
         let after = error.retry_after.unwrap_or_else(|| backoff(&retries, failures));
         tracing::warn!(?after, error = %error, "the model is asked again");
@@ -109,7 +109,7 @@ mod tests {
                 let Some((kind, wait, shown)) = failure else { return Ok(()) };
                 let mut error = ModelError::new(kind, "no");
                 error.retry_after = wait.map(Duration::from_secs);
-                Err(Failed { error, shown })
+                Err(FailedAttempt { error, shown })
             })
         })
         .await;

@@ -78,7 +78,7 @@ impl<'a> Sink<'a> {
     }
 
     /// The turn is whole: passes on what was held back, unless it was a call.
-    pub(crate) fn finish(&mut self, whole: &Whole<'_>) {
+    pub(crate) fn finish(&mut self, whole: &TurnSummary<'_>) {
         if !self.live && !whole.reasoning.is_empty() {
             self.tell(Event::Reasoning(whole.reasoning.to_owned()));
         }
@@ -127,7 +127,7 @@ impl<'a> Sink<'a> {
 }
 
 /// What became of a turn.
-pub(crate) struct Whole<'a> {
+pub(crate) struct TurnSummary<'a> {
     pub(crate) reasoning: &'a str,
     pub(crate) calls: Vec<&'a str>,
     pub(crate) recovered: bool,

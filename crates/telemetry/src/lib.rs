@@ -7,7 +7,7 @@
 pub mod config;
 pub mod error;
 pub mod telemetry;
-mod place;
+mod sampling;
 mod span;
 mod metrics;
 mod export;

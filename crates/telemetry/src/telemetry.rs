@@ -15,7 +15,7 @@ use crate::{
     Config, Error,
     export::Export,
     metrics::Metrics,
-    place::Sampling,
+    sampling::Sampling,
     span::{self, SCOPE},
 };
 

@@ -28,18 +28,18 @@ impl Detector for Box<earshot::Detector> {
 
 /// What was noticed with a frame.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Noticed {
+pub enum ActivityEvent {
     /// Somebody may have begun to speak.
     Onset,
     /// Somebody speaks, for long enough to be meant.
     Speech,
     /// It is over.
-    Ended(Ending),
+    Ended(SegmentEnd),
 }
 
 /// What came of a sound that may have been speech.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ending {
+pub enum SegmentEnd {
     /// Somebody has said this.
     Utterance(Clip),
     /// It was nothing, for this reason.
@@ -48,7 +48,7 @@ pub enum Ending {
 
 /// How speech is cut out, in frames.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct ActivityLimits {
     pre_roll: usize,
     silence: usize,
     limit: usize,
@@ -56,7 +56,7 @@ struct Limits {
     min_level: f32,
 }
 
-impl Limits {
+impl ActivityLimits {
     fn of(config: &Config) -> Self {
         Self {
             pre_roll: frames(config.pre_roll.0),
@@ -70,17 +70,17 @@ impl Limits {
 
 /// Cuts what is said out of frames.
 pub struct Activity {
-    limits: Limits,
+    limits: ActivityLimits,
     detector: Box<dyn Detector>,
     /// The last frames before anybody speaks.
     before: VecDeque<Vec<i16>>,
     /// How many frames in a row sounded like speech, before it begins.
     onset: usize,
-    segment: Option<Segment>,
+    segment: Option<SpeechSegment>,
 }
 
 /// A sound that may be speech.
-struct Segment {
+struct SpeechSegment {
     samples: Vec<i16>,
     /// Frames since the onset.
     frames: usize,
@@ -100,7 +100,7 @@ impl Activity {
 
     /// The same with another detector.
     pub fn with(config: &Config, detector: Box<dyn Detector>) -> Self {
-        let limits = Limits::of(config);
+        let limits = ActivityLimits::of(config);
         // Recognisers lose a first word that begins with the sound, so there is silence before the beginning.
         let before = std::iter::repeat_n(vec![0; FRAME], limits.pre_roll + ONSET).collect();
         Self { limits, detector, before, onset: 0, segment: None }
@@ -112,7 +112,7 @@ impl Activity {
     }
 
     /// Takes the next frame of [`FRAME`] samples.
-    pub fn push(&mut self, frame: &[i16]) -> Option<Noticed> {
+    pub fn push(&mut self, frame: &[i16]) -> Option<ActivityEvent> {
         let score = self.detector.score(frame);
         let Some(segment) = &mut self.segment else {
             return self.wait(frame, score);
@@ -120,21 +120,21 @@ impl Activity {
         let was_meant = segment.speech >= self.limits.min_speech;
         segment.take(frame, score);
         if segment.silence >= self.limits.silence || segment.frames >= self.limits.limit {
-            return self.finish().map(Noticed::Ended);
+            return self.finish().map(ActivityEvent::Ended);
         }
         let is_meant = segment.speech >= self.limits.min_speech;
-        (is_meant && !was_meant).then_some(Noticed::Speech)
+        (is_meant && !was_meant).then_some(ActivityEvent::Speech)
     }
 
     /// Ends what is being said, as there is no more.
-    pub fn finish(&mut self) -> Option<Ending> {
+    pub fn finish(&mut self) -> Option<SegmentEnd> {
         let segment = self.segment.take()?;
         self.onset = 0;
         Some(segment.judge(&self.limits))
     }
 
     /// Keeps the frame for the case that speech begins, and sees whether it does.
-    fn wait(&mut self, frame: &[i16], score: f32) -> Option<Noticed> {
+    fn wait(&mut self, frame: &[i16], score: f32) -> Option<ActivityEvent> {
         self.before.push_back(frame.to_vec());
         if self.before.len() > self.limits.pre_roll + ONSET {
             self.before.pop_front();
@@ -144,7 +144,7 @@ impl Activity {
             return None;
         }
         let first = self.before.len().saturating_sub(ONSET);
-        let mut segment = Segment::default();
+        let mut segment = SpeechSegment::default();
         for (place, frame) in self.before.drain(..).enumerate() {
             match place < first {
                 true => segment.samples.extend(frame),
@@ -152,17 +152,17 @@ impl Activity {
             }
         }
         self.segment = Some(segment);
-        Some(Noticed::Onset)
+        Some(ActivityEvent::Onset)
     }
 }
 
-impl Default for Segment {
+impl Default for SpeechSegment {
     fn default() -> Self {
         Self { samples: Vec::new(), frames: 0, speech: 0, silence: 0, level: f32::NEG_INFINITY }
     }
 }
 
-impl Segment {
+impl SpeechSegment {
     fn take(&mut self, frame: &[i16], score: f32) {
         self.samples.extend_from_slice(frame);
         self.frames += 1;
@@ -172,23 +172,23 @@ impl Segment {
         self.level = self.level.max(level(frame));
     }
 
-    fn judge(self, limits: &Limits) -> Ending {
+    fn judge(self, limits: &ActivityLimits) -> SegmentEnd {
         if self.speech < limits.min_speech {
             let (heard, least) = (seconds(self.speech), seconds(limits.min_speech));
-            return Ending::Ignored(format!(
+            return SegmentEnd::Ignored(format!(
                 "too short: {heard:.2}s of speech, at least {least:.2}s are meant for us"
             ));
         }
         if self.level < limits.min_level {
             let (level, least) = (self.level, limits.min_level);
-            return Ending::Ignored(format!(
+            return SegmentEnd::Ignored(format!(
                 "too quiet: {level:.0} dB, at least {least:.0} dB are meant for us"
             ));
         }
         if self.frames >= limits.limit {
             tracing::info!("what is said is cut after {:.1}s", seconds(limits.limit));
         }
-        Ending::Utterance(Clip { format: Format::SPEECH, samples: self.samples })
+        SegmentEnd::Utterance(Clip { format: Format::SPEECH, samples: self.samples })
     }
 }
 

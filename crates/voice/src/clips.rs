@@ -3,7 +3,7 @@
 use switchboard_toolcall::BoxFuture;
 use tokio::sync::mpsc;
 
-use crate::{Clip, Format, SpeechError, Spoken};
+use crate::{Clip, Format, SpeechError, SpeechStream};
 
 /// Clips that are made ahead of being played.
 const AHEAD: usize = 64;
@@ -23,9 +23,9 @@ pub(crate) trait Clips: Send + 'static {
 ///
 /// # Errors
 /// There is no first clip: until then, trouble of the service is the caller's to know.
-pub(crate) async fn hand_on(clips: impl Clips) -> Result<Spoken, SpeechError> {
+pub(crate) async fn hand_on(clips: impl Clips) -> Result<SpeechStream, SpeechError> {
     let (sender, spoken) = mpsc::channel(AHEAD);
-    let mut speech = Speech { clips, format: None, samples: 0 };
+    let mut speech = ClipStream { clips, format: None, samples: 0 };
     let Some(first) = speech.next().await? else { return Ok(spoken) };
     // There is room for it.
     let _ = sender.try_send(Ok(first));
@@ -40,13 +40,13 @@ pub(crate) async fn hand_on(clips: impl Clips) -> Result<Spoken, SpeechError> {
 }
 
 /// What has come so far.
-struct Speech<C> {
+struct ClipStream<C> {
     clips: C,
     format: Option<Format>,
     samples: usize,
 }
 
-impl<C: Clips> Speech<C> {
+impl<C: Clips> ClipStream<C> {
     /// Hands on what is left, trouble included.
     async fn pass_on(&mut self, sender: &mpsc::Sender<Result<Clip, SpeechError>>) {
         loop {

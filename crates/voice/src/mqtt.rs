@@ -14,8 +14,8 @@ use std::{
 use switchboard_mqtt::BrokerAddress;
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use crate::{Config, Error, News, config::Origin};
-use connection::{Connection, Message};
+use crate::{Config, Error, VoiceEvent, config::Origin};
+use connection::{BrokerConnection, PublishMessage};
 
 /// How long the last messages may take.
 const CLOSING: Duration = Duration::from_secs(3);
@@ -38,7 +38,7 @@ pub(crate) enum Incoming {
 /// A connection that is made in the background, and again whenever it is lost. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Mqtt {
-    connection: Arc<Connection>,
+    connection: Arc<BrokerConnection>,
     task: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -58,18 +58,20 @@ impl Mqtt {
             address = address.trusting(ca)?;
         }
         let takes_sound = matches!(config.source(), Origin::Mqtt);
-        let connection = Arc::new(Connection::new(address, prefix, takes_sound, incoming));
+        let connection = Arc::new(BrokerConnection::new(address, prefix, takes_sound, incoming));
         let task = tokio::spawn(connection.clone().run());
         Ok(Self { connection, task: Arc::new(Mutex::new(Some(task))) })
     }
 
     /// Tells the household, where it is of interest there.
-    pub(crate) fn publish(&self, news: &News) {
+    pub(crate) fn publish(&self, news: &VoiceEvent) {
         match (messages::of(news), news) {
-            (Some((topic, payload)), News::State(_)) => {
-                self.connection.state_is(Message::new(topic, payload).retained());
+            (Some((topic, payload)), VoiceEvent::State(_)) => {
+                self.connection.state_is(PublishMessage::new(topic, payload).retained());
             }
-            (Some((topic, payload)), _) => self.connection.send(Message::new(topic, payload)),
+            (Some((topic, payload)), _) => {
+                self.connection.send(PublishMessage::new(topic, payload))
+            }
             (None, _) => {}
         }
     }
@@ -78,7 +80,7 @@ impl Mqtt {
     pub(crate) fn speak(&self, wav: Vec<u8>) -> bool {
         let is_up = self.connection.is_up();
         if is_up {
-            self.connection.send(Message::new(messages::SPEECH, wav));
+            self.connection.send(PublishMessage::new(messages::SPEECH, wav));
         }
         is_up
     }

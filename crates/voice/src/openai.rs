@@ -6,9 +6,9 @@ mod recogniser;
 mod synthesiser;
 mod wav;
 
-pub(crate) use http::Endpoint;
-pub(crate) use recogniser::Recogniser;
-pub(crate) use synthesiser::Synthesiser;
+pub(crate) use http::SpeechEndpoint;
+pub(crate) use recogniser::OpenAiRecogniser;
+pub(crate) use synthesiser::OpenAiSynthesiser;
 
 #[cfg(test)]
 mod tests;

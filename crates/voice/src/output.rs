@@ -6,41 +6,41 @@ mod broker;
 
 use switchboard_toolcall::BoxFuture;
 
-use crate::{Clip, Spoken, error::chain};
+use crate::{Clip, SpeechStream, error::chain};
 
-pub(crate) use broker::Broker;
+pub(crate) use broker::MqttOutput;
 pub use speaker::Speaker;
-pub use wav_file::WavFile;
+pub use wav_file::WavOutput;
 
 /// Something that lets speech be heard.
 pub trait Output: Send + Sync {
     /// Plays it to its end. Dropping the future stops the sound.
-    fn play<'a>(&'a self, spoken: Spoken) -> BoxFuture<'a, Result<(), Unheard>>;
+    fn play<'a>(&'a self, spoken: SpeechStream) -> BoxFuture<'a, Result<(), PlaybackError>>;
 }
 
 /// Why an answer was not heard, or not all of it.
 #[derive(Debug)]
-pub enum Unheard {
+pub enum PlaybackError {
     /// The speech did not come.
     Speech(String),
     /// It came and could not be played.
     Output(String),
 }
 
-impl From<crate::SpeechError> for Unheard {
+impl From<crate::SpeechError> for PlaybackError {
     fn from(error: crate::SpeechError) -> Self {
         Self::Speech(chain(&error))
     }
 }
 
-impl From<crate::Error> for Unheard {
+impl From<crate::Error> for PlaybackError {
     fn from(error: crate::Error) -> Self {
         Self::Output(chain(&error))
     }
 }
 
 /// The whole speech as one clip; none where nothing was said.
-async fn whole(mut spoken: Spoken) -> Result<Option<Clip>, Unheard> {
+async fn whole(mut spoken: SpeechStream) -> Result<Option<Clip>, PlaybackError> {
     let mut whole: Option<Clip> = None;
     while let Some(clip) = spoken.recv().await {
         let clip = clip?;

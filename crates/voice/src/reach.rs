@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What was found out of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reached {
+pub struct ServiceStatus {
     /// The setting that names it: `mqtt`, `stt`, `tts` or `wake`.
     pub setting: &'static str,
     /// What it is and where, for people.
@@ -26,7 +26,7 @@ pub struct Reached {
 }
 
 /// Looks at everything that the settings name.
-pub async fn reach(config: &Config) -> Vec<Reached> {
+pub async fn reach(config: &Config) -> Vec<ServiceStatus> {
     let word = match &config.wake {
         Some(Call::Word(word)) => Some(word),
         _ => None,
@@ -50,9 +50,12 @@ pub async fn reach(config: &Config) -> Vec<Reached> {
     [mqtt, stt, tts, wake].into_iter().flatten().collect()
 }
 
-async fn look(setting: &'static str, named: Option<Result<String, String>>) -> Option<Reached> {
+async fn look(
+    setting: &'static str,
+    named: Option<Result<String, String>>,
+) -> Option<ServiceStatus> {
     Some(match named? {
-        Err(problem) => Reached { setting, name: String::new(), problem: Some(problem) },
+        Err(problem) => ServiceStatus { setting, name: String::new(), problem: Some(problem) },
         Ok(name) => {
             // The address is the last word of the name.
             let address = name.rsplit(' ').next().unwrap_or_default();
@@ -60,7 +63,7 @@ async fn look(setting: &'static str, named: Option<Result<String, String>>) -> O
                 Ok(connected) => connected.err(),
                 Err(_) => Some("it does not answer".to_owned()),
             };
-            Reached { setting, name, problem }
+            ServiceStatus { setting, name, problem }
         }
     })
 }
@@ -101,7 +104,7 @@ mod tests {
         assert!(found[0].problem.as_ref().is_some_and(|it| it.contains("refused")), "{found:?}");
         assert_eq!(
             found[1],
-            Reached { setting: "stt", name: format!("Wyoming {here}"), problem: None }
+            ServiceStatus { setting: "stt", name: format!("Wyoming {here}"), problem: None }
         );
         assert!(found[2].problem.as_ref().is_some_and(|it| it.contains("'piper' is no address")));
         assert!(found[3].problem.as_ref().is_some_and(|it| it.contains("No such file")));

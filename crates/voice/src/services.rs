@@ -69,11 +69,11 @@ impl SpeechConfig {
 /// The address is none.
 pub fn recogniser(config: &SpeechConfig) -> Result<Arc<dyn Recogniser>, SpeechError> {
     Ok(match place(config, 10_300, POSSIBLE)? {
-        Place::Wyoming(service) => {
+        ServiceAddress::Wyoming(service) => {
             let wishes = [("name", &config.model), ("language", &config.language)];
-            Arc::new(wyoming::Recogniser { service, wishes: given(&wishes) })
+            Arc::new(wyoming::WyomingRecogniser { service, wishes: given(&wishes) })
         }
-        Place::OpenAi(endpoint) => Arc::new(openai::Recogniser {
+        ServiceAddress::OpenAi(endpoint) => Arc::new(openai::OpenAiRecogniser {
             endpoint,
             model: config.model.clone().unwrap_or_else(|| "whisper-1".to_owned()),
             language: config.language.clone(),
@@ -87,15 +87,15 @@ pub fn recogniser(config: &SpeechConfig) -> Result<Arc<dyn Recogniser>, SpeechEr
 /// The address is none.
 pub fn synthesiser(config: &SpeechConfig) -> Result<Arc<dyn Synthesiser>, SpeechError> {
     Ok(match place(config, 10_200, POSSIBLE)? {
-        Place::Wyoming(service) => {
+        ServiceAddress::Wyoming(service) => {
             let wishes = [
                 ("name", &config.voice),
                 ("speaker", &config.speaker),
                 ("language", &config.language),
             ];
-            Arc::new(wyoming::Synthesiser { service, voice: given(&wishes) })
+            Arc::new(wyoming::WyomingSynthesiser { service, voice: given(&wishes) })
         }
-        Place::OpenAi(endpoint) => Arc::new(openai::Synthesiser {
+        ServiceAddress::OpenAi(endpoint) => Arc::new(openai::OpenAiSynthesiser {
             endpoint: Arc::new(endpoint),
             model: config.model.clone().unwrap_or_else(|| "tts-1".to_owned()),
             voice: config.voice.clone().unwrap_or_else(|| "alloy".to_owned()),
@@ -109,27 +109,27 @@ pub fn synthesiser(config: &SpeechConfig) -> Result<Arc<dyn Synthesiser>, Speech
 /// The address is none, or of a service that hears no wake words.
 pub fn wake_word(config: &SpeechConfig) -> Result<Arc<dyn WakeWord>, SpeechError> {
     match place(config, 10_400, POSSIBLE_WAKE_WORD)? {
-        Place::Wyoming(service) => Ok(Arc::new(wyoming::WakeWord {
+        ServiceAddress::Wyoming(service) => Ok(Arc::new(wyoming::WyomingWakeWord {
             service,
             words: config.model.iter().cloned().collect(),
         })),
-        Place::OpenAi(_) => Err(wrong(&config.url, POSSIBLE_WAKE_WORD)),
+        ServiceAddress::OpenAi(_) => Err(wrong(&config.url, POSSIBLE_WAKE_WORD)),
     }
 }
 
 /// What an address stands for.
-enum Place {
-    Wyoming(wyoming::Service),
-    OpenAi(openai::Endpoint),
+enum ServiceAddress {
+    Wyoming(wyoming::WyomingService),
+    OpenAi(openai::SpeechEndpoint),
 }
 
 /// Where the service is. Wyoming services have a port that goes without saying: Home Assistant's.
-fn place(config: &SpeechConfig, port: u16, possible: &str) -> Result<Place, SpeechError> {
+fn place(config: &SpeechConfig, port: u16, possible: &str) -> Result<ServiceAddress, SpeechError> {
     let wrong = |reason: &str| wrong(&config.url, reason);
     let url = Url::parse(config.url.trim()).map_err(|_| wrong(possible))?;
     let host = url.host_str().unwrap_or_default().to_owned();
     let wyoming = |name: String, place| {
-        Place::Wyoming(wyoming::Service {
+        ServiceAddress::Wyoming(wyoming::WyomingService {
             name: format!("Wyoming {name}").into(),
             place,
             connect_timeout: config.connect_timeout(),
@@ -141,14 +141,14 @@ fn place(config: &SpeechConfig, port: u16, possible: &str) -> Result<Place, Spee
         "tcp" => {
             let port = url.port().unwrap_or(port);
             let bare = host.trim_matches(['[', ']']).to_owned();
-            Ok(wyoming(format!("tcp://{host}:{port}"), wyoming::Place::Tcp(bare, port)))
+            Ok(wyoming(format!("tcp://{host}:{port}"), wyoming::WyomingAddress::Tcp(bare, port)))
         }
         "unix" if host.is_empty() && url.path().len() > 1 => {
             let path = url.path().to_owned();
-            Ok(wyoming(format!("unix://{path}"), wyoming::Place::Unix(path)))
+            Ok(wyoming(format!("unix://{path}"), wyoming::WyomingAddress::Unix(path)))
         }
         "unix" => Err(wrong("it names no file; write three slashes: unix:///run/piper.sock")),
-        "http" | "https" => Ok(Place::OpenAi(openai::Endpoint {
+        "http" | "https" => Ok(ServiceAddress::OpenAi(openai::SpeechEndpoint {
             name: format!("OpenAI-compatible {}", shown(&config.url)),
             base: url,
             api_key: config.api_key.clone(),
@@ -182,7 +182,7 @@ fn given(wishes: &[(&str, &Option<String>)]) -> Map<String, serde_json::Value> {
 /// The table of a service.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct SpeechTable {
     url: String,
     model: Option<String>,
     voice: Option<String>,
@@ -213,8 +213,8 @@ impl<'de> Visitor<'de> for AddressOrTable {
     }
 
     fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<SpeechConfig, M::Error> {
-        let Table { url, model, voice, speaker, language, api_key, connect_timeout, timeout } =
-            Table::deserialize(MapAccessDeserializer::new(map))?;
+        let SpeechTable { url, model, voice, speaker, language, api_key, connect_timeout, timeout } =
+            SpeechTable::deserialize(MapAccessDeserializer::new(map))?;
         Ok(SpeechConfig { url, model, voice, speaker, language, api_key, connect_timeout, timeout })
     }
 }

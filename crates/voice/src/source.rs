@@ -15,18 +15,18 @@ use switchboard_toolcall::BoxFuture;
 use crate::{Blocks, Error};
 
 pub(crate) use channel::Channel;
-pub use channel::Feed;
+pub use channel::SampleSender;
 pub use microphone::Microphone;
 pub use pcm::Pcm;
 pub(crate) use pcm::bytes;
 pub use stdin::Stdin;
-pub use wav_file::WavFile;
+pub use wav_file::WavSource;
 
 /// Why a source came to its end, told by whoever records to whoever asks.
 #[derive(Clone, Debug, Default)]
-struct Ending(Arc<Mutex<Option<String>>>);
+struct EndReason(Arc<Mutex<Option<String>>>);
 
-impl Ending {
+impl EndReason {
     fn is(&self, reason: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }

@@ -6,7 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// The text without marks of Markdown, addresses and emoji: lists and tables become sentences, long code is left out.
 pub fn speakable(text: &str) -> String {
-    let mut speech = Speech::default();
+    let mut speech = SpeakableText::default();
     for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
         speech.hear(event);
     }
@@ -16,7 +16,7 @@ pub fn speakable(text: &str) -> String {
 
 /// What is to be said, sentence by sentence.
 #[derive(Default)]
-struct Speech {
+struct SpeakableText {
     said: Vec<String>,
     /// The sentence that is being made.
     open: String,
@@ -28,7 +28,7 @@ struct Speech {
     is_code: bool,
 }
 
-impl Speech {
+impl SpeakableText {
     fn hear(&mut self, event: Event<'_>) {
         match event {
             Event::Text(text) | Event::Code(text) => self.open.push_str(&text),

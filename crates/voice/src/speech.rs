@@ -21,8 +21,8 @@ pub trait Synthesiser: Send + Sync {
     fn name(&self) -> &str;
 
     /// Speaks a text. Dropping the answer stops the service's work.
-    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Spoken, SpeechError>>;
+    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SpeechStream, SpeechError>>;
 }
 
 /// Speech that may still be under way: clips of one format, in order.
-pub type Spoken = tokio::sync::mpsc::Receiver<Result<Clip, SpeechError>>;
+pub type SpeechStream = tokio::sync::mpsc::Receiver<Result<Clip, SpeechError>>;

@@ -7,19 +7,19 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Answer, Clip, News, Recogniser, Stage, State, Synthesiser, Transcription,
+    AnswerEvent, Clip, Recogniser, Stage, Synthesiser, Transcription, VoiceEvent, VoiceState,
+    assistant::Assistant,
     error::chain,
-    mind::Mind,
-    news::{now, seconds},
-    output::{Output, Unheard},
-    telling::Telling,
+    event::{now, seconds},
+    notifier::Notifier,
+    output::{Output, PlaybackError},
 };
 
 /// How long a speech service may take in any case; most know better.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What was asked.
-pub(crate) enum Question {
+pub(crate) enum TurnInput {
     /// Aloud.
     Spoken {
         clip: Clip,
@@ -33,25 +33,25 @@ pub(crate) enum Question {
 }
 
 /// All that a turn needs.
-pub(crate) struct Desk {
+pub(crate) struct TurnPipeline {
     pub(crate) recogniser: Option<Arc<dyn Recogniser>>,
-    pub(crate) mind: Mind,
+    pub(crate) assistant: Assistant,
     pub(crate) synthesiser: Option<Arc<dyn Synthesiser>>,
     pub(crate) output: Option<Arc<dyn Output>>,
-    pub(crate) telling: Arc<Telling>,
+    pub(crate) notifier: Arc<Notifier>,
 }
 
-impl Desk {
+impl TurnPipeline {
     /// Answers the question. What is being said stops when `hush` fires.
-    pub(crate) async fn take(self: Arc<Self>, question: Question, hush: CancellationToken) {
-        if let Question::Notice(text) = question {
+    pub(crate) async fn take(self: Arc<Self>, question: TurnInput, hush: CancellationToken) {
+        if let TurnInput::Notice(text) = question {
             self.say(text, &hush).await;
         } else {
             let text = match self.answer(question).await {
                 Ok(Some(answer)) => Some(answer),
                 Ok(None) => None,
                 Err((stage, error)) => {
-                    self.telling.fail(stage, error);
+                    self.notifier.fail(stage, error);
                     stage.apology().map(str::to_owned)
                 }
             };
@@ -59,17 +59,17 @@ impl Desk {
                 self.say(&text, &hush).await;
             }
         }
-        self.telling.turn(None);
+        self.notifier.turn(None);
     }
 
     /// The answer; none, where nothing was asked.
-    async fn answer(&self, question: Question) -> Result<Option<String>, (Stage, String)> {
+    async fn answer(&self, question: TurnInput) -> Result<Option<String>, (Stage, String)> {
         let began = Instant::now();
         let (text, source) = match question {
-            Question::Spoken { clip, source } => {
+            TurnInput::Spoken { clip, source } => {
                 let text = self.transcribe(&clip).await.map_err(|error| (Stage::Stt, error))?;
                 if text.is_empty() {
-                    self.telling.tell(News::Ignored("nothing was understood".to_owned()));
+                    self.notifier.tell(VoiceEvent::Ignored("nothing was understood".to_owned()));
                     return Ok(None);
                 }
                 let duration = seconds(clip.duration());
@@ -79,29 +79,30 @@ impl Desk {
                     source: source.clone(),
                     duration,
                 };
-                self.telling.tell(News::Transcription(transcription));
+                self.notifier.tell(VoiceEvent::Transcription(transcription));
                 (text, source)
             }
-            Question::Typed(text) => (text, "request".to_owned()),
-            Question::Notice(text) => return Ok(Some(text.to_owned())),
+            TurnInput::Typed(text) => (text, "request".to_owned()),
+            TurnInput::Notice(text) => return Ok(Some(text.to_owned())),
         };
         self.wait_for_tools().await;
-        let telling = self.telling.clone();
+        let notifier = self.notifier.clone();
         let events = move |event| match event {
-            Event::CallStarted { name, .. } => telling.tell(News::Calling(name)),
+            Event::CallStarted { name, .. } => notifier.tell(VoiceEvent::Calling(name)),
             Event::CallFinished { name, outcome, content, .. } if outcome != "ok" => {
-                telling.fail(Stage::Tool, format!("{name}: {content}"));
+                notifier.fail(Stage::Tool, format!("{name}: {content}"));
             }
             _ => {}
         };
-        let reply = self.mind.answer(&text, events).await.map_err(|error| (Stage::Model, error))?;
-        self.telling.tell(News::Answer(Answer {
+        let reply =
+            self.assistant.answer(&text, events).await.map_err(|error| (Stage::Model, error))?;
+        self.notifier.tell(VoiceEvent::Answer(AnswerEvent {
             question: text,
             answer: reply.answer.clone(),
             timestamp: now(),
             source,
-            model: self.mind.model.clone(),
-            provider: self.mind.provider.clone(),
+            model: self.assistant.model.clone(),
+            provider: self.assistant.provider.clone(),
             conversation_turns: reply.turns,
             duration: seconds(began.elapsed()),
         }));
@@ -110,13 +111,13 @@ impl Desk {
 
     /// Waits for the tools of servers that are connecting, and says so.
     async fn wait_for_tools(&self) {
-        let servers = &self.mind.servers;
+        let servers = &self.assistant.servers;
         let connecting = servers.connecting();
         if !connecting.is_empty() {
-            self.telling.turn(Some(State::Connecting(connecting)));
+            self.notifier.turn(Some(VoiceState::Connecting(connecting)));
         }
         servers.settled().await;
-        self.telling.turn(Some(State::Thinking));
+        self.notifier.turn(Some(VoiceState::Thinking));
     }
 
     async fn transcribe(&self, clip: &Clip) -> Result<String, String> {
@@ -138,18 +139,18 @@ impl Desk {
                 Ok(spoken) => output.play(spoken?).await,
                 Err(_) => {
                     let silent = format!("{} did not answer within 120s", synthesiser.name());
-                    Err(Unheard::Speech(silent))
+                    Err(PlaybackError::Speech(silent))
                 }
             }
         };
-        self.telling.turn(Some(State::Speaking));
+        self.notifier.turn(Some(VoiceState::Speaking));
         tokio::select! {
             biased;
             () = hush.cancelled() => tracing::info!("somebody else speaks; the answer is cut"),
             heard = spoken => match heard {
                 Ok(()) => {}
-                Err(Unheard::Speech(error)) => self.telling.fail(Stage::Tts, error),
-                Err(Unheard::Output(error)) => self.telling.fail(Stage::Output, error),
+                Err(PlaybackError::Speech(error)) => self.notifier.fail(Stage::Tts, error),
+                Err(PlaybackError::Output(error)) => self.notifier.fail(Stage::Output, error),
             },
         }
     }

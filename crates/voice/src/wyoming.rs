@@ -12,13 +12,13 @@ mod wake_word;
 
 use std::{sync::Arc, time::Duration};
 
-pub(crate) use recogniser::Recogniser;
-pub(crate) use synthesiser::Synthesiser;
-pub(crate) use wake_word::WakeWord;
+pub(crate) use recogniser::WyomingRecogniser;
+pub(crate) use synthesiser::WyomingSynthesiser;
+pub(crate) use wake_word::WyomingWakeWord;
 
 /// Where a service listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum WyomingAddress {
     /// A host and a port.
     Tcp(String, u16),
     /// A socket in the file system.
@@ -27,10 +27,10 @@ pub(crate) enum Place {
 
 /// A service and how long it may take.
 #[derive(Clone, Debug)]
-pub(crate) struct Service {
+pub(crate) struct WyomingService {
     /// For people: `Wyoming tcp://127.0.0.1:10300`.
     pub(crate) name: Arc<str>,
-    pub(crate) place: Place,
+    pub(crate) place: WyomingAddress,
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
 }

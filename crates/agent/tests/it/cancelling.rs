@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_agent::Stopped;
+use switchboard_agent::StopCause;
 use switchboard_runtime::{
     CallEnd, CallStart, Policy, RecordClose, RecordOpen, Recorder, RegisteredTool, ToolExecutor,
     policy::Answer, toolcall::CallContext,
@@ -25,7 +25,7 @@ async fn finished_siblings_keep_their_results() {
     let mut stage = Stage::new([calls(&TURN), says("Never.")])
         .configured("sequential_writes = true")
         .cancelled_after(Duration::from_secs(5));
-    assert_eq!(stage.run().await.stop, Stopped::Cancelled);
+    assert_eq!(stage.run().await.stop, StopCause::Cancelled);
     let expected = [
         "Error: Tool 'write' was cancelled; side effects may have happened",
         "done",
@@ -82,7 +82,7 @@ async fn cancelled(config: &str, executor: ToolExecutor) -> (u64, Vec<String>) {
     executor.tools().add(Fake::echoes("echo")).unwrap();
     stage.executor = executor;
     let began = tokio::time::Instant::now();
-    assert_eq!(stage.run().await.stop, Stopped::Cancelled);
+    assert_eq!(stage.run().await.stop, StopCause::Cancelled);
     let texts = stage.texts().iter().map(ToString::to_string).collect();
     (began.elapsed().as_secs(), texts)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_agent::{Conversation, Event, Stopped};
+use switchboard_agent::{Conversation, Event, StopCause};
 use switchboard_models::{AiMessage, Message, StopReason, ToolChoice, Usage};
 use switchboard_toolcall::{CallContext, ToolPatterns};
 
@@ -13,7 +13,7 @@ use crate::scripted::{Says, Stage, calls, says, turn};
 async fn an_answer_ends_it() {
     let mut stage = Stage::new([calls(&[("echo", r#"{"a":1}"#)]), says("It is 1.")]);
     let outcome = stage.run().await;
-    assert_eq!((outcome.stop, outcome.answer.as_deref()), (Stopped::Answer, Some("It is 1.")));
+    assert_eq!((outcome.stop, outcome.answer.as_deref()), (StopCause::Answer, Some("It is 1.")));
     assert_eq!(outcome.usage, Usage { input_tokens: 20, output_tokens: 10 });
     assert_eq!(outcome.turns.len(), 2);
     // The whole history goes back: system, user, call, reply.
@@ -28,7 +28,7 @@ async fn the_last_turn_has_no_tools() {
     let script = (0..9).map(|n| calls(&[("echo", &format!(r#"{{"n":{n}}}"#))]));
     let mut stage = Stage::new(script.chain([says("That is all I found.")]));
     let outcome = stage.run().await;
-    assert_eq!(outcome.stop, Stopped::MaxIterations);
+    assert_eq!(outcome.stop, StopCause::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("That is all I found."));
     let choices: Vec<_> = stage.asked().into_iter().map(|(_, _, choice)| choice).collect();
     assert_eq!(choices[..9], [const { ToolChoice::Auto }; 9]);
@@ -40,7 +40,7 @@ async fn the_last_turn_has_no_tools() {
 async fn a_call_in_the_last_turn_is_not_run() {
     let mut stage = Stage::new([calls(&[("write", "{}")])]).configured("max_iterations = 1");
     let outcome = stage.run().await;
-    assert_eq!((outcome.stop, outcome.answer), (Stopped::MaxIterations, None));
+    assert_eq!((outcome.stop, outcome.answer), (StopCause::MaxIterations, None));
     let text = "Error: Tool 'write' was not run: no more calls are allowed in this run";
     assert_eq!(stage.texts(), [text]);
     assert!(stage.witness.seen().is_empty());
@@ -51,7 +51,7 @@ async fn a_call_in_the_last_turn_is_not_run() {
 async fn spent_tokens_end_it() {
     let script = [calls(&[("echo", "{}")]), calls(&[("write", "{}")])];
     let mut stage = Stage::new(script).configured("token_budget = 30");
-    assert_eq!(stage.run().await.stop, Stopped::Budget);
+    assert_eq!(stage.run().await.stop, StopCause::Budget);
     let text = "Error: Tool 'write' was not run: 30 tokens are spent, the budget was 30";
     assert_eq!(stage.texts(), ["{}", text]);
     assert!(stage.witness.seen().is_empty());
@@ -63,21 +63,21 @@ async fn spent_time_ends_it_in_a_call_and_in_a_turn() {
     let script = [calls(&[("echo", "{}"), ("write", r#"{"secs":9}"#)])];
     let mut stage = Stage::new(script).configured("time_budget = '3s'");
     let began = tokio::time::Instant::now();
-    assert_eq!(stage.run().await.stop, Stopped::Budget);
+    assert_eq!(stage.run().await.stop, StopCause::Budget);
     assert_eq!(began.elapsed().as_secs(), 3);
     let text = "Error: Tool 'write' was cancelled; side effects may have happened";
     assert_eq!(stage.texts(), ["{}", text]);
 
     let mut stage = Stage::new([Says::Hangs]).configured("time_budget = '3s'");
     let began = tokio::time::Instant::now();
-    assert_eq!(stage.run().await.stop, Stopped::Budget);
+    assert_eq!(stage.run().await.stop, StopCause::Budget);
     assert_eq!(began.elapsed().as_secs(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_turn_leaves_the_question() {
     let mut stage = Stage::new([Says::Hangs]).cancelled_after(Duration::from_secs(1));
-    assert_eq!(stage.run().await.stop, Stopped::Cancelled);
+    assert_eq!(stage.run().await.stop, StopCause::Cancelled);
     assert_eq!(stage.conversation.messages().len(), 2);
     assert!(stage.conversation.awaits_model());
 }
@@ -93,7 +93,7 @@ async fn text_that_was_shown_before_a_cancel_is_kept() {
                 stage = stage.cancelled_after(Duration::from_secs(1));
             }
             let outcome = stage.run().await;
-            assert!(matches!(outcome.stop, Stopped::Cancelled | Stopped::Budget));
+            assert!(matches!(outcome.stop, StopCause::Cancelled | StopCause::Budget));
             assert_eq!(outcome.answer, None);
             let messages = stage.conversation.messages();
             assert_eq!(messages.len(), 2 + kept);
@@ -112,7 +112,7 @@ async fn text_that_was_shown_before_a_cancel_is_kept() {
 async fn a_model_that_fails_says_how() {
     let mut stage = Stage::new([calls(&[("echo", "{}")]), Says::Fails]);
     let outcome = stage.run().await;
-    assert_eq!(outcome.stop, Stopped::ModelFailed);
+    assert_eq!(outcome.stop, StopCause::ModelFailed);
     assert_eq!(outcome.error.unwrap().to_string(), "it burns");
     assert_eq!(outcome.turns.len(), 1);
     assert_eq!(stage.texts(), ["{}"]);
@@ -122,7 +122,7 @@ async fn a_model_that_fails_says_how() {
 async fn nothing_asked_nothing_sent() {
     let mut stage = Stage::new([says("Hi")]);
     stage.conversation = Conversation::new();
-    assert_eq!(stage.run().await.stop, Stopped::ModelFailed);
+    assert_eq!(stage.run().await.stop, StopCause::ModelFailed);
     assert!(stage.asked().is_empty());
 }
 
@@ -131,7 +131,7 @@ async fn nothing_asked_nothing_sent() {
 async fn a_cut_turn_runs_nothing_and_goes_on() {
     let cut = turn("", &[("write", "{}"), ("write", r#"{"secs":"#)], StopReason::MaxTokens);
     let mut stage = Stage::new([cut, says("Sorry.")]);
-    assert_eq!(stage.run().await.stop, Stopped::Answer);
+    assert_eq!(stage.run().await.stop, StopCause::Answer);
     assert!(stage.witness.seen().is_empty());
     assert_eq!(stage.replies().len(), 2);
     for reply in stage.replies() {
@@ -145,7 +145,7 @@ async fn a_refusal_ends_it() {
     let refusal = turn("No.", &[("write", "{}")], StopReason::Refusal);
     let mut stage = Stage::new([refusal]);
     let outcome = stage.run().await;
-    assert_eq!((outcome.stop, outcome.reason), (Stopped::Answer, Some(StopReason::Refusal)));
+    assert_eq!((outcome.stop, outcome.reason), (StopCause::Answer, Some(StopReason::Refusal)));
     assert!(stage.witness.seen().is_empty());
 }
 
@@ -180,7 +180,7 @@ async fn those_who_watch_hear_it_all() {
     let (agent, watcher, cx) = (stage.agent(), stage.watcher(), stage.cx.clone());
     let mut conversation = stage.conversation.clone();
     let run = async move { agent.run(&mut conversation, &watcher, &cx).await.stop };
-    assert_eq!(tokio::spawn(run).await.unwrap(), Stopped::Answer);
+    assert_eq!(tokio::spawn(run).await.unwrap(), StopCause::Answer);
     let heard: Vec<_> = std::mem::take(&mut *stage.events.lock().unwrap());
     let names: Vec<_> = heard
         .iter()
@@ -206,5 +206,5 @@ async fn absurd_costs_are_bounded() {
         turn.usage = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX };
     }
     let outcome = Stage::new(script).run().await;
-    assert_eq!((outcome.stop, outcome.usage.input_tokens), (Stopped::Answer, u64::MAX));
+    assert_eq!((outcome.stop, outcome.usage.input_tokens), (StopCause::Answer, u64::MAX));
 }

@@ -1,17 +1,17 @@
 //! Tools that the caller runs itself.
 
 use serde_json::json;
-use switchboard_agent::{Event, Outcome, Stopped, Wishes};
+use switchboard_agent::{Event, Outcome, RequestOptions, StopCause};
 use switchboard_models::{Message, StopReason, ToolChoice, ToolReply};
 use switchboard_toolcall::ToolSpec;
 
 use crate::scripted::{Says, Stage, calls, check, says, turn};
 
 /// Runs with tools of these names that are the caller's.
-async fn run(stage: &mut Stage, foreign: &[&str], wishes: Wishes) -> Outcome {
+async fn run(stage: &mut Stage, foreign: &[&str], wishes: RequestOptions) -> Outcome {
     let spec = |name: &&str| ToolSpec::new(*name, "The caller's", json!({"type": "object"}));
     let tools = foreign.iter().map(spec).collect();
-    let agent = stage.agent().with_foreign_tools(tools).wishing(wishes);
+    let agent = stage.agent().with_foreign_tools(tools).with_options(wishes);
     let watcher = stage.watcher();
     let outcome = agent.run(&mut stage.conversation, &watcher, &stage.cx).await;
     check(stage.conversation.messages());
@@ -32,8 +32,8 @@ fn reply(id: &str, content: &str) -> ToolReply {
 async fn a_turn_may_mix_ours_and_theirs() {
     let mixed = [("theirs", r#"{"x":1}"#), ("echo", r#"{"a":1}"#), ("theirs", "{}")];
     let mut stage = Stage::new([calls(&[("echo", "{}")]), calls(&mixed), says("Done.")]);
-    let outcome = run(&mut stage, &["theirs"], Wishes::default()).await;
-    assert_eq!((outcome.stop, outcome.answer.as_deref()), (Stopped::Foreign, None));
+    let outcome = run(&mut stage, &["theirs"], RequestOptions::default()).await;
+    assert_eq!((outcome.stop, outcome.answer.as_deref()), (StopCause::Foreign, None));
     assert_eq!(names(&outcome), ["theirs", "theirs"]);
     assert_eq!(outcome.turns.len(), 2);
     // Seven tools are shown: six of ours and theirs.
@@ -45,7 +45,7 @@ async fn a_turn_may_mix_ours_and_theirs() {
     assert!(stage.conversation.reply(reply(&ids[1], "two")));
     assert!(!stage.conversation.reply(reply(&ids[1], "again")), "it is answered");
     assert!(!stage.conversation.reply(reply("nobody", "")), "there is no such call");
-    let outcome = run(&mut stage, &["theirs"], Wishes::default()).await;
+    let outcome = run(&mut stage, &["theirs"], RequestOptions::default()).await;
     assert_eq!(outcome.answer.as_deref(), Some("Done."));
     assert_eq!(stage.texts(), ["{}", left, r#"{"a":1}"#, "two"]);
     let told = stage.events.lock().unwrap();
@@ -56,7 +56,7 @@ async fn a_turn_may_mix_ours_and_theirs() {
 #[tokio::test(start_paused = true)]
 async fn the_callers_tool_wins_over_ours() {
     let mut stage = Stage::new([calls(&[("write", "{}")])]);
-    let outcome = run(&mut stage, &["write"], Wishes::default()).await;
+    let outcome = run(&mut stage, &["write"], RequestOptions::default()).await;
     assert_eq!(names(&outcome), ["write"]);
     assert!(stage.witness.seen().is_empty());
     assert_eq!(stage.asked()[0].1, 6, "one of six is theirs now");
@@ -67,8 +67,8 @@ async fn the_callers_tool_wins_over_ours() {
 async fn calls_of_a_cut_turn_do_not_come_back() {
     let cut = turn("", &[("theirs", r#"{"x":"#)], StopReason::MaxTokens);
     let mut stage = Stage::new([cut, says("Short.")]);
-    let outcome = run(&mut stage, &["theirs"], Wishes::default()).await;
-    assert_eq!((outcome.stop, names(&outcome)), (Stopped::Answer, vec![]));
+    let outcome = run(&mut stage, &["theirs"], RequestOptions::default()).await;
+    assert_eq!((outcome.stop, names(&outcome)), (StopCause::Answer, vec![]));
     assert!(stage.texts()[0].contains("cut by its token limit"), "{:?}", stage.texts());
 }
 
@@ -85,7 +85,7 @@ async fn wishes_hold_as_long_as_they_can() {
     ];
     for (choice, script, expected) in cases {
         let mut stage = Stage::new(script);
-        let wishes = Wishes { choice, ..Wishes::default() };
+        let wishes = RequestOptions { choice, ..RequestOptions::default() };
         assert_eq!(run(&mut stage, &[], wishes).await.answer.as_deref(), Some("Ok."));
         let seen: Vec<_> = stage.asked().into_iter().map(|(_, _, choice)| choice).collect();
         assert_eq!(seen, expected);

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_agent::Stopped;
+use switchboard_agent::StopCause;
 use switchboard_runtime::{
     Approver, PolicyConfig, RulePolicy, Ruling, ToolExecutor,
     approval::{Asked, Decision, Held, Question},
@@ -64,7 +64,7 @@ async fn a_budget_or_a_cancel_ends_the_wait() {
         "Error: Tool 'guarded' was cancelled; it waited for a person to allow it and did not run";
     let mut spent = stage(Ruling::Allow).configured("time_budget = '3s'");
     let mut left = stage(Ruling::Allow).cancelled_after(Duration::from_secs(3));
-    for (stage, stop) in [(&mut spent, Stopped::Budget), (&mut left, Stopped::Cancelled)] {
+    for (stage, stop) in [(&mut spent, StopCause::Budget), (&mut left, StopCause::Cancelled)] {
         let began = tokio::time::Instant::now();
         assert_eq!(stage.run().await.stop, stop);
         assert!(began.elapsed().as_secs() <= 3);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Stopped};
+use switchboard_agent::{Agent, Config, Conversation, StopCause};
 use switchboard_models::{Message, ModelConfig, Provider, connect};
 use switchboard_runtime::{ServerSettings, ToolExecutor};
 use switchboard_testkit::{Fake, ProviderServer, Reply};
@@ -32,7 +32,7 @@ async fn run(leaked: &str) -> Vec<String> {
     conversation.say("Go");
     let outcome =
         agent.run(&mut conversation, &(Arc::new(|_| {}) as _), &CallContext::default()).await;
-    assert_eq!(outcome.stop, Stopped::Answer);
+    assert_eq!(outcome.stop, StopCause::Answer);
     check(conversation.messages());
     let told = conversation.messages().iter().flat_map(|message| match message {
         Message::Ai(message) => {

@@ -1,6 +1,6 @@
 //! A model that goes round in circles.
 
-use switchboard_agent::Stopped;
+use switchboard_agent::StopCause;
 
 use crate::scripted::{Stage, calls, says};
 
@@ -14,7 +14,7 @@ fn same(n: usize) -> &'static str {
 async fn repeats_are_nudged_then_stopped() {
     let mut stage = Stage::new((0..9).map(|n| calls(&[("echo", same(n))])));
     let outcome = stage.run().await;
-    assert_eq!((outcome.stop, outcome.turns.len()), (Stopped::Repeats, 5));
+    assert_eq!((outcome.stop, outcome.turns.len()), (StopCause::Repeats, 5));
     let replies = stage.replies();
     let nudged: Vec<_> = replies.iter().map(|reply| reply.content.contains("Note: ")).collect();
     assert_eq!(nudged, [false, false, true, true, false]);
@@ -28,7 +28,7 @@ async fn repeats_are_nudged_then_stopped() {
 async fn failures_and_unreadable_arguments_count() {
     for call in [("fails", "{}"), ("echo", r#"{"a":"#)] {
         let mut stage = Stage::new((0..9).map(|_| calls(&[call])));
-        assert_eq!(stage.run().await.stop, Stopped::Repeats);
+        assert_eq!(stage.run().await.stop, StopCause::Repeats);
         assert_eq!(stage.replies().len(), 5);
     }
 }
@@ -37,6 +37,6 @@ async fn failures_and_unreadable_arguments_count() {
 async fn polling_tools_may_repeat() {
     let script = || (0..8).map(|_| calls(&[("echo", "{}")])).chain([says("Ready.")]);
     let mut stage = Stage::new(script()).configured("polling_tools = ['ec*']");
-    assert_eq!(stage.run().await.stop, Stopped::Answer);
+    assert_eq!(stage.run().await.stop, StopCause::Answer);
     assert!(stage.texts().iter().all(|text| text == "{}"));
 }

@@ -1,7 +1,7 @@
 //! One reply for each call, in order, whatever becomes of it.
 
 use serde_json::json;
-use switchboard_agent::Stopped;
+use switchboard_agent::StopCause;
 use switchboard_models::Message;
 use switchboard_testkit::Fake;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ const WAITS: [(&str, &str); 3] =
 async fn seconds(calls_: &[(&str, &str)], config: &str) -> (u64, Vec<&'static str>) {
     let mut stage = Stage::new([calls(calls_), says("Done.")]).configured(config);
     let began = Instant::now();
-    assert_eq!(stage.run().await.stop, Stopped::Answer);
+    assert_eq!(stage.run().await.stop, StopCause::Answer);
     let ids: Vec<_> = stage.replies().into_iter().map(|reply| reply.tool_call_id).collect();
     let Message::Ai(message) = &stage.conversation.messages()[2] else { panic!() };
     let asked: Vec<_> = message.tool_calls.iter().map(|call| call.id.clone()).collect();
@@ -58,7 +58,7 @@ async fn every_failure_fills_its_slot() {
         ("echo", r#"{"n":1.50}"#),
     ]);
     let mut stage = Stage::new([turn, says("Done.")]);
-    assert_eq!(stage.run().await.stop, Stopped::Answer);
+    assert_eq!(stage.run().await.stop, StopCause::Answer);
     let expected = [
         "Error: Tool 'write' timed out after 30s; side effects may have happened",
         "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a value at line 1 column 5",
@@ -81,7 +81,7 @@ async fn unreadable_arguments_are_told_what_is_required() {
     let schema =
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     stage.executor.tools().add(Fake::echoes("typed").parameters(schema)).unwrap();
-    assert_eq!(stage.run().await.stop, Stopped::Answer);
+    assert_eq!(stage.run().await.stop, StopCause::Answer);
     let expected = [
         "Error: Invalid parameters: the arguments are not a JSON object: EOF while parsing a value at line 1 column 8. Required parameters: city (string)",
         "Error: Invalid parameters: missing 'city'. Required parameters: city (string)",
@@ -94,7 +94,7 @@ async fn unreadable_arguments_are_told_what_is_required() {
 async fn a_denial_fills_its_slot() {
     let mut stage =
         Stage::new([calls(&[("echo", "{}"), ("rm", "{}")]), says("Done.")]).denying("rm");
-    assert_eq!(stage.run().await.stop, Stopped::Answer);
+    assert_eq!(stage.run().await.stop, StopCause::Answer);
     assert_eq!(stage.texts()[0], "{}");
     assert!(
         stage.replies()[1].is_error && stage.texts()[1].contains("denied"),

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::json;
-use switchboard_agent::{Agent, Config, Conversation, Event, Events, Stopped};
+use switchboard_agent::{Agent, Config, Conversation, Event, Events, StopCause};
 use switchboard_models::{Message, ModelConfig, Provider, connect};
 use switchboard_runtime::{
     ToolExecutor,
@@ -67,7 +67,7 @@ async fn goes_on(model: &SmallModel, provider: Provider) {
     for mut conversation in [conversation, resumed] {
         conversation.say("thank you");
         let further = agent.run(&mut conversation, &events, &CallContext::default()).await;
-        assert!(further.error.is_none() && further.stop != Stopped::ModelFailed, "{further:?}");
+        assert!(further.error.is_none() && further.stop != StopCause::ModelFailed, "{further:?}");
     }
 
     // One request had the image and was refused; none had it afterwards, and each had the line in its place.

@@ -5,7 +5,7 @@ mod question;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Outcome, Wishes};
+use switchboard_agent::{Agent, Config, Conversation, Outcome, RequestOptions};
 use tokio::time::Instant;
 
 use crate::{
@@ -28,8 +28,8 @@ pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
         let chosen = model::choose(ask.asked.model.as_deref(), &loaded).await?;
         let config = config(ask, &loaded);
         let is_streamed = config.stream && !ask.json;
-        let wishes = Wishes { whole_turns: !is_streamed, ..Wishes::default() };
-        let agent = chosen.agent(&ask.asked, &house, config)?.wishing(wishes);
+        let wishes = RequestOptions { whole_turns: !is_streamed, ..RequestOptions::default() };
+        let agent = chosen.agent(&ask.asked, &house, config)?.with_options(wishes);
         while_connected(&house, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(ask.json)).await?;
             model::tell_unmatched(&ask.asked.tools, &house);

@@ -7,7 +7,7 @@ use std::{process::ExitCode, sync::Arc};
 use anyhow::Context;
 use switchboard_mcp_client::NoRequestHandler;
 use switchboard_voice::{
-    BackgroundTranscriber, Config, Mind, Parts, ToolServers, Watcher,
+    Assistant, BackgroundTranscriber, Config, ToolServers, TranscriberParts, Watcher,
     config::{Call, Origin},
     recogniser, synthesiser, wake_word,
 };
@@ -54,7 +54,7 @@ async fn parts(
     config: Config,
     watcher: Watcher,
     servers: Arc<dyn ToolServers>,
-) -> anyhow::Result<Parts> {
+) -> anyhow::Result<TranscriberParts> {
     let recogniser = config.stt.as_ref().map(recogniser).transpose().context("stt")?;
     let synthesiser = config.tts.as_ref().map(synthesiser).transpose().context("tts")?;
     let wake_word = match &config.wake {
@@ -68,7 +68,16 @@ async fn parts(
             "there is no speech recognition, so nothing that is said is understood; --stt names one"
         );
     }
-    let mind = Mind::new(agent, &chosen.model, &config, servers);
+    let assistant = Assistant::new(agent, &chosen.model, &config, servers);
     let (source, output) = (None, None);
-    Ok(Parts { config, recogniser, wake_word, mind, synthesiser, source, output, watcher })
+    Ok(TranscriberParts {
+        config,
+        recogniser,
+        wake_word,
+        assistant,
+        synthesiser,
+        source,
+        output,
+        watcher,
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error, iter, time::Duration};
 
-use switchboard_agent::{Outcome, Stopped};
+use switchboard_agent::{Outcome, StopCause};
 use switchboard_models::{Provider, StopReason, Usage};
 
 use crate::{
@@ -29,7 +29,7 @@ impl Ending {
             return Self::Answer { text, note: note(outcome, provider) };
         }
         match outcome.stop {
-            Stopped::Cancelled => Self::Cancelled,
+            StopCause::Cancelled => Self::Cancelled,
             _ => Self::Nothing(reason(outcome, provider, offers_tools)),
         }
     }
@@ -86,13 +86,13 @@ fn reason(outcome: &Outcome, provider: Provider, offers_tools: bool) -> String {
         };
     }
     let text = match (outcome.stop, &outcome.reason) {
-        (Stopped::MaxIterations, _) => {
+        (StopCause::MaxIterations, _) => {
             "the model went on calling tools when it was to answer; --max-iterations lets it be asked more often"
         }
-        (Stopped::Budget, _) => {
+        (StopCause::Budget, _) => {
             "the time or the tokens were spent first; --timeout and [agent] in the config set them"
         }
-        (Stopped::Repeats, _) => {
+        (StopCause::Repeats, _) => {
             "the model made the same call again and again; ask differently, or let it poll with [agent] polling_tools"
         }
         (_, Some(StopReason::MaxTokens)) => {

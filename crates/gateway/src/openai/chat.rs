@@ -7,7 +7,7 @@ use std::{
 
 use http::StatusCode;
 use switchboard_access::Caller;
-use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, Stopped};
+use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, StopCause};
 use switchboard_models::{Arguments, Message, ModelCall, StopReason, Usage};
 use switchboard_toolcall::{CallContext, CallId};
 
@@ -78,7 +78,7 @@ impl Chat {
             include_usage: options.and_then(|options| options.include_usage).unwrap_or_default(),
             include_calls: options.and_then(|options| options.include_calls).unwrap_or_default(),
             caller: caller.clone(),
-            agent: agent.with_foreign_tools(foreign).wishing(wishes),
+            agent: agent.with_foreign_tools(foreign).with_options(wishes),
             conversation,
             parts,
         })
@@ -112,14 +112,14 @@ impl Chat {
         let usage = ChatUsage::from(outcome.usage);
         let finish = finish(&outcome);
         let (text, calls) = match outcome {
-            Outcome { stop: Stopped::Foreign, foreign_calls, .. } => {
+            Outcome { stop: StopCause::Foreign, foreign_calls, .. } => {
                 let (new, caller) = (new.to_vec(), &self.caller);
                 let calls = self.parts.models.transcripts.keep(new, foreign_calls, caller);
                 (last.unwrap_or_default(), calls)
             }
             Outcome { answer: Some(answer), .. } => (answer, Vec::new()),
             // The model, or its provider, ended it in the middle of a call.
-            Outcome { stop: Stopped::Answer, .. } => (last.unwrap_or_default(), Vec::new()),
+            Outcome { stop: StopCause::Answer, .. } => (last.unwrap_or_default(), Vec::new()),
             outcome => return Err(Failure { has_acted, ..self.failure(outcome) }),
         };
         Ok(Reply { text, calls, finish, usage })
@@ -131,19 +131,19 @@ impl Chat {
         let spent = outcome.usage.input_tokens.saturating_add(outcome.usage.output_tokens);
         let (status, code, text) = match (outcome.stop, outcome.error) {
             (_, Some(error)) => return error.into(),
-            (Stopped::Repeats, _) => {
+            (StopCause::Repeats, _) => {
                 let text = "the model made the same call again and again";
                 (StatusCode::BAD_GATEWAY, "repeated_calls", text)
             }
-            (Stopped::Budget, _) if budget.is_some_and(|budget| spent >= budget) => {
+            (StopCause::Budget, _) if budget.is_some_and(|budget| spent >= budget) => {
                 let text = "the tokens were spent before there was an answer";
                 (StatusCode::BAD_GATEWAY, "token_budget_spent", text)
             }
-            (Stopped::Budget, _) => {
+            (StopCause::Budget, _) => {
                 let text = "the time was spent before there was an answer";
                 (StatusCode::GATEWAY_TIMEOUT, "time_budget_spent", text)
             }
-            (Stopped::Cancelled, _) => {
+            (StopCause::Cancelled, _) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "cancelled", "the chat was cancelled")
             }
             _ => {
@@ -157,7 +157,7 @@ impl Chat {
 
 fn finish(outcome: &Outcome) -> Finish {
     match (outcome.stop, &outcome.reason) {
-        (Stopped::Foreign, _) => Finish::ToolCalls,
+        (StopCause::Foreign, _) => Finish::ToolCalls,
         (_, Some(StopReason::MaxTokens | StopReason::ContextFull)) => Finish::Length,
         (_, Some(StopReason::Refusal)) => Finish::ContentFilter,
         _ => Finish::Stop,

@@ -1,7 +1,7 @@
 //! From what a client asks to what the loop takes.
 
 use serde_json::json;
-use switchboard_agent::Wishes;
+use switchboard_agent::RequestOptions;
 use switchboard_models::{
     AiMessage, Arguments, Image, Message, ModelCall, ToolChoice, ToolReply, UserMessage,
 };
@@ -182,7 +182,7 @@ fn spec(tool: &ClientTool, place: &str) -> Result<ToolSpec, Failure> {
 pub(super) fn wishes(
     request: &ChatRequest,
     knows: impl Fn(&str) -> bool,
-) -> Result<Wishes, Failure> {
+) -> Result<RequestOptions, Failure> {
     let temperature = request.temperature;
     if temperature.is_some_and(|daring| !(0.0..=MOST_DARING).contains(&daring)) {
         return Err(Failure::wrong("temperature", "it must be between 0 and 2"));
@@ -206,5 +206,5 @@ pub(super) fn wishes(
     let max_tokens = request.max_completion_tokens.or(request.max_tokens).map(Into::into);
     // Nobody reads the turns of an answer that comes in one piece.
     let whole_turns = !request.stream.unwrap_or_default();
-    Ok(Wishes { max_tokens, temperature, choice, whole_turns })
+    Ok(RequestOptions { max_tokens, temperature, choice, whole_turns })
 }

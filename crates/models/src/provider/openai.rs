@@ -4,7 +4,7 @@ mod client;
 mod convert;
 mod wire;
 mod calls;
-mod written;
+mod argument_text;
 
 use std::sync::Arc;
 

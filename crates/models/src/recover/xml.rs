@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Found;
+use super::FoundCall;
 use crate::lower::LoweredTool;
 
 const FUNCTION: &str = "<function=";
@@ -15,13 +15,13 @@ const PARAMETER_END: &str = "</parameter>";
 pub(super) fn calls<'t>(
     body: &str,
     tool: &dyn Fn(&str) -> Option<&'t LoweredTool>,
-) -> Option<Vec<Found>> {
+) -> Option<Vec<FoundCall>> {
     let mut functions = body.split(FUNCTION);
     is_blank(functions.next()?)?;
     functions.map(|function| call(function, tool)).collect()
 }
 
-fn call<'t>(function: &str, tool: &dyn Fn(&str) -> Option<&'t LoweredTool>) -> Option<Found> {
+fn call<'t>(function: &str, tool: &dyn Fn(&str) -> Option<&'t LoweredTool>) -> Option<FoundCall> {
     let (name, rest) = function.split_once('>')?;
     let name = name.trim();
     let properties = tool(name)?.parameters.get("properties");
@@ -44,7 +44,7 @@ fn call<'t>(function: &str, tool: &dyn Fn(&str) -> Option<&'t LoweredTool>) -> O
         let schema = properties.and_then(|properties| properties.get(key));
         args.insert(key.to_owned(), value(text, schema));
     }
-    Some(Found { name: name.to_owned(), args })
+    Some(FoundCall { name: name.to_owned(), args })
 }
 
 /// Fails if there is more than white space.

@@ -18,9 +18,9 @@ const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// Keeps the spans that it is given.
 #[derive(Clone, Debug, Default)]
-struct Kept(Arc<Mutex<Vec<SpanData>>>);
+struct CapturedSpans(Arc<Mutex<Vec<SpanData>>>);
 
-impl SpanProcessor for Kept {
+impl SpanProcessor for CapturedSpans {
     fn on_start(&self, _: &mut opentelemetry_sdk::trace::Span, _: &Context) {}
 
     fn on_end(&self, span: SpanData) {
@@ -37,15 +37,15 @@ impl SpanProcessor for Kept {
 }
 
 /// An executor whose calls become spans.
-struct House {
+struct TestSetup {
     executor: ToolExecutor,
     telemetry: Arc<Telemetry>,
-    kept: Kept,
+    kept: CapturedSpans,
 }
 
-impl House {
+impl TestSetup {
     fn new(share: f64, arguments: bool) -> Self {
-        let kept = Kept::default();
+        let kept = CapturedSpans::default();
         let export = Export { spans: Box::new(kept.clone()), meters: None };
         let sampling = Sampling::of(share).unwrap();
         let telemetry = Arc::new(Telemetry::through(export, sampling, arguments));
@@ -80,7 +80,7 @@ fn attribute(span: &SpanData, key: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_call_is_a_span_under_its_caller() {
-    let (result, spans) = House::new(1.0, false).call("tell", Some(PARENT)).await;
+    let (result, spans) = TestSetup::new(1.0, false).call("tell", Some(PARENT)).await;
     let [span] = &spans[..] else { panic!("{spans:?}") };
     assert_eq!(span.name, "execute_tool tell");
     assert_eq!(span.span_kind, SpanKind::Internal);
@@ -113,7 +113,7 @@ async fn a_call_is_a_span_under_its_caller() {
 
 #[tokio::test]
 async fn a_failure_says_its_kind() {
-    let house = House::new(1.0, false);
+    let house = TestSetup::new(1.0, false);
     for (tool, name, kind) in [
         ("fails", "execute_tool fails", "tool_error"),
         // What a model makes up is no name of a span.
@@ -130,7 +130,7 @@ async fn a_failure_says_its_kind() {
 
 #[tokio::test]
 async fn contents_are_redacted_where_they_are_wanted() {
-    let house = House::new(1.0, true);
+    let house = TestSetup::new(1.0, true);
     let (_, spans) = house.call("tell", None).await;
     let arguments = attribute(&spans[0], "gen_ai.tool.call.arguments").unwrap();
     assert!(arguments.contains("Ulm") && !arguments.contains("hunter2"), "{arguments}");
@@ -142,18 +142,18 @@ async fn contents_are_redacted_where_they_are_wanted() {
 
 #[tokio::test]
 async fn a_trace_that_is_not_kept_is_passed_on_as_such() {
-    let (result, spans) = House::new(0.0, false).call("tell", None).await;
+    let (result, spans) = TestSetup::new(0.0, false).call("tell", None).await;
     assert!(spans.is_empty());
     let given = result["result"]["trace"].as_str().unwrap();
     assert!(given.ends_with("-00"), "{given}");
     // The caller's word counts.
-    let (_, spans) = House::new(0.0, false).call("tell", Some(PARENT)).await;
+    let (_, spans) = TestSetup::new(0.0, false).call("tell", Some(PARENT)).await;
     assert_eq!(spans.len(), 1);
 }
 
 #[tokio::test]
 async fn tools_of_servers_say_so() {
-    let house = House::new(1.0, false);
+    let house = TestSetup::new(1.0, false);
     let tools = house.executor.tools();
     house.telemetry.know(tools);
     tools.add_server("clock", Default::default()).unwrap();
@@ -173,7 +173,7 @@ async fn tools_of_servers_say_so() {
 
 #[test]
 fn turns_and_runs_are_spans_too() {
-    let house = House::new(1.0, false);
+    let house = TestSetup::new(1.0, false);
     let run = house.telemetry.context(CallId::generate(), None);
     let turn = house.telemetry.context(CallId::generate(), Some(&run));
     let span = |work, context, parent, error| Span {

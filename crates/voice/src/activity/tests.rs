@@ -11,14 +11,14 @@ fn notice(activity: &mut Activity, sounds: &[Vec<i16>]) -> Vec<String> {
     noticed.map(in_short).collect()
 }
 
-fn in_short(noticed: Noticed) -> String {
+fn in_short(noticed: ActivityEvent) -> String {
     match noticed {
-        Noticed::Onset => "onset".to_owned(),
-        Noticed::Speech => "speech".to_owned(),
-        Noticed::Ended(Ending::Utterance(clip)) => {
+        ActivityEvent::Onset => "onset".to_owned(),
+        ActivityEvent::Speech => "speech".to_owned(),
+        ActivityEvent::Ended(SegmentEnd::Utterance(clip)) => {
             format!("{:.1}s", clip.duration().as_secs_f32())
         }
-        Noticed::Ended(Ending::Ignored(reason)) => reason,
+        ActivityEvent::Ended(SegmentEnd::Ignored(reason)) => reason,
     }
 }
 
@@ -76,7 +76,7 @@ fn what_is_said_is_cut_out_with_its_surroundings() {
     // What is under way when the sound ends counts.
     let mut activity = told();
     assert_eq!(notice(&mut activity, &[silence(1.0), hum(1.0, 0.3)]), ["onset", "speech"]);
-    let ending = activity.finish().map(Noticed::Ended).map(in_short);
+    let ending = activity.finish().map(ActivityEvent::Ended).map(in_short);
     assert_eq!(ending.as_deref(), Some("1.3s"));
     assert!(!activity.is_open() && activity.finish().is_none());
 }
@@ -115,7 +115,7 @@ fn the_beginning_is_what_came_right_before() {
     let before: Vec<i16> = (0..16_000).map(|place| if place % 2 == 0 { 1 } else { -1 }).collect();
     let clip = [before, hum(1.0, 0.3), silence(2.0)].concat();
     let ended = clip.chunks_exact(FRAME).find_map(|frame| match activity.push(frame) {
-        Some(Noticed::Ended(Ending::Utterance(clip))) => Some(clip),
+        Some(ActivityEvent::Ended(SegmentEnd::Utterance(clip))) => Some(clip),
         _ => None,
     });
     let clip = ended.unwrap();
@@ -126,7 +126,7 @@ fn the_beginning_is_what_came_right_before() {
     let mut activity = told();
     let sound = [hum(1.0, 0.3), silence(2.0)].concat();
     let clip = sound.chunks_exact(FRAME).find_map(|frame| match activity.push(frame) {
-        Some(Noticed::Ended(Ending::Utterance(clip))) => Some(clip),
+        Some(ActivityEvent::Ended(SegmentEnd::Utterance(clip))) => Some(clip),
         _ => None,
     });
     assert!(clip.unwrap().samples[..4_800].iter().all(|sample| *sample == 0));

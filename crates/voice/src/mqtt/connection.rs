@@ -29,13 +29,13 @@ const WAITING: usize = 256;
 
 /// A message to be delivered.
 #[derive(Clone)]
-pub(super) struct Message {
+pub(super) struct PublishMessage {
     topic: &'static str,
     payload: Bytes,
     is_retained: bool,
 }
 
-impl Message {
+impl PublishMessage {
     pub(super) fn new(topic: &'static str, payload: Vec<u8>) -> Self {
         Self { topic, payload: payload.into(), is_retained: false }
     }
@@ -46,28 +46,28 @@ impl Message {
 }
 
 /// What all who use the connection share.
-pub(super) struct Connection {
+pub(super) struct BrokerConnection {
     address: BrokerAddress,
     prefix: String,
     takes_sound: bool,
     incoming: mpsc::Sender<Incoming>,
     is_up: watch::Sender<bool>,
-    outbox: Mutex<Outbox>,
+    outbox: Mutex<PublishQueue>,
     /// Told when there is something to deliver.
     filled: Notify,
     closing: CancellationToken,
 }
 
 #[derive(Default)]
-struct Outbox {
-    messages: VecDeque<Message>,
+struct PublishQueue {
+    messages: VecDeque<PublishMessage>,
     /// The state to begin a connection with.
-    state: Option<Message>,
+    state: Option<PublishMessage>,
     /// How many messages had to give way.
     dropped: usize,
 }
 
-impl Connection {
+impl BrokerConnection {
     pub(super) fn new(
         address: BrokerAddress,
         prefix: &str,
@@ -91,7 +91,7 @@ impl Connection {
     }
 
     /// Delivers a message, as soon as the broker is there.
-    pub(super) fn send(&self, message: Message) {
+    pub(super) fn send(&self, message: PublishMessage) {
         let mut outbox = self.outbox();
         if outbox.messages.len() >= WAITING {
             outbox.messages.pop_front();
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     /// Delivers a state, unless the broker is away: when it is back, it is told what is then.
-    pub(super) fn state_is(&self, state: Message) {
+    pub(super) fn state_is(&self, state: PublishMessage) {
         self.outbox().state = Some(state.clone());
         if self.is_up() {
             self.send(state);
@@ -214,7 +214,7 @@ impl Connection {
         let _ = is_up.wait_for(|is_up| *is_up).await;
         loop {
             let next = self.outbox().messages.front().cloned();
-            let Some(Message { topic, payload, is_retained }) = next else {
+            let Some(PublishMessage { topic, payload, is_retained }) = next else {
                 if self.closing.is_cancelled() {
                     break;
                 }
@@ -242,7 +242,7 @@ impl Connection {
         format!("{}/{below}", self.prefix)
     }
 
-    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+    fn outbox(&self) -> MutexGuard<'_, PublishQueue> {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -251,10 +251,10 @@ impl Connection {
 mod tests {
     use super::*;
 
-    fn connection() -> (Connection, mpsc::Receiver<Incoming>) {
+    fn connection() -> (BrokerConnection, mpsc::Receiver<Incoming>) {
         let (sender, incoming) = mpsc::channel(8);
         let address = BrokerAddress::parse("mqtt://broker").unwrap();
-        (Connection::new(address, "home/voice", true, sender), incoming)
+        (BrokerConnection::new(address, "home/voice", true, sender), incoming)
     }
 
     // HM-2
@@ -262,8 +262,8 @@ mod tests {
     fn a_broker_that_stays_away_costs_the_oldest_messages_and_no_states() {
         let (connection, _incoming) = connection();
         for number in 0..WAITING + 3 {
-            connection.send(Message::new("error", number.to_string().into_bytes()));
-            connection.state_is(Message::new("state", b"listening".to_vec()).retained());
+            connection.send(PublishMessage::new("error", number.to_string().into_bytes()));
+            connection.state_is(PublishMessage::new("state", b"listening".to_vec()).retained());
         }
         let outbox = connection.outbox();
         assert_eq!((outbox.messages.len(), outbox.dropped), (WAITING, 3));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Incoming;
-use crate::{News, Stage, State, news::now};
+use crate::{Stage, VoiceEvent, VoiceState, event::now};
 
 /// Where speech goes, as a WAV.
 pub(super) const SPEECH: &str = "speech";
@@ -20,25 +20,25 @@ pub(super) fn read(takes_sound: bool) -> impl Iterator<Item = &'static str> {
 }
 
 /// The topic and the payload that tell of it; none, where it is nobody's business.
-pub(super) fn of(news: &News) -> Option<(&'static str, Vec<u8>)> {
+pub(super) fn of(news: &VoiceEvent) -> Option<(&'static str, Vec<u8>)> {
     let (topic, payload) = match news {
-        News::State(State::Connecting(servers)) => {
+        VoiceEvent::State(VoiceState::Connecting(servers)) => {
             (STATE, json!({"state": "connecting", "servers": servers, "timestamp": now()}))
         }
-        News::State(state) => (STATE, json!({"state": state.word(), "timestamp": now()})),
-        News::Transcription(transcription) => ("transcription", json!(transcription)),
-        News::Answer(answer) => ("ai-response", json!(answer)),
+        VoiceEvent::State(state) => (STATE, json!({"state": state.word(), "timestamp": now()})),
+        VoiceEvent::Transcription(transcription) => ("transcription", json!(transcription)),
+        VoiceEvent::Answer(answer) => ("ai-response", json!(answer)),
         // It could only be told when it is no longer so.
-        News::Failure(failure) if failure.stage == Stage::Mqtt => return None,
-        News::Failure(failure) => ("error", json!(failure)),
-        News::Called(_) | News::Ignored(_) | News::Calling(_) => return None,
+        VoiceEvent::Failure(failure) if failure.stage == Stage::Mqtt => return None,
+        VoiceEvent::Failure(failure) => ("error", json!(failure)),
+        VoiceEvent::Called(_) | VoiceEvent::Ignored(_) | VoiceEvent::Calling(_) => return None,
     };
     Some((topic, payload.to_string().into_bytes()))
 }
 
 /// What is said of us when we are gone.
 pub(super) fn will() -> Vec<u8> {
-    json!({"state": State::Offline.word()}).to_string().into_bytes()
+    json!({"state": VoiceState::Offline.word()}).to_string().into_bytes()
 }
 
 /// What a message on a topic below the prefix means.
@@ -71,7 +71,7 @@ fn request(payload: &[u8]) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, Failure, Transcription};
+    use crate::{AnswerEvent, FailureEvent, Transcription};
 
     // HM-2
     #[test]
@@ -104,7 +104,7 @@ mod tests {
             source: text("mic"),
             duration: 1.25,
         };
-        let answer = Answer {
+        let answer = AnswerEvent {
             question: text("hi"),
             answer: text("ho"),
             timestamp: text("T"),
@@ -114,18 +114,19 @@ mod tests {
             conversation_turns: 2,
             duration: 0.5,
         };
-        let failure =
-            |stage| News::Failure(Failure { stage, error: text("no"), timestamp: text("T") });
+        let failure = |stage| {
+            VoiceEvent::Failure(FailureEvent { stage, error: text("no"), timestamp: text("T") })
+        };
         let cases = [
             (
-                News::Transcription(transcription),
+                VoiceEvent::Transcription(transcription),
                 Some((
                     "transcription",
                     r#"{"text":"hi","timestamp":"T","source":"mic","duration":1.25}"#,
                 )),
             ),
             (
-                News::Answer(answer),
+                VoiceEvent::Answer(answer),
                 Some((
                     "ai-response",
                     r#"{"question":"hi","answer":"ho","timestamp":"T","source":"mic","model":"m","provider":"ollama","conversationTurns":2,"duration":0.5}"#,
@@ -136,7 +137,7 @@ mod tests {
                 Some(("error", r#"{"stage":"stt","error":"no","timestamp":"T"}"#)),
             ),
             (failure(Stage::Mqtt), None),
-            (News::Ignored(text("too short")), None),
+            (VoiceEvent::Ignored(text("too short")), None),
         ];
         for (news, expected) in cases {
             let message = of(&news);
@@ -144,12 +145,13 @@ mod tests {
                 message.map(|(topic, payload)| (topic, String::from_utf8(payload).unwrap()));
             assert_eq!(message.as_ref().map(|(topic, text)| (*topic, text.as_str())), expected);
         }
-        let (topic, payload) = of(&News::State(State::Thinking)).unwrap();
+        let (topic, payload) = of(&VoiceEvent::State(VoiceState::Thinking)).unwrap();
         let payload: Value = serde_json::from_slice(&payload).unwrap();
         assert_eq!((topic, &payload["state"]), ("state", &json!("thinking")));
         assert!(payload["timestamp"].as_str().unwrap().ends_with('Z'), "{payload}");
         // TL-6
-        let (_, payload) = of(&News::State(State::Connecting(vec![text("zwave")]))).unwrap();
+        let (_, payload) =
+            of(&VoiceEvent::State(VoiceState::Connecting(vec![text("zwave")]))).unwrap();
         let payload: Value = serde_json::from_slice(&payload).unwrap();
         assert_eq!(
             (&payload["state"], &payload["servers"]),

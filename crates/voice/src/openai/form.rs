@@ -3,12 +3,12 @@
 use ulid::Ulid;
 
 /// A form under way.
-pub(super) struct Form {
+pub(super) struct MultipartForm {
     boundary: String,
     body: Vec<u8>,
 }
 
-impl Form {
+impl MultipartForm {
     pub(super) fn new() -> Self {
         // By chance, so that no value can hold it.
         Self { boundary: format!("switchboard-{}", Ulid::generate()), body: Vec::new() }

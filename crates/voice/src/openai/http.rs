@@ -14,7 +14,7 @@ const REFUSAL: usize = 64 << 10;
 const SHOWN: usize = 300;
 
 /// Where a service is and how it is asked.
-pub(crate) struct Endpoint {
+pub(crate) struct SpeechEndpoint {
     /// For people: `OpenAI-compatible http://127.0.0.1:8000/v1`.
     pub(crate) name: String,
     /// The address with `/v1`.
@@ -26,7 +26,7 @@ pub(crate) struct Endpoint {
     pub(crate) client: OnceLock<Client>,
 }
 
-impl Endpoint {
+impl SpeechEndpoint {
     /// Sends `body` to `path` below the address; an answer that is no success is an error with what was said.
     pub(super) async fn post(
         &self,

@@ -3,20 +3,20 @@
 use serde_json::Value;
 use switchboard_toolcall::BoxFuture;
 
-use super::{Endpoint, form::Form};
+use super::{SpeechEndpoint, form::MultipartForm};
 use crate::{Clip, SpeechError, wav};
 
 /// The most bytes of an answer: far beyond what can be said in one clip.
 const LARGEST: usize = 1 << 20;
 
 /// A service that serves `/audio/transcriptions`.
-pub(crate) struct Recogniser {
-    pub(crate) endpoint: Endpoint,
+pub(crate) struct OpenAiRecogniser {
+    pub(crate) endpoint: SpeechEndpoint,
     pub(crate) model: String,
     pub(crate) language: Option<String>,
 }
 
-impl crate::Recogniser for Recogniser {
+impl crate::Recogniser for OpenAiRecogniser {
     fn name(&self) -> &str {
         &self.endpoint.name
     }
@@ -26,7 +26,7 @@ impl crate::Recogniser for Recogniser {
             let file = wav::written(clip);
             let file =
                 file.map_err(|error| self.endpoint.refused(format!("was sent nothing: {error}")))?;
-            let mut form = Form::new()
+            let mut form = MultipartForm::new()
                 .file("file", "speech.wav", "audio/wav", &file)
                 .text("model", &self.model)
                 .text("response_format", "json");

@@ -6,27 +6,27 @@ use switchboard_toolcall::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::{
-    Endpoint,
-    wav::{self, Reader},
+    SpeechEndpoint,
+    wav::{self, WavReader},
 };
 use crate::{
-    Clip, SpeechError, Spoken,
+    Clip, SpeechError, SpeechStream,
     clips::{self, Clips},
 };
 
 /// A service that serves `/audio/speech`.
-pub(crate) struct Synthesiser {
-    pub(crate) endpoint: std::sync::Arc<Endpoint>,
+pub(crate) struct OpenAiSynthesiser {
+    pub(crate) endpoint: std::sync::Arc<SpeechEndpoint>,
     pub(crate) model: String,
     pub(crate) voice: String,
 }
 
-impl crate::Synthesiser for Synthesiser {
+impl crate::Synthesiser for OpenAiSynthesiser {
     fn name(&self) -> &str {
         &self.endpoint.name
     }
 
-    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Spoken, SpeechError>> {
+    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SpeechStream, SpeechError>> {
         Box::pin(async move {
             if text.trim().is_empty() {
                 return Ok(mpsc::channel(1).1);
@@ -37,19 +37,19 @@ impl crate::Synthesiser for Synthesiser {
             let wish = wish.to_string().into_bytes();
             let answer = self.endpoint.post("/audio/speech", "application/json", wish).await?;
             let endpoint = self.endpoint.clone();
-            clips::hand_on(Speech { endpoint, answer, reader: Reader::default() }).await
+            clips::hand_on(OpenAiSpeech { endpoint, answer, reader: WavReader::default() }).await
         })
     }
 }
 
 /// An answer under way.
-struct Speech {
-    endpoint: std::sync::Arc<Endpoint>,
+struct OpenAiSpeech {
+    endpoint: std::sync::Arc<SpeechEndpoint>,
     answer: Response,
-    reader: Reader,
+    reader: WavReader,
 }
 
-impl Clips for Speech {
+impl Clips for OpenAiSpeech {
     fn service(&self) -> &str {
         &self.endpoint.name
     }
@@ -63,7 +63,7 @@ impl Clips for Speech {
                     Some(piece) => self.reader.read(&piece),
                     None => self.reader.end(),
                 };
-                let clip = clip.map_err(|wav::Unreadable(reason)| self.endpoint.refused(reason))?;
+                let clip = clip.map_err(|wav::WavError(reason)| self.endpoint.refused(reason))?;
                 if clip.is_some() || is_end {
                     return Ok(clip);
                 }

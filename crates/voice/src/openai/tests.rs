@@ -9,7 +9,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::wav::Reader;
+use super::wav::WavReader;
 use crate::{Clip, Format, SpeechConfig, SpeechError, recogniser, synthesiser, wav};
 
 /// A server of one request: reads it to its end, then sends the bytes and closes, or never does.
@@ -198,7 +198,7 @@ fn a_file_reads_the_same_in_whatever_pieces_it_comes() {
         file.splice(length..length + 4, unknown);
         for file in [&file, &known] {
             for size in 1..=file.len() {
-                let mut reader = Reader::default();
+                let mut reader = WavReader::default();
                 let mut samples = Vec::new();
                 for piece in file.chunks(size) {
                     let clip = reader.read(piece).unwrap();

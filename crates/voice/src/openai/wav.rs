@@ -10,11 +10,11 @@ const LONGEST_HEAD: usize = 64 << 10;
 
 /// Why it is no WAV file that we can play: what the service did, as a verb phrase.
 #[derive(Debug)]
-pub(super) struct Unreadable(pub(super) String);
+pub(super) struct WavError(pub(super) String);
 
 /// Reads a file piece by piece.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct WavReader {
     /// What was not used yet: an unfinished head, or half a frame.
     rest: Vec<u8>,
     /// Known from the head on.
@@ -27,9 +27,9 @@ struct Sound {
     left: u64,
 }
 
-impl Reader {
+impl WavReader {
     /// Takes the next piece; answers what can be played of it.
-    pub(super) fn read(&mut self, piece: &[u8]) -> Result<Option<Clip>, Unreadable> {
+    pub(super) fn read(&mut self, piece: &[u8]) -> Result<Option<Clip>, WavError> {
         self.rest.extend_from_slice(piece);
         if self.sound.is_none() {
             let Some((sound, used)) = head(&self.rest)? else { return Ok(None) };
@@ -54,17 +54,17 @@ impl Reader {
     }
 
     /// Says that nothing more comes.
-    pub(super) fn end(&mut self) -> Result<Option<Clip>, Unreadable> {
+    pub(super) fn end(&mut self) -> Result<Option<Clip>, WavError> {
         match self.sound {
             Some(_) => Ok(None),
-            None => Err(Unreadable("ended its answer before any sound".to_owned())),
+            None => Err(WavError("ended its answer before any sound".to_owned())),
         }
     }
 }
 
 /// What stands before the samples, and its length; none while it is not there to its end.
-fn head(bytes: &[u8]) -> Result<Option<(Sound, usize)>, Unreadable> {
-    let unreadable = |reason: &str| Err(Unreadable(reason.to_owned()));
+fn head(bytes: &[u8]) -> Result<Option<(Sound, usize)>, WavError> {
+    let unreadable = |reason: &str| Err(WavError(reason.to_owned()));
     if bytes.len() >= 12 && (&bytes[..4] != b"RIFF" || &bytes[8..12] != b"WAVE") {
         return unreadable("answered with something that is no WAV file");
     }
@@ -98,14 +98,14 @@ fn head(bytes: &[u8]) -> Result<Option<(Sound, usize)>, Unreadable> {
 }
 
 /// What samples are, by the `fmt ` chunk.
-fn described(fields: &[u8]) -> Result<Format, Unreadable> {
+fn described(fields: &[u8]) -> Result<Format, WavError> {
     let number = |at: usize| u16::from_le_bytes([fields[at], fields[at + 1]]);
     let rate = u32::from_le_bytes([fields[4], fields[5], fields[6], fields[7]]);
     let (kind, channels, bits) = (number(0), number(2), number(14));
     // 1 is PCM, 0xFFFE is PCM with a longer description.
     match (kind, channels, bits, rate) {
         (1 | 0xFFFE, 1..=8, 16, 1..=384_000) => Ok(Format { rate, channels }),
-        _ => Err(Unreadable(format!(
+        _ => Err(WavError(format!(
             "sent a WAV file of kind {kind} with {channels} channels, {bits} bits and {rate} frames a second; PCM of 16 bits is needed"
         ))),
     }

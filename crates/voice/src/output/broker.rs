@@ -3,14 +3,14 @@
 use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 
-use super::{Output, Unheard, whole};
-use crate::{Error, Spoken, mqtt::Mqtt, wav};
+use super::{Output, PlaybackError, whole};
+use crate::{Error, SpeechStream, mqtt::Mqtt, wav};
 
 /// The topic `speech` of a broker.
-pub(crate) struct Broker(pub(crate) Mqtt);
+pub(crate) struct MqttOutput(pub(crate) Mqtt);
 
-impl Output for Broker {
-    fn play<'a>(&'a self, spoken: Spoken) -> BoxFuture<'a, Result<(), Unheard>> {
+impl Output for MqttOutput {
+    fn play<'a>(&'a self, spoken: SpeechStream) -> BoxFuture<'a, Result<(), PlaybackError>> {
         Box::pin(async {
             let Some(clip) = whole(spoken).await? else { return Ok(()) };
             if !self.0.speak(wav::written(&clip)?) {

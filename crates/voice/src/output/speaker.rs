@@ -3,9 +3,9 @@
 use switchboard_toolcall::BoxFuture;
 use tokio::io::AsyncWriteExt;
 
-use super::{Output, Unheard};
+use super::{Output, PlaybackError};
 use crate::{
-    Error, Spoken,
+    Error, SpeechStream,
     sound_system::{SoundSystem, complaint},
     source::bytes,
 };
@@ -21,7 +21,7 @@ impl Speaker {
         Self { device }
     }
 
-    async fn play_all(&self, mut spoken: Spoken) -> Result<(), Unheard> {
+    async fn play_all(&self, mut spoken: SpeechStream) -> Result<(), PlaybackError> {
         let Some(first) = spoken.recv().await.transpose()? else { return Ok(()) };
         let system = SoundSystem::find().await;
         let mut player = system.play(first.format, self.device.as_deref())?;
@@ -36,7 +36,7 @@ impl Speaker {
         }
         // It plays what it has, and ends.
         drop(stdin);
-        let failed = |reason: String| Unheard::from(Error::device("the speaker", reason));
+        let failed = |reason: String| PlaybackError::from(Error::device("the speaker", reason));
         match player.wait().await {
             Ok(status) if status.success() => Ok(()),
             Ok(_) => Err(failed(complaint(player.stderr.take()).await)),
@@ -46,7 +46,7 @@ impl Speaker {
 }
 
 impl Output for Speaker {
-    fn play<'a>(&'a self, spoken: Spoken) -> BoxFuture<'a, Result<(), Unheard>> {
+    fn play<'a>(&'a self, spoken: SpeechStream) -> BoxFuture<'a, Result<(), PlaybackError>> {
         Box::pin(self.play_all(spoken))
     }
 }

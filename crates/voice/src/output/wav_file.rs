@@ -8,16 +8,16 @@ use std::{
 use hound::WavWriter;
 use switchboard_toolcall::BoxFuture;
 
-use super::{Output, Unheard, whole};
-use crate::{Clip, Error, Spoken, wav};
+use super::{Output, PlaybackError, whole};
+use crate::{Clip, Error, SpeechStream, wav};
 
 /// A file that each answer is added to; what was in it before we came is gone.
-pub struct WavFile {
+pub struct WavOutput {
     file: PathBuf,
     is_begun: AtomicBool,
 }
 
-impl WavFile {
+impl WavOutput {
     /// Takes the file for us.
     ///
     /// # Errors
@@ -49,8 +49,8 @@ impl WavFile {
     }
 }
 
-impl Output for WavFile {
-    fn play<'a>(&'a self, spoken: Spoken) -> BoxFuture<'a, Result<(), Unheard>> {
+impl Output for WavOutput {
+    fn play<'a>(&'a self, spoken: SpeechStream) -> BoxFuture<'a, Result<(), PlaybackError>> {
         Box::pin(async {
             let Some(clip) = whole(spoken).await? else { return Ok(()) };
             let failed = |source| Error::File { what: "write", file: self.file.clone(), source };
@@ -65,7 +65,7 @@ mod tests {
     use crate::Format;
     use tokio::sync::mpsc;
 
-    async fn play(output: &WavFile, rate: u32, samples: &[i16]) -> Result<(), Unheard> {
+    async fn play(output: &WavOutput, rate: u32, samples: &[i16]) -> Result<(), PlaybackError> {
         let (sender, spoken) = mpsc::channel(4);
         for part in samples.chunks(2) {
             let format = Format { rate, channels: 1 };
@@ -81,18 +81,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("answers.wav");
         std::fs::write(&file, "what was there before").unwrap();
-        let output = WavFile::create(file.clone()).unwrap();
+        let output = WavOutput::create(file.clone()).unwrap();
         play(&output, 16_000, &[1, 2, 3]).await.unwrap();
         play(&output, 16_000, &[]).await.unwrap();
         play(&output, 16_000, &[4]).await.unwrap();
         // One file has one format.
-        let Err(Unheard::Output(problem)) = play(&output, 22_050, &[5]).await else {
+        let Err(PlaybackError::Output(problem)) = play(&output, 22_050, &[5]).await else {
             panic!("it took another format");
         };
         assert!(problem.contains("failed to write"), "{problem}");
         let samples = wav::read(std::fs::File::open(&file).unwrap()).unwrap();
         assert_eq!(samples, [1, 2, 3, 4]);
-        let error = WavFile::create(folder.path().join("no/a.wav")).err().unwrap();
+        let error = WavOutput::create(folder.path().join("no/a.wav")).err().unwrap();
         assert!(error.to_string().contains("failed to write"), "{error}");
     }
 }

@@ -11,25 +11,25 @@ const PIECES: usize = 4_096;
 
 /// Where the sound is put in.
 #[derive(Clone)]
-pub struct Feed(mpsc::Sender<Vec<u8>>);
+pub struct SampleSender(mpsc::Sender<Vec<u8>>);
 
-impl Feed {
+impl SampleSender {
     /// Hands over a piece: raw samples, or a WAV. False where nobody keeps up, and it is lost.
     pub fn give(&self, bytes: Vec<u8>) -> bool {
         self.0.try_send(bytes).is_ok()
     }
 }
 
-/// The source at the other end of a [`Feed`].
+/// The source at the other end of a [`SampleSender`].
 pub(crate) struct Channel {
     name: &'static str,
     pieces: Option<mpsc::Receiver<Vec<u8>>>,
 }
 
 impl Channel {
-    pub(crate) fn new(name: &'static str) -> (Feed, Self) {
+    pub(crate) fn new(name: &'static str) -> (SampleSender, Self) {
         let (sender, pieces) = mpsc::channel(PIECES);
-        (Feed(sender), Self { name, pieces: Some(pieces) })
+        (SampleSender(sender), Self { name, pieces: Some(pieces) })
     }
 }
 

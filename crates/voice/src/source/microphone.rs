@@ -8,7 +8,7 @@ use tokio::{
 
 #[cfg(feature = "cpal")]
 use super::sound_card::SoundCard;
-use super::{BLOCK, Ending, Pcm, Source};
+use super::{BLOCK, EndReason, Pcm, Source};
 use crate::{
     Blocks, Error,
     sound_system::{SoundSystem, complaint},
@@ -17,13 +17,13 @@ use crate::{
 /// The microphone, or another recording device.
 pub struct Microphone {
     device: Option<String>,
-    ending: Ending,
+    ending: EndReason,
 }
 
 impl Microphone {
     /// The device of this name, as the sound system has it, or the usual one.
     pub fn new(device: Option<String>) -> Self {
-        Self { device, ending: Ending::default() }
+        Self { device, ending: EndReason::default() }
     }
 }
 
@@ -61,7 +61,7 @@ struct Recording {
     child: Child,
     stdout: Option<ChildStdout>,
     pcm: Pcm,
-    ending: Ending,
+    ending: EndReason,
 }
 
 impl Blocks for Recording {

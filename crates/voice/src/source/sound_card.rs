@@ -9,26 +9,26 @@ use cpal::{
 use switchboard_toolcall::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Ending;
+use super::EndReason;
 use crate::{Blocks, Error, Format, resample::Resampler};
 
 /// How many blocks may wait for whoever listens.
 const WAITING: usize = 256;
 
 /// What the card says: a block of its own format, or why it ends.
-type Heard = Result<Vec<i16>, String>;
+type RecordedBlock = Result<Vec<i16>, String>;
 
 /// A card that is recorded from; it is let go with this.
 pub(super) struct SoundCard {
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<RecordedBlock>,
     resampler: Resampler,
-    ending: Ending,
+    ending: EndReason,
     _open: sync::mpsc::Sender<()>,
 }
 
 impl SoundCard {
     /// Opens the device of this name, or the usual one.
-    pub(super) async fn open(device: Option<String>, ending: Ending) -> Result<Self, Error> {
+    pub(super) async fn open(device: Option<String>, ending: EndReason) -> Result<Self, Error> {
         let failed = |reason: String| Error::device("the microphone", reason);
         let (sender, heard) = mpsc::channel(WAITING);
         let (opened, told) = oneshot::channel();
@@ -65,7 +65,10 @@ impl Blocks for SoundCard {
     }
 }
 
-fn start(name: Option<&str>, sender: &mpsc::Sender<Heard>) -> Result<(Stream, Format), String> {
+fn start(
+    name: Option<&str>,
+    sender: &mpsc::Sender<RecordedBlock>,
+) -> Result<(Stream, Format), String> {
     let device = find(name)?;
     let config = device.default_input_config().map_err(|error| error.to_string())?;
     let format = Format { rate: config.sample_rate(), channels: config.channels() };
@@ -97,7 +100,7 @@ fn find(name: Option<&str>) -> Result<Device, String> {
 fn stream<T>(
     device: &Device,
     config: cpal::StreamConfig,
-    sender: &mpsc::Sender<Heard>,
+    sender: &mpsc::Sender<RecordedBlock>,
 ) -> Result<Stream, cpal::Error>
 where
     T: SizedSample,

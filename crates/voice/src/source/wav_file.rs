@@ -8,11 +8,11 @@ use super::{BLOCK, Source};
 use crate::{Blocks, Error, wav};
 
 /// The sound of a WAV file.
-pub struct WavFile {
+pub struct WavSource {
     samples: Vec<i16>,
 }
 
-impl WavFile {
+impl WavSource {
     /// Reads the file.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl WavFile {
     }
 }
 
-impl Source for WavFile {
+impl Source for WavSource {
     fn name(&self) -> &str {
         "wav"
     }

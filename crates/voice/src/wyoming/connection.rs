@@ -9,8 +9,8 @@ use tokio::{
 };
 
 use super::{
-    Place, Service,
-    event::{Event, Fault},
+    WyomingAddress, WyomingService,
+    event::{WyomingError, WyomingEvent},
 };
 use crate::SpeechError;
 
@@ -20,13 +20,13 @@ const SHOWN: usize = 300;
 type Half<T> = Box<T>;
 
 /// What we hear from a service.
-pub(super) struct Hearing {
+pub(super) struct EventReader {
     service: Arc<str>,
     stream: BufReader<Half<dyn AsyncRead + Send + Unpin>>,
 }
 
 /// What we tell a service.
-pub(super) struct Telling {
+pub(super) struct EventWriter {
     service: Arc<str>,
     stream: Half<dyn AsyncWrite + Send + Unpin>,
 }
@@ -35,7 +35,9 @@ pub(super) struct Telling {
 ///
 /// # Errors
 /// Nobody is there, or takes too long.
-pub(super) async fn connect(service: &Service) -> Result<(Hearing, Telling), SpeechError> {
+pub(super) async fn connect(
+    service: &WyomingService,
+) -> Result<(EventReader, EventWriter), SpeechError> {
     let unreachable = |source: switchboard_toolcall::BoxError| SpeechError::Unreachable {
         service: service.name.to_string(),
         source,
@@ -45,15 +47,15 @@ pub(super) async fn connect(service: &Service) -> Result<(Hearing, Telling), Spe
     let (reader, writer) = connected
         .map_err(|_| unreachable(format!("no connection within {} s", limit.as_secs_f32()).into()))?
         .map_err(|error| unreachable(error.into()))?;
-    let hearing = Hearing { service: service.name.clone(), stream: BufReader::new(reader) };
-    Ok((hearing, Telling { service: service.name.clone(), stream: writer }))
+    let hearing = EventReader { service: service.name.clone(), stream: BufReader::new(reader) };
+    Ok((hearing, EventWriter { service: service.name.clone(), stream: writer }))
 }
 
 type Halves = (Half<dyn AsyncRead + Send + Unpin>, Half<dyn AsyncWrite + Send + Unpin>);
 
-async fn open(place: &Place) -> std::io::Result<Halves> {
+async fn open(place: &WyomingAddress) -> std::io::Result<Halves> {
     Ok(match place {
-        Place::Tcp(host, port) => {
+        WyomingAddress::Tcp(host, port) => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
             // Events are small and each of them is waited for.
             stream.set_nodelay(true)?;
@@ -61,25 +63,25 @@ async fn open(place: &Place) -> std::io::Result<Halves> {
             (Box::new(reader), Box::new(writer))
         }
         #[cfg(unix)]
-        Place::Unix(path) => {
+        WyomingAddress::Unix(path) => {
             let (reader, writer) = tokio::net::UnixStream::connect(path).await?.into_split();
             (Box::new(reader), Box::new(writer))
         }
         #[cfg(not(unix))]
-        Place::Unix(_) => return Err(std::io::ErrorKind::Unsupported.into()),
+        WyomingAddress::Unix(_) => return Err(std::io::ErrorKind::Unsupported.into()),
     })
 }
 
-impl Hearing {
+impl EventReader {
     /// The next event; an event that tells of trouble is an error. Not cancel safe.
-    pub(super) async fn next(&mut self) -> Result<Event, SpeechError> {
-        let event = match Event::read(&mut self.stream).await {
+    pub(super) async fn next(&mut self) -> Result<WyomingEvent, SpeechError> {
+        let event = match WyomingEvent::read(&mut self.stream).await {
             Ok(event) => event,
-            Err(Fault::Nonsense(reason)) => return Err(refused(&self.service, reason)),
-            Err(Fault::Closed) => {
+            Err(WyomingError::Nonsense(reason)) => return Err(refused(&self.service, reason)),
+            Err(WyomingError::Closed) => {
                 return Err(refused(&self.service, "closed the connection before it had answered"));
             }
-            Err(Fault::Broken(error)) => return Err(broken(&self.service, error)),
+            Err(WyomingError::Broken(error)) => return Err(broken(&self.service, error)),
         };
         if event.kind != "error" {
             return Ok(event);
@@ -94,7 +96,7 @@ impl Hearing {
     }
 
     /// The next event of one of these kinds. Others, which newer services may send, are passed over.
-    pub(super) async fn next_of(&mut self, kinds: &[&str]) -> Result<Event, SpeechError> {
+    pub(super) async fn next_of(&mut self, kinds: &[&str]) -> Result<WyomingEvent, SpeechError> {
         loop {
             let event = self.next().await?;
             if kinds.contains(&event.kind.as_str()) {
@@ -104,9 +106,9 @@ impl Hearing {
     }
 }
 
-impl Telling {
+impl EventWriter {
     /// Tells one thing.
-    pub(super) async fn tell(&mut self, event: Event) -> Result<(), SpeechError> {
+    pub(super) async fn tell(&mut self, event: WyomingEvent) -> Result<(), SpeechError> {
         let told = async {
             event.write(&mut self.stream).await?;
             self.stream.flush().await
@@ -121,7 +123,7 @@ pub(super) fn refused(service: &str, reason: impl Into<String>) -> SpeechError {
 }
 
 /// The error of a service that says nothing any more.
-pub(super) fn silent(service: &Service) -> SpeechError {
+pub(super) fn silent(service: &WyomingService) -> SpeechError {
     refused(&service.name, format!("did not answer within {} s", service.timeout.as_secs_f32()))
 }
 

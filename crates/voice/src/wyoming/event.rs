@@ -19,7 +19,7 @@ const SHOWN: usize = 80;
 
 /// What one side tells the other.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Event {
+pub(crate) struct WyomingEvent {
     /// What it is: `transcribe`, `audio-chunk`.
     pub(crate) kind: String,
     /// What there is to say about it.
@@ -30,7 +30,7 @@ pub(crate) struct Event {
 
 /// Why there is no event.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum WyomingError {
     /// The connection is broken.
     Broken(io::Error),
     /// It ended between events.
@@ -41,7 +41,7 @@ pub(crate) enum Fault {
 
 /// The first line of an event.
 #[derive(Deserialize)]
-struct Header {
+struct EventHeader {
     #[serde(rename = "type")]
     kind: String,
     data: Option<Map<String, Value>>,
@@ -49,7 +49,7 @@ struct Header {
     payload_length: Option<u64>,
 }
 
-impl Event {
+impl WyomingEvent {
     /// An event without samples.
     pub(crate) fn new(kind: &str, data: Value) -> Self {
         let Value::Object(data) = data else { return Self::new(kind, json!({})) };
@@ -123,11 +123,13 @@ impl Event {
     }
 
     /// Reads the next one. Not cancel safe: what was read of it is lost.
-    pub(crate) async fn read(stream: &mut (impl AsyncBufRead + Unpin)) -> Result<Self, Fault> {
+    pub(crate) async fn read(
+        stream: &mut (impl AsyncBufRead + Unpin),
+    ) -> Result<Self, WyomingError> {
         let mut line = Vec::new();
         let read = stream.take(LONGEST_LINE).read_until(b'\n', &mut line).await;
-        if read.map_err(Fault::Broken)? == 0 {
-            return Err(Fault::Closed);
+        if read.map_err(WyomingError::Broken)? == 0 {
+            return Err(WyomingError::Closed);
         }
         if line.last() != Some(&b'\n') {
             let reason = if line.len() as u64 == LONGEST_LINE {
@@ -135,18 +137,21 @@ impl Event {
             } else {
                 "closed the connection in the middle of an event".to_owned()
             };
-            return Err(Fault::Nonsense(reason));
+            return Err(WyomingError::Nonsense(reason));
         }
-        let header: Header = serde_json::from_slice(&line).map_err(|_| {
+        let header: EventHeader = serde_json::from_slice(&line).map_err(|_| {
             let shown: String = String::from_utf8_lossy(&line).trim().chars().take(SHOWN).collect();
-            Fault::Nonsense(format!("sent what is no event of Wyoming: {shown:?}"))
+            WyomingError::Nonsense(format!("sent what is no event of Wyoming: {shown:?}"))
         })?;
         let more = bytes(stream, "data", header.data_length, MOST_DATA).await?;
         let payload = bytes(stream, "payload", header.payload_length, MOST_PAYLOAD).await?;
         let mut data = header.data.unwrap_or_default();
         if !more.is_empty() {
             let more: Map<String, Value> = serde_json::from_slice(&more).map_err(|_| {
-                Fault::Nonsense(format!("sent data of `{}` that is no JSON object", header.kind))
+                WyomingError::Nonsense(format!(
+                    "sent data of `{}` that is no JSON object",
+                    header.kind
+                ))
             })?;
             data.extend(more);
         }
@@ -164,16 +169,18 @@ async fn bytes(
     what: &str,
     length: Option<u64>,
     most: u64,
-) -> Result<Vec<u8>, Fault> {
+) -> Result<Vec<u8>, WyomingError> {
     let length = length.unwrap_or_default();
     if length > most {
         let reason = format!("announced {length} bytes of {what}; at most {most} are read");
-        return Err(Fault::Nonsense(reason));
+        return Err(WyomingError::Nonsense(reason));
     }
     let mut bytes = Vec::new();
-    let read = stream.take(length).read_to_end(&mut bytes).await.map_err(Fault::Broken)?;
+    let read = stream.take(length).read_to_end(&mut bytes).await.map_err(WyomingError::Broken)?;
     if (read as u64) < length {
-        return Err(Fault::Nonsense("closed the connection in the middle of an event".to_owned()));
+        return Err(WyomingError::Nonsense(
+            "closed the connection in the middle of an event".to_owned(),
+        ));
     }
     Ok(bytes)
 }

@@ -7,9 +7,9 @@ use switchboard_toolcall::BoxFuture;
 use tokio::time::timeout;
 
 use super::{
-    Service,
-    connection::{Telling, connect, silent},
-    event::Event,
+    WyomingService,
+    connection::{EventWriter, connect, silent},
+    event::WyomingEvent,
 };
 use crate::{Clip, SpeechError};
 
@@ -19,13 +19,13 @@ const BLOCK: usize = 1_600;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A service such as wyoming-faster-whisper.
-pub(crate) struct Recogniser {
-    pub(crate) service: Service,
+pub(crate) struct WyomingRecogniser {
+    pub(crate) service: WyomingService,
     /// What it is asked with: `name` and `language`, where they are set.
     pub(crate) wishes: Map<String, Value>,
 }
 
-impl crate::Recogniser for Recogniser {
+impl crate::Recogniser for WyomingRecogniser {
     fn name(&self) -> &str {
         &self.service.name
     }
@@ -38,7 +38,7 @@ impl crate::Recogniser for Recogniser {
     }
 }
 
-impl Recogniser {
+impl WyomingRecogniser {
     async fn ask(&self, clip: &Clip) -> Result<String, SpeechError> {
         let (mut hearing, mut telling) = connect(&self.service).await?;
         let mut answer = Box::pin(hearing.next_of(&["transcript"]));
@@ -56,12 +56,12 @@ impl Recogniser {
         Ok(event.text("text").unwrap_or_default().trim().to_owned())
     }
 
-    async fn send(&self, telling: &mut Telling, clip: &Clip) -> Result<(), SpeechError> {
-        telling.tell(Event::new("transcribe", json!(self.wishes))).await?;
-        telling.tell(Event::audio_start(clip.format)).await?;
+    async fn send(&self, telling: &mut EventWriter, clip: &Clip) -> Result<(), SpeechError> {
+        telling.tell(WyomingEvent::new("transcribe", json!(self.wishes))).await?;
+        telling.tell(WyomingEvent::audio_start(clip.format)).await?;
         for samples in clip.samples.chunks(BLOCK) {
-            telling.tell(Event::audio_chunk(clip.format, samples)).await?;
+            telling.tell(WyomingEvent::audio_chunk(clip.format, samples)).await?;
         }
-        telling.tell(Event::audio_stop()).await
+        telling.tell(WyomingEvent::audio_stop()).await
     }
 }

@@ -6,7 +6,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::event::Event;
+use super::event::WyomingEvent;
 use crate::SpeechConfig;
 
 /// What the service does when it has said everything.
@@ -21,7 +21,7 @@ pub(super) enum Then {
 /// A service under way.
 pub(super) struct Scripted {
     pub(super) config: SpeechConfig,
-    task: JoinHandle<Vec<Event>>,
+    task: JoinHandle<Vec<WyomingEvent>>,
 }
 
 impl Scripted {
@@ -34,9 +34,9 @@ impl Scripted {
             let (stream, _) = listener.accept().await.unwrap();
             let (reader, mut writer) = stream.into_split();
             let mut reader = BufReader::new(reader);
-            let mut heard: Vec<Event> = Vec::new();
+            let mut heard: Vec<WyomingEvent> = Vec::new();
             while heard.last().is_none_or(|event| event.kind != until) {
-                heard.push(Event::read(&mut reader).await.unwrap());
+                heard.push(WyomingEvent::read(&mut reader).await.unwrap());
             }
             // The caller may have left in the middle.
             let _ = writer.write_all(&answer).await;
@@ -49,7 +49,7 @@ impl Scripted {
     }
 
     /// What the caller told, when the service has ended.
-    pub(super) async fn heard(self) -> Vec<Event> {
+    pub(super) async fn heard(self) -> Vec<WyomingEvent> {
         self.task.await.unwrap()
     }
 }

@@ -5,28 +5,28 @@ use switchboard_toolcall::BoxFuture;
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
-    Service,
-    connection::{Hearing, Telling, connect, refused, silent},
-    event::Event,
+    WyomingService,
+    connection::{EventReader, EventWriter, connect, refused, silent},
+    event::WyomingEvent,
 };
 use crate::{
-    Clip, SpeechError, Spoken,
+    Clip, SpeechError, SpeechStream,
     clips::{self, Clips},
 };
 
 /// A service such as wyoming-piper.
-pub(crate) struct Synthesiser {
-    pub(crate) service: Service,
+pub(crate) struct WyomingSynthesiser {
+    pub(crate) service: WyomingService,
     /// The voice that is asked for: `name`, `speaker`, `language`, where they are set.
     pub(crate) voice: Map<String, Value>,
 }
 
-impl crate::Synthesiser for Synthesiser {
+impl crate::Synthesiser for WyomingSynthesiser {
     fn name(&self) -> &str {
         &self.service.name
     }
 
-    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Spoken, SpeechError>> {
+    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SpeechStream, SpeechError>> {
         Box::pin(async move {
             if text.trim().is_empty() {
                 return Ok(mpsc::channel(1).1);
@@ -36,28 +36,28 @@ impl crate::Synthesiser for Synthesiser {
     }
 }
 
-impl Synthesiser {
-    async fn start(&self, text: &str) -> Result<Speech, SpeechError> {
+impl WyomingSynthesiser {
+    async fn start(&self, text: &str) -> Result<WyomingSpeech, SpeechError> {
         let (hearing, mut telling) = connect(&self.service).await?;
         let mut wish = json!({"text": text});
         if !self.voice.is_empty() {
             wish["voice"] = json!(self.voice);
         }
-        let told = telling.tell(Event::new("synthesize", wish));
+        let told = telling.tell(WyomingEvent::new("synthesize", wish));
         timeout(self.service.timeout, told).await.unwrap_or_else(|_| Err(silent(&self.service)))?;
-        Ok(Speech { service: self.service.clone(), hearing, _telling: telling })
+        Ok(WyomingSpeech { service: self.service.clone(), hearing, _telling: telling })
     }
 }
 
 /// An answer under way.
-struct Speech {
-    service: Service,
-    hearing: Hearing,
+struct WyomingSpeech {
+    service: WyomingService,
+    hearing: EventReader,
     /// Open as long as the answer: closed early, it would mean that we left.
-    _telling: Telling,
+    _telling: EventWriter,
 }
 
-impl Clips for Speech {
+impl Clips for WyomingSpeech {
     fn service(&self) -> &str {
         &self.service.name
     }

@@ -7,20 +7,20 @@ use switchboard_toolcall::BoxFuture;
 use tokio::time::timeout;
 
 use super::{
-    Service,
-    connection::{Telling, connect, refused, silent},
-    event::Event,
+    WyomingService,
+    connection::{EventWriter, connect, refused, silent},
+    event::WyomingEvent,
 };
 use crate::{Blocks, Format, SpeechError};
 
 /// A service such as wyoming-openwakeword.
-pub(crate) struct WakeWord {
-    pub(crate) service: Service,
+pub(crate) struct WyomingWakeWord {
+    pub(crate) service: WyomingService,
     /// The words that count; all that the service knows where there are none.
     pub(crate) words: Vec<String>,
 }
 
-impl crate::WakeWord for WakeWord {
+impl crate::WakeWord for WyomingWakeWord {
     fn name(&self) -> &str {
         &self.service.name
     }
@@ -32,8 +32,8 @@ impl crate::WakeWord for WakeWord {
         Box::pin(async move {
             let (mut hearing, mut telling) = connect(&self.service).await?;
             let names = if self.words.is_empty() { json!(null) } else { json!(self.words) };
-            self.tell(&mut telling, Event::new("detect", json!({"names": names}))).await?;
-            self.tell(&mut telling, Event::audio_start(Format::SPEECH)).await?;
+            self.tell(&mut telling, WyomingEvent::new("detect", json!({"names": names}))).await?;
+            self.tell(&mut telling, WyomingEvent::audio_start(Format::SPEECH)).await?;
             // Held over the blocks, because half an event that was read must not be lost.
             let mut detection = pin!(hearing.next_of(&["detection", "not-detected"]));
             let event = loop {
@@ -42,11 +42,11 @@ impl crate::WakeWord for WakeWord {
                     event = &mut detection => break event?,
                     block = blocks.next() => match block {
                         Some(samples) => {
-                            let chunk = Event::audio_chunk(Format::SPEECH, &samples);
+                            let chunk = WyomingEvent::audio_chunk(Format::SPEECH, &samples);
                             self.tell(&mut telling, chunk).await?;
                         }
                         None => {
-                            self.tell(&mut telling, Event::audio_stop()).await?;
+                            self.tell(&mut telling, WyomingEvent::audio_stop()).await?;
                             let last = timeout(self.service.timeout, detection).await;
                             break last.unwrap_or_else(|_| Err(silent(&self.service)))?;
                         }
@@ -62,9 +62,13 @@ impl crate::WakeWord for WakeWord {
     }
 }
 
-impl WakeWord {
+impl WyomingWakeWord {
     /// A service that takes no more samples does not hear; it must not hold up those who would speak.
-    async fn tell(&self, telling: &mut Telling, event: Event) -> Result<(), SpeechError> {
+    async fn tell(
+        &self,
+        telling: &mut EventWriter,
+        event: WyomingEvent,
+    ) -> Result<(), SpeechError> {
         let told = timeout(self.service.timeout, telling.tell(event)).await;
         told.unwrap_or_else(|_| {
             let limit = self.service.timeout.as_secs_f32();

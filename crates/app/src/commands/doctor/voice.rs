@@ -1,6 +1,6 @@
 //! Whether the services of `[voice]` can be reached.
 
-use switchboard_voice::reach::{Reached, reach};
+use switchboard_voice::reach::{ServiceStatus, reach};
 
 use super::{Check, Status};
 use crate::settings::Loaded;
@@ -16,7 +16,7 @@ pub(super) async fn probe(loaded: &Loaded) -> Vec<Check> {
     reach(&loaded.settings.voice).await.into_iter().map(check).collect()
 }
 
-fn check(Reached { setting, name, problem }: Reached) -> Check {
+fn check(ServiceStatus { setting, name, problem }: ServiceStatus) -> Check {
     let (status, message) = match problem {
         None => (Status::Ok, format!("{name}, reachable")),
         Some(problem) if name.is_empty() => (Status::Broken, problem),

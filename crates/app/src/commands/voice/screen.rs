@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::ColorChoice;
 use serde_json::{Value, json};
-use switchboard_voice::{News, State, Watcher};
+use switchboard_voice::{VoiceEvent, VoiceState, Watcher};
 
 use crate::terminal::{self, Paint, text};
 
@@ -23,7 +23,7 @@ impl Screen {
         Arc::new(move |news| self.show(news))
     }
 
-    fn show(&self, news: &News) {
+    fn show(&self, news: &VoiceEvent) {
         if let Some(line) = self.is_json.then(|| line(news)).flatten() {
             // Whoever read it has gone; the household still listens.
             let _ = terminal::print(&line.to_string());
@@ -32,34 +32,36 @@ impl Screen {
     }
 
     /// The news on one line, whatever a model or a tool says.
-    fn words(&self, news: &News) -> String {
+    fn words(&self, news: &VoiceEvent) -> String {
         let paint = self.paint;
         match news {
-            News::State(State::Connecting(servers)) => {
+            VoiceEvent::State(VoiceState::Connecting(servers)) => {
                 let names = text::one_line(&servers.join(", "));
                 self.paint.yellow(&format!("● connecting to {names}"))
             }
-            News::State(state) => {
+            VoiceEvent::State(state) => {
                 let word = format!("● {}", state.word());
                 match state {
-                    State::Listening => paint.green(&word),
-                    State::Recording => paint.red(&word),
-                    State::Thinking | State::Connecting(_) => paint.yellow(&word),
-                    State::Speaking => paint.cyan(&word),
-                    State::Offline => paint.dim(&word),
+                    VoiceState::Listening => paint.green(&word),
+                    VoiceState::Recording => paint.red(&word),
+                    VoiceState::Thinking | VoiceState::Connecting(_) => paint.yellow(&word),
+                    VoiceState::Speaking => paint.cyan(&word),
+                    VoiceState::Offline => paint.dim(&word),
                 }
             }
-            News::Called(word) => paint.dim(&format!("  called: {}", text::one_line(word))),
-            News::Ignored(reason) => paint.dim(&format!("  ignored: {}", text::one_line(reason))),
-            News::Transcription(said) => {
+            VoiceEvent::Called(word) => paint.dim(&format!("  called: {}", text::one_line(word))),
+            VoiceEvent::Ignored(reason) => {
+                paint.dim(&format!("  ignored: {}", text::one_line(reason)))
+            }
+            VoiceEvent::Transcription(said) => {
                 format!("  {} {}", paint.bold("heard:"), text::one_line(&said.text))
             }
-            News::Calling(tool) => paint.dim(&format!("  calling {}", text::one_line(tool))),
-            News::Answer(said) => {
+            VoiceEvent::Calling(tool) => paint.dim(&format!("  calling {}", text::one_line(tool))),
+            VoiceEvent::Answer(said) => {
                 let took = paint.dim(&format!("({:.1}s)", said.duration));
                 format!("  {} {} {took}", paint.bold("answer:"), text::one_line(&said.answer))
             }
-            News::Failure(failure) => {
+            VoiceEvent::Failure(failure) => {
                 let stage = json!(failure.stage);
                 let stage = stage.as_str().unwrap_or_default();
                 let error = text::one_line(&failure.error);
@@ -70,12 +72,15 @@ impl Screen {
 }
 
 /// The line of JSON that tells of it.
-fn line(news: &News) -> Option<Value> {
+fn line(news: &VoiceEvent) -> Option<Value> {
     let (kind, content) = match news {
-        News::Transcription(said) => ("transcription", json!(said)),
-        News::Answer(said) => ("answer", json!(said)),
-        News::Failure(failure) => ("error", json!(failure)),
-        News::State(_) | News::Called(_) | News::Ignored(_) | News::Calling(_) => return None,
+        VoiceEvent::Transcription(said) => ("transcription", json!(said)),
+        VoiceEvent::Answer(said) => ("answer", json!(said)),
+        VoiceEvent::Failure(failure) => ("error", json!(failure)),
+        VoiceEvent::State(_)
+        | VoiceEvent::Called(_)
+        | VoiceEvent::Ignored(_)
+        | VoiceEvent::Calling(_) => return None,
     };
     let mut line = json!({"type": kind});
     if let (Value::Object(line), Value::Object(content)) = (&mut line, content) {

@@ -3,14 +3,14 @@
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::Exchange, model::Events,
+    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::ModelExchange, model::Events,
 };
 
 /// The version of the API that we speak.
 const VERSION: &str = "2023-06-01";
 
 /// A model behind the Messages API.
-pub struct AnthropicClient(Exchange);
+pub struct AnthropicClient(ModelExchange);
 
 impl AnthropicClient {
     /// Creates a client by these settings; opens no connection yet.
@@ -20,7 +20,7 @@ impl AnthropicClient {
     pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
         let mut headers = vec![("anthropic-version", VERSION.to_owned())];
         headers.extend(config.api_key.as_ref().map(|key| ("x-api-key", key.reveal().to_owned())));
-        Exchange::new(Provider::Anthropic, config, "/v1/messages", headers).map(Self)
+        ModelExchange::new(Provider::Anthropic, config, "/v1/messages", headers).map(Self)
     }
 }
 

@@ -13,15 +13,15 @@ use crate::{
 /// Reads one response.
 #[derive(Default)]
 pub(crate) struct AnthropicReader {
-    blocks: Vec<Block>,
+    blocks: Vec<ContentBlock>,
     stop: Option<String>,
     ended: bool,
-    counts: Counts,
+    counts: TokenCounts,
 }
 
 /// One block of content: kept whole, because it must go back as it came.
 #[derive(Default)]
-struct Block {
+struct ContentBlock {
     index: Option<u64>,
     content: Map<String, Value>,
     /// The arguments of a call, in pieces.
@@ -31,7 +31,7 @@ struct Block {
 
 /// Tokens; reports are cumulative, and each may leave some out.
 #[derive(Default)]
-struct Counts {
+struct TokenCounts {
     input: u64,
     cache_write: u64,
     cache_read: u64,
@@ -97,7 +97,7 @@ impl ResponseReader for AnthropicReader {
         if !self.ended && self.stop.is_none() {
             return Err(cut());
         }
-        let calls = self.blocks.iter_mut().filter_map(Block::call).collect();
+        let calls = self.blocks.iter_mut().filter_map(ContentBlock::call).collect();
         let all = |kind: &str, key: &str| -> String {
             let blocks = self.blocks.iter().filter(|block| block.kind() == kind);
             blocks.filter_map(|block| block.content.get(key)?.as_str()).collect()
@@ -120,7 +120,7 @@ impl ResponseReader for AnthropicReader {
 impl AnthropicReader {
     fn start(&mut self, index: Option<u64>, content: &Value, sink: &mut Sink<'_>) {
         let Value::Object(content) = content else { return };
-        let block = Block { index, content: content.clone(), ..Block::default() };
+        let block = ContentBlock { index, content: content.clone(), ..ContentBlock::default() };
         match block.kind() {
             "text" => sink.text(block.text("text")),
             "thinking" => sink.reasoning(block.text("thinking")),
@@ -152,7 +152,7 @@ impl AnthropicReader {
     }
 
     /// The block that an event speaks of: the last one of this index, or the last of all.
-    fn block(&mut self, index: Option<u64>) -> Option<&mut Block> {
+    fn block(&mut self, index: Option<u64>) -> Option<&mut ContentBlock> {
         let found = self.blocks.iter().rposition(|block| index.is_some() && block.index == index);
         match found {
             Some(position) => self.blocks.get_mut(position),
@@ -161,7 +161,7 @@ impl AnthropicReader {
     }
 }
 
-impl Block {
+impl ContentBlock {
     fn kind(&self) -> &str {
         self.text("type")
     }
@@ -205,13 +205,13 @@ impl Block {
 }
 
 /// The content to send back. A thought that was cut has no signature, and is not accepted.
-fn native(blocks: Vec<Block>) -> Option<Value> {
+fn native(blocks: Vec<ContentBlock>) -> Option<Value> {
     let whole = blocks.into_iter().filter(|block| block.ended || block.kind() != "thinking");
     let content: Vec<_> = whole.map(|block| Value::Object(block.content)).collect();
     (!content.is_empty()).then_some(Value::Array(content))
 }
 
-impl Counts {
+impl TokenCounts {
     fn take(&mut self, usage: &Value) {
         let fields = [
             ("input_tokens", &mut self.input),

@@ -4,12 +4,12 @@ use switchboard_toolcall::BoxFuture;
 
 use super::show;
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, StopReason, Turn, exchange::Exchange, http,
-    model::Events,
+    Model, ModelConfig, ModelError, Provider, Request, StopReason, Turn, exchange::ModelExchange,
+    http, model::Events,
 };
 
 /// A model that Ollama runs.
-pub struct OllamaClient(Exchange);
+pub struct OllamaClient(ModelExchange);
 
 impl OllamaClient {
     /// Creates a client by these settings; opens no connection yet.
@@ -17,7 +17,7 @@ impl OllamaClient {
     /// # Errors
     /// The address or the key cannot be used.
     pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
-        Exchange::new(Provider::Ollama, config, "/api/chat", http::bearer(config)).map(Self)
+        ModelExchange::new(Provider::Ollama, config, "/api/chat", http::bearer(config)).map(Self)
     }
 }
 

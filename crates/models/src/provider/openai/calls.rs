@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::written::Written;
+use super::argument_text::ArgumentText;
 use crate::{Arguments, json, sink::Sink, turn::DraftCall};
 
 /// The calls of one answer, as far as they have come.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Call>);
+pub(super) struct CallFragments(Vec<Call>);
 
 #[derive(Debug, Default)]
 struct Call {
     id: Option<String>,
     index: Option<u64>,
     name: String,
-    arguments: Written,
+    arguments: ArgumentText,
     /// Arguments that came as JSON instead of text.
     object: Option<Value>,
     /// What else the server said of it and wants to see again, such as thought signatures.
@@ -35,7 +35,7 @@ impl Call {
     }
 }
 
-impl Calls {
+impl CallFragments {
     /// Takes a fragment `{index?, id?, function: {name?, arguments?}}`.
     pub(super) fn take(&mut self, fragment: &Value, sink: &mut Sink<'_>) {
         let function = fragment.get("function").unwrap_or(fragment);

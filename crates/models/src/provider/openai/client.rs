@@ -3,12 +3,12 @@
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::Exchange, http,
+    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::ModelExchange, http,
     model::Events,
 };
 
 /// A model behind chat completions.
-pub struct OpenAiClient(Exchange);
+pub struct OpenAiClient(ModelExchange);
 
 impl OpenAiClient {
     /// Creates a client by these settings; opens no connection yet.
@@ -16,7 +16,8 @@ impl OpenAiClient {
     /// # Errors
     /// The address or the key cannot be used.
     pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
-        Exchange::new(Provider::OpenAi, config, "/chat/completions", http::bearer(config)).map(Self)
+        ModelExchange::new(Provider::OpenAi, config, "/chat/completions", http::bearer(config))
+            .map(Self)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::calls::Calls;
+use super::calls::CallFragments;
 use crate::{
     FailureKind, ModelError, StopReason, Usage,
     exchange::{ResponseReader, cut},
@@ -22,7 +22,7 @@ pub(crate) struct OpenAiReader {
     refusal: String,
     reasoning: Map<String, Value>,
     details: Vec<Value>,
-    calls: Calls,
+    calls: CallFragments,
     finish: Option<String>,
     usage: Usage,
 }

@@ -9,60 +9,60 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Config, Error, News, Stage, State,
-    ear::{Ear, Gate, Heard, Order},
+    Config, Error, Stage, VoiceEvent, VoiceState,
+    listener::{Gate, Listener, ListenerCommand, ListenerEvent},
     mqtt::{Incoming, Mqtt},
-    source::{Feed, Source},
-    telling::Telling,
-    turn::{Desk, Question},
+    notifier::Notifier,
+    source::{SampleSender, Source},
+    turn::{TurnInput, TurnPipeline},
 };
 
-pub use wiring::Parts;
+pub use wiring::TranscriberParts;
 
 /// How many questions may wait.
 const WAITING: usize = 16;
 
 /// What the gateway came to, once its source has ended or it was told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct VoiceSummary {
     /// How many answers were lost, or not heard.
     pub failures: usize,
 }
 
 /// Listens in the background, writes down what is said, has it answered and speaks the answer.
 pub struct BackgroundTranscriber {
-    desk: Arc<Desk>,
-    telling: Arc<Telling>,
+    pipeline: Arc<TurnPipeline>,
+    notifier: Arc<Notifier>,
     mqtt: Option<Mqtt>,
     incoming: mpsc::Receiver<Incoming>,
     /// Where sound over MQTT goes.
-    feed: Option<Feed>,
-    ear: Option<Listening>,
+    feed: Option<SampleSender>,
+    ear: Option<ListenerTask>,
     barge_in: bool,
-    waiting: VecDeque<Waiting>,
-    turn: Option<Turn>,
+    waiting: VecDeque<QueuedTurn>,
+    turn: Option<RunningTurn>,
     /// Whether what is being said now is ignored, as it began while we spoke.
     is_deaf: bool,
     /// Whether the source has come to its end.
     is_over: bool,
 }
 
-/// An ear that listens, and where its sound comes from.
-struct Listening {
+/// A listener that runs, and where its sound comes from.
+struct ListenerTask {
     source: String,
-    heard: mpsc::Receiver<Heard>,
-    orders: mpsc::Sender<Order>,
+    heard: mpsc::Receiver<ListenerEvent>,
+    orders: mpsc::Sender<ListenerCommand>,
     run: tokio::task::JoinHandle<()>,
 }
 
 /// A question that waits for its turn.
-struct Waiting {
-    question: Question,
+struct QueuedTurn {
+    question: TurnInput,
     answered: Option<oneshot::Sender<()>>,
 }
 
 /// A turn that is under way.
-struct Turn {
+struct RunningTurn {
     work: BoxFuture<'static, ()>,
     hush: CancellationToken,
     answered: Option<oneshot::Sender<()>>,
@@ -73,8 +73,10 @@ impl BackgroundTranscriber {
     ///
     /// # Errors
     /// Something in the settings cannot be used.
-    pub fn new(parts: Parts) -> Result<Self, Error> {
-        let Parts { config, recogniser, wake_word, mind, synthesiser, watcher, .. } = parts;
+    pub fn new(parts: TranscriberParts) -> Result<Self, Error> {
+        let TranscriberParts {
+            config, recogniser, wake_word, assistant, synthesiser, watcher, ..
+        } = parts;
         let (sender, incoming) = mpsc::channel(64);
         let connect = |address: &String| Mqtt::connect(address, &config, sender.clone());
         let mqtt = config.mqtt.as_ref().map(connect);
@@ -91,13 +93,14 @@ impl BackgroundTranscriber {
             None => wiring::output(&config, mqtt.as_ref())?,
         };
         let gate = wiring::gate(&config, wake_word);
-        let telling = Arc::new(Telling::new(watcher, mqtt.clone()));
-        let desk = Desk { recogniser, mind, synthesiser, output, telling: telling.clone() };
+        let notifier = Arc::new(Notifier::new(watcher, mqtt.clone()));
+        let pipeline =
+            TurnPipeline { recogniser, assistant, synthesiser, output, notifier: notifier.clone() };
         let barge_in = config.barge_in();
-        let ear = own.map(|source| Listening::start(source, gate, config));
+        let ear = own.map(|source| ListenerTask::start(source, gate, config));
         Ok(Self {
-            desk: Arc::new(desk),
-            telling,
+            pipeline: Arc::new(pipeline),
+            notifier,
             mqtt,
             incoming,
             feed,
@@ -111,8 +114,8 @@ impl BackgroundTranscriber {
     }
 
     /// Answers until it is told to stop, or until a source that has an end is answered.
-    pub async fn run(mut self, stop: &CancellationToken) -> Ended {
-        self.telling.recording(false);
+    pub async fn run(mut self, stop: &CancellationToken) -> VoiceSummary {
+        self.notifier.recording(false);
         loop {
             self.begin_turn();
             if self.is_over && self.turn.is_none() {
@@ -130,8 +133,8 @@ impl BackgroundTranscriber {
             ear.run.abort();
         }
         self.turn = None;
-        let ended = Ended { failures: self.telling.failures() };
-        self.telling.tell(News::State(State::Offline));
+        let ended = VoiceSummary { failures: self.notifier.failures() };
+        self.notifier.tell(VoiceEvent::State(VoiceState::Offline));
         if let Some(mqtt) = &self.mqtt {
             mqtt.close().await;
         }
@@ -142,51 +145,51 @@ impl BackgroundTranscriber {
         if self.turn.is_some() {
             return;
         }
-        let Some(Waiting { question, answered }) = self.waiting.pop_front() else { return };
-        if !matches!(question, Question::Notice(_)) {
-            self.telling.turn(Some(State::Thinking));
+        let Some(QueuedTurn { question, answered }) = self.waiting.pop_front() else { return };
+        if !matches!(question, TurnInput::Notice(_)) {
+            self.notifier.turn(Some(VoiceState::Thinking));
         }
         let hush = CancellationToken::new();
-        let work = Box::pin(self.desk.clone().take(question, hush.clone()));
-        self.turn = Some(Turn { work, hush, answered });
+        let work = Box::pin(self.pipeline.clone().take(question, hush.clone()));
+        self.turn = Some(RunningTurn { work, hush, answered });
     }
 
     fn end_turn(&mut self) {
-        if let Some(Turn { answered: Some(answered), .. }) = self.turn.take() {
+        if let Some(RunningTurn { answered: Some(answered), .. }) = self.turn.take() {
             // A source that does not wait does not listen for it.
             let _ = answered.send(());
         }
     }
 
     /// Takes what the ear heard.
-    fn hear(&mut self, heard: Option<Heard>) {
+    fn hear(&mut self, heard: Option<ListenerEvent>) {
         match heard {
-            Some(Heard::Onset) => {
-                self.is_deaf = self.telling.is_speaking() && !self.barge_in;
-                self.telling.recording(!self.is_deaf);
+            Some(ListenerEvent::Onset) => {
+                self.is_deaf = self.notifier.is_speaking() && !self.barge_in;
+                self.notifier.recording(!self.is_deaf);
             }
-            Some(Heard::Speech) if self.barge_in => self.hush(),
-            Some(Heard::Speech) => {}
-            Some(Heard::Called(word)) => {
-                self.telling.tell(News::Called(word));
+            Some(ListenerEvent::Speech) if self.barge_in => self.hush(),
+            Some(ListenerEvent::Speech) => {}
+            Some(ListenerEvent::Called(word)) => {
+                self.notifier.tell(VoiceEvent::Called(word));
                 self.hush();
             }
-            Some(Heard::Utterance(clip, answered)) => {
+            Some(ListenerEvent::Utterance(clip, answered)) => {
                 let source = self.ear.as_ref().map(|ear| ear.source.clone()).unwrap_or_default();
-                let question = Question::Spoken { clip, source };
+                let question = TurnInput::Spoken { clip, source };
                 match self.is_deaf {
                     true => self.ignore("it was heard while we spoke".to_owned()),
                     // The turn comes first, so that there is no listening between recording and thinking.
                     false => self.ask(question, Some(answered)),
                 }
-                self.telling.recording(false);
+                self.notifier.recording(false);
             }
-            Some(Heard::Ignored(reason)) => self.ignore(reason),
-            Some(Heard::Failed(stage, error)) => {
-                self.telling.recording(false);
+            Some(ListenerEvent::Ignored(reason)) => self.ignore(reason),
+            Some(ListenerEvent::Failed(stage, error)) => {
+                self.notifier.recording(false);
                 self.fail(stage, error);
             }
-            Some(Heard::End) | None => {
+            Some(ListenerEvent::End) | None => {
                 self.ear = None;
                 self.is_over = true;
             }
@@ -194,8 +197,8 @@ impl BackgroundTranscriber {
     }
 
     fn ignore(&self, reason: String) {
-        self.telling.tell(News::Ignored(reason));
-        self.telling.recording(false);
+        self.notifier.tell(VoiceEvent::Ignored(reason));
+        self.notifier.recording(false);
     }
 
     fn receive(&mut self, incoming: Incoming) {
@@ -203,19 +206,19 @@ impl BackgroundTranscriber {
             Incoming::Request(Ok(text)) => {
                 self.hush();
                 match self.waiting.len() < WAITING {
-                    true => self.ask(Question::Typed(text), None),
-                    false => self.telling.fail(
+                    true => self.ask(TurnInput::Typed(text), None),
+                    false => self.notifier.fail(
                         Stage::Request,
                         format!("{WAITING} requests are waiting; this one was dropped: {text}"),
                     ),
                 }
             }
-            Incoming::Request(Err(problem)) => self.telling.fail(Stage::Request, problem),
+            Incoming::Request(Err(problem)) => self.notifier.fail(Stage::Request, problem),
             Incoming::Listen => {
                 self.hush();
-                self.order(Order::Listen);
+                self.order(ListenerCommand::Listen);
             }
-            Incoming::Enough => self.order(Order::Enough),
+            Incoming::Enough => self.order(ListenerCommand::Enough),
             Incoming::Sound(bytes) => {
                 if self.feed.as_ref().is_some_and(|feed| !feed.give(bytes)) {
                     tracing::warn!(
@@ -227,45 +230,46 @@ impl BackgroundTranscriber {
         }
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: ListenerCommand) {
         let is_heard = self.ear.as_ref().is_some_and(|ear| ear.orders.try_send(order).is_ok());
-        if !is_heard && order == Order::Listen {
+        if !is_heard && order == ListenerCommand::Listen {
             let problem = "there is nothing to listen to; name a source with --source";
-            self.telling.fail(Stage::Request, problem);
+            self.notifier.fail(Stage::Request, problem);
         }
     }
 
     /// Tells of a part that does not work, aloud where nothing else is being said.
     fn fail(&mut self, stage: Stage, error: String) {
-        self.telling.fail(stage, error);
+        self.notifier.fail(stage, error);
         if let Some(apology) = stage.apology().filter(|_| self.waiting.is_empty()) {
-            self.waiting.push_back(Waiting { question: Question::Notice(apology), answered: None });
+            self.waiting
+                .push_back(QueuedTurn { question: TurnInput::Notice(apology), answered: None });
         }
     }
 
-    fn ask(&mut self, question: Question, answered: Option<oneshot::Sender<()>>) {
-        self.waiting.push_back(Waiting { question, answered });
+    fn ask(&mut self, question: TurnInput, answered: Option<oneshot::Sender<()>>) {
+        self.waiting.push_back(QueuedTurn { question, answered });
         self.begin_turn();
     }
 
     /// Stops what is being said.
     fn hush(&self) {
-        if let Some(turn) = self.turn.as_ref().filter(|_| self.telling.is_speaking()) {
+        if let Some(turn) = self.turn.as_ref().filter(|_| self.notifier.is_speaking()) {
             turn.hush.cancel();
         }
     }
 }
 
-impl Listening {
+impl ListenerTask {
     fn start(source: Box<dyn Source>, gate: Gate, config: Config) -> Self {
         let name = source.name().to_owned();
-        let (ear, heard, orders) = Ear::new(source, gate, config);
+        let (ear, heard, orders) = Listener::new(source, gate, config);
         Self { source: name, heard, orders, run: tokio::spawn(ear.run()) }
     }
 }
 
 /// Waits for the end of the turn; forever, where there is none.
-async fn under_way(turn: &mut Option<Turn>) {
+async fn under_way(turn: &mut Option<RunningTurn>) {
     match turn {
         Some(turn) => turn.work.as_mut().await,
         None => std::future::pending().await,
@@ -273,7 +277,7 @@ async fn under_way(turn: &mut Option<Turn>) {
 }
 
 /// Waits for the ear; forever, where there is none.
-async fn hearing(ear: &mut Option<Listening>) -> Option<Heard> {
+async fn hearing(ear: &mut Option<ListenerTask>) -> Option<ListenerEvent> {
     match ear {
         Some(ear) => ear.heard.recv().await,
         None => std::future::pending().await,

@@ -21,10 +21,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BackgroundTranscriber, Blocks, Clip, Config, Ended, Error, Format, Mind, News, Parts,
-    Recogniser, SpeechError, Spoken, State, Synthesiser, ToolServers, WakeWord,
+    Assistant, BackgroundTranscriber, Blocks, Clip, Config, Error, Format, Recogniser, SpeechError,
+    SpeechStream, Synthesiser, ToolServers, TranscriberParts, VoiceEvent, VoiceState, VoiceSummary,
+    WakeWord,
     mqtt::Incoming,
-    output::{Output, Unheard},
+    output::{Output, PlaybackError},
     source::Source,
 };
 
@@ -100,7 +101,7 @@ pub(crate) struct Stage {
     pub(crate) sound: Option<mpsc::UnboundedSender<Vec<i16>>>,
     pub(crate) household: mpsc::Sender<Incoming>,
     pub(crate) stop: CancellationToken,
-    run: tokio::task::JoinHandle<Ended>,
+    run: tokio::task::JoinHandle<VoiceSummary>,
 }
 
 impl Stage {
@@ -115,10 +116,10 @@ impl Stage {
         let said = Speaker { diary: diary.clone(), fails: plan.voice == Failing::Yes };
         let played = Room { diary: diary.clone(), fails: plan.output == Failing::Yes };
         let told = diary.clone();
-        let parts = Parts {
+        let parts = TranscriberParts {
             recogniser: plan.has_recogniser.then_some(recogniser),
             wake_word: plan.wake_word,
-            mind: mind(&parrot, &plan.config, plan.servers),
+            assistant: assistant(&parrot, &plan.config, plan.servers),
             synthesiser: is_there(plan.voice).then(|| Arc::new(said) as Arc<dyn Synthesiser>),
             source: (!plan.is_wired).then(|| Box::new(source) as Box<dyn Source>),
             output: (is_there(plan.output) && !plan.is_wired)
@@ -167,7 +168,7 @@ impl Stage {
     }
 
     /// All that happened, once there is no more sound and all is answered.
-    pub(crate) async fn played_out(mut self) -> (Vec<String>, Ended) {
+    pub(crate) async fn played_out(mut self) -> (Vec<String>, VoiceSummary) {
         self.sound = None;
         let ended = self.run.await.unwrap();
         (self.diary.borrow().clone(), ended)
@@ -185,25 +186,27 @@ fn note(diary: &Diary, entry: String) {
     diary.send_modify(|diary| diary.push(entry));
 }
 
-fn in_short(news: &News) -> String {
+fn in_short(news: &VoiceEvent) -> String {
     match news {
-        News::State(State::Connecting(servers)) => format!("connecting {}", servers.join(", ")),
-        News::State(state) => state.word().to_owned(),
-        News::Called(word) => format!("called {word}"),
-        News::Ignored(reason) => format!("ignored: {reason}"),
-        News::Transcription(said) => format!("heard {} from {}", said.text, said.source),
-        News::Calling(tool) => format!("calling {tool}"),
-        News::Answer(answer) => {
+        VoiceEvent::State(VoiceState::Connecting(servers)) => {
+            format!("connecting {}", servers.join(", "))
+        }
+        VoiceEvent::State(state) => state.word().to_owned(),
+        VoiceEvent::Called(word) => format!("called {word}"),
+        VoiceEvent::Ignored(reason) => format!("ignored: {reason}"),
+        VoiceEvent::Transcription(said) => format!("heard {} from {}", said.text, said.source),
+        VoiceEvent::Calling(tool) => format!("calling {tool}"),
+        VoiceEvent::Answer(answer) => {
             format!("answer {} to {} #{}", answer.answer, answer.source, answer.conversation_turns)
         }
-        News::Failure(failure) => {
+        VoiceEvent::Failure(failure) => {
             format!("failed {}: {}", json!(failure.stage).as_str().unwrap(), failure.error)
         }
     }
 }
 
-/// A mind whose model says what it is told, with a tool that works and one that does not.
-fn mind(parrot: &ObedientModel, config: &Config, servers: Servers) -> Mind {
+/// An assistant whose model says what it is told, with a tool that works and one that does not.
+fn assistant(parrot: &ObedientModel, config: &Config, servers: Servers) -> Assistant {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}
     let executor = ToolExecutor::default();
@@ -215,7 +218,7 @@ fn mind(parrot: &ObedientModel, config: &Config, servers: Servers) -> Mind {
     executor.tools().add(bad.describe("Fails")).unwrap();
     let model: Arc<dyn switchboard_models::Model> = Arc::new(parrot.clone());
     let agent = Agent::new(model.clone(), executor, switchboard_agent::Config::default());
-    Mind::new(agent, &model, config, Arc::new(servers))
+    Assistant::new(agent, &model, config, Arc::new(servers))
 }
 
 /// Sound that a test makes.
@@ -283,7 +286,7 @@ impl Synthesiser for Speaker {
         "speaker"
     }
 
-    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Spoken, SpeechError>> {
+    fn speak<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SpeechStream, SpeechError>> {
         Box::pin(async move {
             if self.fails {
                 return Err(refused("speaker", "is hoarse"));
@@ -304,7 +307,7 @@ struct Room {
 }
 
 impl Output for Room {
-    fn play<'a>(&'a self, mut spoken: Spoken) -> BoxFuture<'a, Result<(), Unheard>> {
+    fn play<'a>(&'a self, mut spoken: SpeechStream) -> BoxFuture<'a, Result<(), PlaybackError>> {
         Box::pin(async move {
             if self.fails {
                 return Err(Error::device("room", "it has no air").into());

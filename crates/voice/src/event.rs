@@ -7,9 +7,9 @@ use serde::Serialize;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum News {
+pub enum VoiceEvent {
     /// What we do now.
-    State(State),
+    State(VoiceState),
     /// The wake word was heard.
     Called(String),
     /// A sound was not taken for speech that is meant for us, for this reason.
@@ -19,14 +19,14 @@ pub enum News {
     /// The model calls this tool.
     Calling(String),
     /// There is an answer.
-    Answer(Answer),
+    Answer(AnswerEvent),
     /// Something does not work; we go on.
-    Failure(Failure),
+    Failure(FailureEvent),
 }
 
 /// What we do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum VoiceState {
     /// Waiting for somebody to say something.
     Listening,
     /// Somebody speaks.
@@ -41,7 +41,7 @@ pub enum State {
     Offline,
 }
 
-impl State {
+impl VoiceState {
     /// The state in one word, as messages have it.
     pub fn word(&self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ pub struct Transcription {
 /// What was answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Answer {
+pub struct AnswerEvent {
     /// What was said or typed.
     pub question: String,
     /// The answer, as it is spoken.
@@ -92,7 +92,7 @@ pub struct Answer {
 
 /// What does not work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Failure {
+pub struct FailureEvent {
     /// Which part.
     pub stage: Stage,
     /// What happened, with its causes.

@@ -2,34 +2,34 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Failure, News, Stage, State, mqtt::Mqtt, news::now};
+use crate::{FailureEvent, Stage, VoiceEvent, VoiceState, event::now, mqtt::Mqtt};
 
 /// Who watches. Must not block: it is called in the middle of things.
-pub type Watcher = Arc<dyn Fn(&News) + Send + Sync>;
+pub type Watcher = Arc<dyn Fn(&VoiceEvent) + Send + Sync>;
 
 /// Tells the watcher and the household, and knows what we do.
-pub(crate) struct Telling {
+pub(crate) struct Notifier {
     watcher: Watcher,
     mqtt: Option<Mqtt>,
-    board: Mutex<Board>,
+    board: Mutex<NotifierState>,
 }
 
-/// What we do, made of what the ear and the turn do.
+/// What we do, made of what the listener and the turn do.
 #[derive(Default)]
-struct Board {
+struct NotifierState {
     is_recording: bool,
-    turn: Option<State>,
-    shown: Option<State>,
+    turn: Option<VoiceState>,
+    shown: Option<VoiceState>,
     /// How many answers were lost.
     failures: usize,
 }
 
-impl Telling {
+impl Notifier {
     pub(crate) fn new(watcher: Watcher, mqtt: Option<Mqtt>) -> Self {
         Self { watcher, mqtt, board: Mutex::default() }
     }
 
-    pub(crate) fn tell(&self, news: News) {
+    pub(crate) fn tell(&self, news: VoiceEvent) {
         if let Some(mqtt) = &self.mqtt {
             mqtt.publish(&news);
         }
@@ -42,7 +42,7 @@ impl Telling {
         if stage.costs_an_answer() {
             self.board.lock().unwrap_or_else(PoisonError::into_inner).failures += 1;
         }
-        self.tell(News::Failure(Failure { stage, error, timestamp: now() }));
+        self.tell(VoiceEvent::Failure(FailureEvent { stage, error, timestamp: now() }));
     }
 
     /// How many answers were lost.
@@ -51,7 +51,7 @@ impl Telling {
     }
 
     /// What the turn does; none, where there is none.
-    pub(crate) fn turn(&self, state: Option<State>) {
+    pub(crate) fn turn(&self, state: Option<VoiceState>) {
         self.show(|board| board.turn = state);
     }
 
@@ -63,14 +63,15 @@ impl Telling {
     /// Whether the answer is being said.
     pub(crate) fn is_speaking(&self) -> bool {
         let board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-        board.turn == Some(State::Speaking)
+        board.turn == Some(VoiceState::Speaking)
     }
 
-    fn show(&self, change: impl FnOnce(&mut Board)) {
+    fn show(&self, change: impl FnOnce(&mut NotifierState)) {
         let state = {
             let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
             change(&mut board);
-            let idle = if board.is_recording { State::Recording } else { State::Listening };
+            let idle =
+                if board.is_recording { VoiceState::Recording } else { VoiceState::Listening };
             let state = board.turn.clone().unwrap_or(idle);
             if board.shown.as_ref() == Some(&state) {
                 return;
@@ -78,6 +79,6 @@ impl Telling {
             board.shown = Some(state.clone());
             state
         };
-        self.tell(News::State(state));
+        self.tell(VoiceEvent::State(state));
     }
 }

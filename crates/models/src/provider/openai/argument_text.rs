@@ -7,14 +7,14 @@ use serde_json::Value;
 
 /// The text of one call's arguments.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct ArgumentText {
     text: String,
-    state: State,
+    state: JsonState,
 }
 
 /// Where in the JSON the text ends.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum State {
+enum JsonState {
     /// Before its first brace.
     #[default]
     Before,
@@ -26,14 +26,14 @@ enum State {
     Other,
 }
 
-impl Written {
+impl ArgumentText {
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether the text is a JSON object with nothing missing.
     pub(super) fn is_whole(&self) -> bool {
-        self.state == State::Whole
+        self.state == JsonState::Whole
     }
 
     /// Adds a fragment.
@@ -45,27 +45,27 @@ impl Written {
         }
         // The braces match; whether it is JSON is asked once, because nothing but white space may follow.
         if self.is_whole() && !was_whole && serde_json::from_str::<Value>(&self.text).is_err() {
-            self.state = State::Other;
+            self.state = JsonState::Other;
         }
     }
 
     fn step(&mut self, byte: u8) {
         match &mut self.state {
-            State::Before if byte == b'{' => {
-                self.state = State::Inside { depth: 1, string: false, escaped: false };
+            JsonState::Before if byte == b'{' => {
+                self.state = JsonState::Inside { depth: 1, string: false, escaped: false };
             }
-            State::Before | State::Whole if byte.is_ascii_whitespace() => {}
-            State::Before | State::Whole => self.state = State::Other,
-            State::Inside { escaped: escaped @ true, .. } => *escaped = false,
-            State::Inside { string: true, escaped, .. } if byte == b'\\' => *escaped = true,
-            State::Inside { string, .. } if byte == b'"' => *string = !*string,
-            State::Inside { depth, string: false, .. } => match byte {
+            JsonState::Before | JsonState::Whole if byte.is_ascii_whitespace() => {}
+            JsonState::Before | JsonState::Whole => self.state = JsonState::Other,
+            JsonState::Inside { escaped: escaped @ true, .. } => *escaped = false,
+            JsonState::Inside { string: true, escaped, .. } if byte == b'\\' => *escaped = true,
+            JsonState::Inside { string, .. } if byte == b'"' => *string = !*string,
+            JsonState::Inside { depth, string: false, .. } => match byte {
                 b'{' | b'[' => *depth += 1,
-                b'}' | b']' if *depth == 1 => self.state = State::Whole,
+                b'}' | b']' if *depth == 1 => self.state = JsonState::Whole,
                 b'}' | b']' => *depth -= 1,
                 _ => {}
             },
-            State::Inside { .. } | State::Other => {}
+            JsonState::Inside { .. } | JsonState::Other => {}
         }
     }
 }
@@ -92,7 +92,8 @@ mod tests {
             ("{\"ü\": \"\\\\\"}", true),
         ] {
             for size in [1, 2, 100] {
-                let (mut written, letters) = (Written::default(), text.chars().collect::<Vec<_>>());
+                let (mut written, letters) =
+                    (ArgumentText::default(), text.chars().collect::<Vec<_>>());
                 for piece in letters.chunks(size) {
                     written.push(&piece.iter().collect::<String>());
                 }

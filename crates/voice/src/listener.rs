@@ -1,4 +1,4 @@
-//! The ear: listens to a source, waits to be called where that is wanted, and hands on what was said.
+//! Listens to a source, waits to be called where that is wanted, and hands on what was said.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::{
     Blocks, Clip, Config, Stage, WakeWord,
-    activity::{Activity, Ending, FRAME, Noticed},
+    activity::{Activity, ActivityEvent, FRAME, SegmentEnd},
     error::chain,
     source::Source,
 };
@@ -21,7 +21,7 @@ const PATIENCE: usize = 312;
 
 /// What was heard.
 #[derive(Debug)]
-pub enum Heard {
+pub enum ListenerEvent {
     /// Somebody may have begun to speak.
     Onset,
     /// Somebody speaks.
@@ -38,16 +38,16 @@ pub enum Heard {
     End,
 }
 
-/// What the ear is told.
+/// What the listener is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ListenerCommand {
     /// Listen, called or not.
     Listen,
     /// What is being said is complete.
     Enough,
 }
 
-/// How the ear learns that it is meant.
+/// How the listener learns that it is meant.
 pub enum Gate {
     /// It always is.
     Open,
@@ -58,26 +58,26 @@ pub enum Gate {
 }
 
 /// Listens until nobody wants to know any more, or there is no more to hear.
-pub struct Ear {
+pub struct Listener {
     source: Box<dyn Source>,
     gate: Gate,
     config: Config,
-    heard: mpsc::Sender<Heard>,
-    orders: mpsc::Receiver<Order>,
+    heard: mpsc::Sender<ListenerEvent>,
+    orders: mpsc::Receiver<ListenerCommand>,
     /// What was last told of what does not work: once is enough.
     trouble: Option<String>,
 }
 
 /// Nobody is left to tell, or there is nothing left to hear.
-struct Over;
+struct ListenerClosed;
 
-impl Ear {
-    /// An ear, and where to read what it hears and to give it orders.
+impl Listener {
+    /// Creates a listener, and where to read what it hears and to give it orders.
     pub fn new(
         source: Box<dyn Source>,
         gate: Gate,
         config: Config,
-    ) -> (Self, mpsc::Receiver<Heard>, mpsc::Sender<Order>) {
+    ) -> (Self, mpsc::Receiver<ListenerEvent>, mpsc::Sender<ListenerCommand>) {
         let (heard, hearing) = mpsc::channel(16);
         let (ordering, orders) = mpsc::channel(16);
         (Self { source, gate, config, heard, orders, trouble: None }, hearing, ordering)
@@ -89,7 +89,7 @@ impl Ear {
         let _ = self.listen_on().await;
     }
 
-    async fn listen_on(&mut self) -> Result<(), Over> {
+    async fn listen_on(&mut self) -> Result<(), ListenerClosed> {
         let mut pause = PAUSES.0;
         loop {
             let is_live = self.source.is_live();
@@ -106,7 +106,7 @@ impl Ear {
                 self.fail(Stage::Source, failure).await?;
             }
             if !is_live {
-                return self.tell(Heard::End).await;
+                return self.tell(ListenerEvent::End).await;
             }
             sleep(pause).await;
             pause = (pause * 2).min(PAUSES.1);
@@ -118,8 +118,8 @@ impl Ear {
         &mut self,
         blocks: &mut (dyn Blocks + Send),
         pause: &mut Duration,
-    ) -> Result<(), Over> {
-        let mut frames = Frames::new(blocks);
+    ) -> Result<(), ListenerClosed> {
+        let mut frames = FrameReader::new(blocks);
         let mut activity = Activity::new(&self.config);
         loop {
             if !matches!(self.gate, Gate::Open) {
@@ -133,7 +133,7 @@ impl Ear {
     }
 
     /// Waits until it is meant.
-    async fn be_called(&mut self, frames: &mut Frames<'_>) -> Result<(), Over> {
+    async fn be_called(&mut self, frames: &mut FrameReader<'_>) -> Result<(), ListenerClosed> {
         let mut pause = PAUSES.0;
         loop {
             let word = match &self.gate {
@@ -152,24 +152,24 @@ impl Ear {
             };
             tokio::select! {
                 order = self.orders.recv() => match order {
-                    Some(Order::Listen) => return Ok(()),
-                    Some(Order::Enough) => {}
-                    None => return Err(Over),
+                    Some(ListenerCommand::Listen) => return Ok(()),
+                    Some(ListenerCommand::Enough) => {}
+                    None => return Err(ListenerClosed),
                 },
                 called = called => match called {
                     Some(Ok(word)) => {
                         self.trouble = None;
-                        return self.tell(Heard::Called(word)).await;
+                        return self.tell(ListenerEvent::Called(word)).await;
                     }
                     Some(Err(error)) => {
                         // It may be the sound that ended, and not who listens to it.
                         if timeout(pause, frames.skip()).await.is_ok() {
-                            return Err(Over);
+                            return Err(ListenerClosed);
                         }
                         self.fail(Stage::Wake, chain(&error)).await?;
                         pause = (pause * 2).min(PAUSES.1);
                     }
-                    None => return Err(Over),
+                    None => return Err(ListenerClosed),
                 },
             }
         }
@@ -178,9 +178,9 @@ impl Ear {
     /// Hears one thing that is said; after a call, for as long as who called may be expected to speak.
     async fn hear_one(
         &mut self,
-        frames: &mut Frames<'_>,
+        frames: &mut FrameReader<'_>,
         activity: &mut Activity,
-    ) -> Result<(), Over> {
+    ) -> Result<(), ListenerClosed> {
         let mut left = PATIENCE;
         // A live source that falls silent in the middle has no more to say; the others come when they can.
         let silence = self.source.is_live().then_some(self.config.silence.0);
@@ -188,73 +188,73 @@ impl Ear {
             let frame = tokio::select! {
                 biased;
                 order = self.orders.recv() => match order {
-                    Some(Order::Listen) => {
+                    Some(ListenerCommand::Listen) => {
                         left = PATIENCE;
                         continue;
                     }
-                    Some(Order::Enough) if activity.is_open() => {
+                    Some(ListenerCommand::Enough) if activity.is_open() => {
                         return self.end(activity.finish()).await;
                     }
-                    Some(Order::Enough) => continue,
-                    None => return Err(Over),
+                    Some(ListenerCommand::Enough) => continue,
+                    None => return Err(ListenerClosed),
                 },
                 frame = frames.next_within(silence.filter(|_| activity.is_open())) => frame,
             };
             match frame {
-                Frame::Sound(frame) => match activity.push(&frame) {
-                    Some(Noticed::Onset) => self.tell(Heard::Onset).await?,
-                    Some(Noticed::Speech) => self.tell(Heard::Speech).await?,
-                    Some(Noticed::Ended(ending)) => return self.end(Some(ending)).await,
+                AudioFrame::Sound(frame) => match activity.push(&frame) {
+                    Some(ActivityEvent::Onset) => self.tell(ListenerEvent::Onset).await?,
+                    Some(ActivityEvent::Speech) => self.tell(ListenerEvent::Speech).await?,
+                    Some(ActivityEvent::Ended(ending)) => return self.end(Some(ending)).await,
                     None if activity.is_open() || matches!(self.gate, Gate::Open) => {}
                     None => {
                         left -= 1;
                         if left == 0 {
                             let reason = "nothing was said after the call".to_owned();
-                            return self.tell(Heard::Ignored(reason)).await;
+                            return self.tell(ListenerEvent::Ignored(reason)).await;
                         }
                     }
                 },
-                Frame::Nothing => return self.end(activity.finish()).await,
-                Frame::End => {
+                AudioFrame::Nothing => return self.end(activity.finish()).await,
+                AudioFrame::End => {
                     self.end(activity.finish()).await?;
-                    return Err(Over);
+                    return Err(ListenerClosed);
                 }
             }
         }
     }
 
-    async fn end(&mut self, ending: Option<Ending>) -> Result<(), Over> {
+    async fn end(&mut self, ending: Option<SegmentEnd>) -> Result<(), ListenerClosed> {
         match ending {
-            Some(Ending::Utterance(clip)) => {
+            Some(SegmentEnd::Utterance(clip)) => {
                 let (answered, awaited) = oneshot::channel();
-                self.tell(Heard::Utterance(clip, answered)).await?;
+                self.tell(ListenerEvent::Utterance(clip, answered)).await?;
                 if !self.source.is_live() {
                     // Who has dropped the other end is done with it as well.
                     let _ = awaited.await;
                 }
                 Ok(())
             }
-            Some(Ending::Ignored(reason)) => self.tell(Heard::Ignored(reason)).await,
+            Some(SegmentEnd::Ignored(reason)) => self.tell(ListenerEvent::Ignored(reason)).await,
             None => Ok(()),
         }
     }
 
-    async fn tell(&mut self, heard: Heard) -> Result<(), Over> {
-        self.heard.send(heard).await.map_err(|_| Over)
+    async fn tell(&mut self, heard: ListenerEvent) -> Result<(), ListenerClosed> {
+        self.heard.send(heard).await.map_err(|_| ListenerClosed)
     }
 
     /// Tells of something that does not work, unless that is known.
-    async fn fail(&mut self, stage: Stage, error: String) -> Result<(), Over> {
+    async fn fail(&mut self, stage: Stage, error: String) -> Result<(), ListenerClosed> {
         if self.trouble.as_ref() == Some(&error) {
             return Ok(());
         }
         self.trouble = Some(error.clone());
-        self.tell(Heard::Failed(stage, error)).await
+        self.tell(ListenerEvent::Failed(stage, error)).await
     }
 }
 
 /// What a source gave.
-enum Frame {
+enum AudioFrame {
     Sound(Vec<i16>),
     /// Nothing, for too long.
     Nothing,
@@ -263,26 +263,26 @@ enum Frame {
 }
 
 /// Blocks of any length as frames.
-struct Frames<'a> {
+struct FrameReader<'a> {
     blocks: &'a mut (dyn Blocks + Send),
     rest: Vec<i16>,
 }
 
-impl<'a> Frames<'a> {
+impl<'a> FrameReader<'a> {
     fn new(blocks: &'a mut (dyn Blocks + Send)) -> Self {
         Self { blocks, rest: Vec::new() }
     }
 
     /// The next frame, or nothing where that takes too long.
-    async fn next_within(&mut self, limit: Option<Duration>) -> Frame {
+    async fn next_within(&mut self, limit: Option<Duration>) -> AudioFrame {
         let next = match limit {
             Some(limit) => timeout(limit, self.next()).await,
             None => Ok(self.next().await),
         };
         match next {
-            Ok(Some(frame)) => Frame::Sound(frame),
-            Ok(None) => Frame::End,
-            Err(_) => Frame::Nothing,
+            Ok(Some(frame)) => AudioFrame::Sound(frame),
+            Ok(None) => AudioFrame::End,
+            Err(_) => AudioFrame::Nothing,
         }
     }
 

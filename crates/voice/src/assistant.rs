@@ -1,8 +1,8 @@
-//! The mind: an agent with tools, what it should know, and what it remembers.
+//! The assistant: an agent with tools, what it should know, and what it remembers.
 
 use std::{error::Error, iter, sync::Arc};
 
-use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, Stopped, Wishes};
+use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, RequestOptions, StopCause};
 use switchboard_models::{Message, Model};
 use switchboard_toolcall::{BoxFuture, CallContext};
 use tokio::sync::Mutex;
@@ -18,7 +18,7 @@ const SPOKEN: &str = "Your answer is spoken aloud. Answer in one or two short se
     likely meant.";
 
 /// Answers questions.
-pub struct Mind {
+pub struct Assistant {
     agent: Agent,
     /// The model's name at its provider, and whose wire it speaks.
     pub(crate) model: String,
@@ -51,16 +51,16 @@ impl ToolServers for NoServers {
     }
 }
 
-/// What the mind says.
+/// What the assistant says.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Reply {
+pub(crate) struct AssistantReply {
     pub(crate) answer: String,
     /// How many questions it remembers.
     pub(crate) turns: usize,
 }
 
-impl Mind {
-    /// The mind of an agent that asks this model and offers it the tools of these servers.
+impl Assistant {
+    /// Creates the assistant of an agent that asks this model and offers it the tools of these servers.
     pub fn new(
         agent: Agent,
         model: &Arc<dyn Model>,
@@ -71,7 +71,8 @@ impl Mind {
         let system = format!("{prompt}\n\n{SPOKEN}");
         Self {
             // Nothing is spoken before a turn is whole, so that one that fails in the middle is asked for again.
-            agent: agent.wishing(Wishes { whole_turns: true, ..Wishes::default() }),
+            agent: agent
+                .with_options(RequestOptions { whole_turns: true, ..RequestOptions::default() }),
             model: model.name().to_owned(),
             provider: model.provider().to_string(),
             conversation: Mutex::new(Conversation::with_system(system)),
@@ -85,7 +86,7 @@ impl Mind {
         &self,
         question: &str,
         events: impl Fn(Event) + Send + Sync + 'static,
-    ) -> Result<Reply, String> {
+    ) -> Result<AssistantReply, String> {
         let events: Events = Arc::new(events);
         let mut conversation = self.conversation.lock().await;
         let before = memory::trimmed(&conversation, self.memory - 1);
@@ -100,7 +101,7 @@ impl Mind {
             answer.is_some() || during.messages()[before.messages().len()..].iter().any(has_acted);
         *conversation = if is_kept { during } else { before };
         let turns = memory::turns(&conversation);
-        answer.map(|answer| Reply { answer, turns }).ok_or_else(|| no_answer(&outcome))
+        answer.map(|answer| AssistantReply { answer, turns }).ok_or_else(|| no_answer(&outcome))
     }
 }
 
@@ -114,9 +115,9 @@ fn no_answer(outcome: &Outcome) -> String {
         return format!("{error}{root}");
     }
     let text = match outcome.stop {
-        Stopped::Budget => "the time or the tokens of [agent] were spent first",
-        Stopped::Repeats => "the model made the same call again and again",
-        Stopped::MaxIterations => "the model went on calling tools when it was to answer",
+        StopCause::Budget => "the time or the tokens of [agent] were spent first",
+        StopCause::Repeats => "the model made the same call again and again",
+        StopCause::MaxIterations => "the model went on calling tools when it was to answer",
         _ => "the model answered nothing that can be said",
     };
     text.to_owned()

@@ -15,7 +15,7 @@ use switchboard_testkit::sounds::{babble, silence};
 use switchboard_toolcall::HumanDuration;
 use tokio::time::{Instant, sleep};
 
-use super::{Ended, Incoming};
+use super::{Incoming, VoiceSummary};
 use crate::{Config, config::Call};
 
 /// Something that is said, with the silence behind it.
@@ -54,7 +54,7 @@ async fn states_follow_each_other_to_the_end_of_a_file() {
             "offline",
         ]
     );
-    assert_eq!(ended, Ended { failures: 0 });
+    assert_eq!(ended, VoiceSummary { failures: 0 });
 }
 
 // HM-2: each stage that fails says so, and the next question is answered.
@@ -228,7 +228,7 @@ async fn what_is_no_request_is_ignored_with_a_reason() {
     assert!(diary.contains(&"ignored: nothing was understood".to_owned()), "{diary:?}");
     let is_short = |entry: &String| entry.starts_with("ignored: too short: ");
     assert!(diary.iter().any(is_short), "{diary:?}");
-    assert_eq!(ended, Ended { failures: 0 });
+    assert_eq!(ended, VoiceSummary { failures: 0 });
 }
 
 // HM-2: sound over a network that stops in the middle of a word has said what it had to say.

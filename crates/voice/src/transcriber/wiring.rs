@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use crate::{
     Config, Error, Recogniser, Synthesiser, WakeWord, Watcher,
+    assistant::Assistant,
     config::{Call, Destination, Origin},
-    ear::Gate,
-    mind::Mind,
+    listener::Gate,
     mqtt::Mqtt,
-    output::{Broker, Output, Speaker, WavFile},
-    source::{self, Channel, Feed, Source},
+    output::{MqttOutput, Output, Speaker, WavOutput},
+    source::{self, Channel, SampleSender, Source},
 };
 
 /// What the gateway is made of, beside what the settings name.
-pub struct Parts {
+pub struct TranscriberParts {
     /// The settings.
     pub config: Config,
     /// Turns speech into text.
@@ -21,7 +21,7 @@ pub struct Parts {
     /// Hears when somebody calls.
     pub wake_word: Option<Arc<dyn WakeWord>>,
     /// Answers.
-    pub mind: Mind,
+    pub assistant: Assistant,
     /// Turns text into speech.
     pub synthesiser: Option<Arc<dyn Synthesiser>>,
     /// A source in place of the settings' one.
@@ -33,13 +33,13 @@ pub struct Parts {
 }
 
 /// A source, where there is one, and where to put sound over MQTT, where it comes from there.
-type Wired = (Option<Box<dyn Source>>, Option<Feed>);
+type Wired = (Option<Box<dyn Source>>, Option<SampleSender>);
 
 /// The source that the settings name.
 pub(super) fn source(config: &Config, has_broker: bool) -> Result<Wired, Error> {
     Ok(match config.source() {
         Origin::Mic(device) => (Some(Box::new(source::Microphone::new(device))), None),
-        Origin::Wav(file) => (Some(Box::new(source::WavFile::load(&file)?)), None),
+        Origin::Wav(file) => (Some(Box::new(source::WavSource::load(&file)?)), None),
         Origin::Stdin => (Some(Box::new(source::Stdin::new())), None),
         Origin::None => (None, None),
         Origin::Mqtt if !has_broker => return Err(Error::NoBroker { what: "sound" }),
@@ -58,8 +58,8 @@ pub(super) fn output(
     Ok(match (config.output(), mqtt) {
         (Destination::None, _) => None,
         (Destination::Speaker(device), _) => Some(Arc::new(Speaker::new(device))),
-        (Destination::Wav(file), _) => Some(Arc::new(WavFile::create(file)?)),
-        (Destination::Mqtt, Some(mqtt)) => Some(Arc::new(Broker(mqtt.clone()))),
+        (Destination::Wav(file), _) => Some(Arc::new(WavOutput::create(file)?)),
+        (Destination::Mqtt, Some(mqtt)) => Some(Arc::new(MqttOutput(mqtt.clone()))),
         (Destination::Mqtt, None) => return Err(Error::NoBroker { what: "speech" }),
     })
 }
