@@ -38,7 +38,7 @@ impl TestServers {
         let noted = failures.clone();
         let deps = ServerDeps {
             announce: Arc::new(move |told| noted.lock().unwrap().push(told.clone())),
-            guard: Some(Guard { program: example("guard"), args: Vec::new() }),
+            guard: Some(ProcessGuard { program: example("guard"), args: Vec::new() }),
             ..ServerDeps::new(executor.tools())
         };
         let marked = configs.map(|(name, mut config)| {
