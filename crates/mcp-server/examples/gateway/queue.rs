@@ -39,7 +39,7 @@ impl Calls {
     ///
     /// # Errors
     /// The call has no id yet.
-    fn enqueue(
+    pub(crate) fn enqueue(
         &self,
         tool: &str,
         cx: &CallContext,

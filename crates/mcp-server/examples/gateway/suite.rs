@@ -6,7 +6,10 @@ use serde_json::{Map, Value, json};
 use switchboard_mcp_wire::RpcError;
 use switchboard_runtime::{
     AddError, ToolManager,
-    toolcall::{CallContext, ErrorKind, ServerQuestions, ToolError, ToolOutput, ToolSpec},
+    toolcall::{
+        BoxFuture, CallContext, CallId, ErrorKind, ServerQuestions, Tool, ToolError, ToolOutput,
+        ToolSpec,
+    },
 };
 use switchboard_testkit::Fake;
 use tokio::time::sleep;
@@ -46,22 +49,53 @@ pub(crate) fn add(tools: &ToolManager, calls: &Calls) -> Result<(), AddError> {
         let answers = ask(&cx, &["first", "second"]).await?;
         Ok(text(format!("{} answers", answers.len())))
     }))?;
-    // This one asks before it is queued.
-    let calls = calls.clone();
-    let asking = Fake::new("test_tool_with_task", move |_, cx| {
-        let calls = calls.clone();
-        async move {
-            let answers = ask(&cx, &["user_name"]).await?;
-            let name = answers["user_name"]["content"]["name"].to_string();
-            calls.lay_in("test_tool_with_task", &cx, |_| {
+    let greeting = Fake::answers("test_tool_with_task", Value::Null);
+    let mut spec = greeting.with(may_run_twice).with(is_always_a_task).spec().clone();
+    spec.settings.durable = true;
+    tools.add(AskFirst { spec, calls: calls.clone() })
+}
+
+/// Asks for a name before its call is queued.
+struct AskFirst {
+    spec: ToolSpec,
+    calls: Calls,
+}
+
+impl AskFirst {
+    async fn name(cx: &CallContext) -> Result<String, ToolError> {
+        let answers = ask(cx, &["user_name"]).await?;
+        Ok(answers["user_name"]["content"]["name"].to_string())
+    }
+}
+
+impl Tool for AskFirst {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        _args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async { Ok(text(format!("Hello, {}!", Self::name(cx).await?))) })
+    }
+
+    fn enqueue<'a>(
+        &'a self,
+        _args: Value,
+        cx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<CallId, ToolError>> {
+        Box::pin(async {
+            let name = Self::name(cx).await?;
+            self.calls.enqueue(&self.spec.name, cx, |_| {
                 Box::pin(async move {
                     sleep(A_WHILE).await;
                     Ok(text(format!("Hello, {name}!")))
                 })
             })
-        }
-    });
-    tools.add(asking.with(may_run_twice).with(is_always_a_task))
+        })
+    }
 }
 
 fn text(text: String) -> ToolOutput {
