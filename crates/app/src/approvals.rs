@@ -1,7 +1,7 @@
 //! Who is asked about calls that a person must allow: somebody at this terminal, somebody elsewhere, or nobody.
 
 mod person;
-pub(crate) mod shown;
+pub(crate) mod arguments;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -17,10 +17,10 @@ use crate::{
     settings::Loaded,
     terminal::{self, ask, text},
 };
-use person::Person;
+use person::TerminalApprover;
 pub(crate) use person::who;
 
-/// The queue of this user, on this machine, where there is a place for it.
+/// The queue of this user, on this machine, if there is a folder for it.
 pub(crate) fn queue(loaded: &Loaded) -> Option<Arc<ApprovalQueue>> {
     folder(loaded).map(|folder| Arc::new(ApprovalQueue::open(folder)))
 }
@@ -34,8 +34,8 @@ pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
 /// For a command that ends with its call: somebody at this terminal, or nobody.
 pub(crate) fn here(loaded: &Loaded) -> Arc<dyn Approver> {
     match (queue(loaded), ask::is_possible()) {
-        (Some(queue), true) => Arc::new(Person::new(queue)),
-        (Some(queue), false) => Arc::new(OnlyRules(queue)),
+        (Some(queue), true) => Arc::new(TerminalApprover::new(queue)),
+        (Some(queue), false) => Arc::new(RulesOnlyApprover(queue)),
         (None, _) => nowhere(),
     }
 }
@@ -43,8 +43,8 @@ pub(crate) fn here(loaded: &Loaded) -> Arc<dyn Approver> {
 /// For a conversation: somebody at this terminal; where there is none, whoever runs `switchboard approve`.
 pub(crate) fn here_or_elsewhere(loaded: &Loaded) -> Arc<dyn Approver> {
     match (queue(loaded), ask::is_possible()) {
-        (Some(queue), true) => Arc::new(Person::new(queue)),
-        (Some(queue), false) => Arc::new(Announced(queue)),
+        (Some(queue), true) => Arc::new(TerminalApprover::new(queue)),
+        (Some(queue), false) => Arc::new(AnnouncingApprover(queue)),
         (None, _) => nowhere(),
     }
 }
@@ -55,14 +55,14 @@ pub(crate) fn elsewhere(queue: Option<Arc<ApprovalQueue>>) -> Arc<dyn Approver> 
 }
 
 fn nowhere() -> Arc<dyn Approver> {
-    let text = "There is no place for approvals: set XDG_STATE_HOME or HOME.";
+    let text = "There is no folder for approvals: set XDG_STATE_HOME or HOME.";
     Arc::new(Nobody(text.to_owned()))
 }
 
 /// Nobody is asked; but what was allowed for good is allowed.
-struct OnlyRules(Arc<ApprovalQueue>);
+struct RulesOnlyApprover(Arc<ApprovalQueue>);
 
-impl Approver for OnlyRules {
+impl Approver for RulesOnlyApprover {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
         let what_to_do = "Call it on a terminal, or through `switchboard serve`, where `switchboard approve` allows it.";
         Ok(match self.0.match_rules(&question)? {
@@ -76,9 +76,9 @@ impl Approver for OnlyRules {
 }
 
 /// Where nobody reads the log, people are told on stderr that a call waits.
-struct Announced(Arc<ApprovalQueue>);
+struct AnnouncingApprover(Arc<ApprovalQueue>);
 
-impl Approver for Announced {
+impl Approver for AnnouncingApprover {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
         let tool = text::one_line(&question.tool);
         let asked = self.0.ask(question)?;

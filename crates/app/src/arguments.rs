@@ -8,12 +8,12 @@ use std::io::Read;
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value};
 
-use crate::excerpt::{Position, excerpt, reason};
+use crate::excerpt::{TextPosition, excerpt, reason};
 
 const QUOTING: &str = "JSON has double quotes around names and strings; in a shell, put single quotes \
                        around the whole: '{\"name\":\"value\"}'";
 
-/// Reads the words that follow the tool's name; `schema` is the tool's, where there is such a tool.
+/// Reads the words that follow the tool's name; `schema` is the tool's, if there is such a tool.
 ///
 /// # Errors
 /// The words are no arguments; the text shows where they break.
@@ -81,8 +81,8 @@ fn object(text: &str, what: &str) -> anyhow::Result<Map<String, Value>> {
 /// Parses JSON; the error shows where it broke.
 fn json(text: &str, what: &str) -> anyhow::Result<Value> {
     serde_json::from_str(text).map_err(|error| {
-        let position = Position::of(text, &error);
-        let Position { line, column } = position;
+        let position = TextPosition::of(text, &error);
+        let TextPosition { line, column } = position;
         let (reason, shown) = (reason(&error), excerpt(text, position));
         anyhow!(
             "{what}: no valid JSON: {reason} at line {line}, column {column}\n{shown}\n{QUOTING}"

@@ -1,4 +1,4 @@
-//! What can be written on the command line.
+//! The command line.
 
 mod approve;
 mod asking;
@@ -15,15 +15,16 @@ use clap_complete::Shell;
 use switchboard_local::FaultRule;
 use switchboard_toolcall::HumanDuration;
 
-pub(crate) use approve::Approve;
-pub(crate) use asking::{Ask, Asked, Chat};
+pub(crate) use approve::ApproveArgs;
+pub(crate) use asking::{AskArgs, ChatArgs, ModelArgs};
 pub(crate) use calls::{
-    Calls, CallsAction, Export, Form, Format, Gc, Policy, PolicyAction, PolicyTest, ShowCall, Stats,
+    CallsAction, CallsArgs, ExportArgs, ExportAs, ExportFormat, GcArgs, PolicyAction, PolicyArgs,
+    PolicyTestArgs, ShowCallArgs, StatsArgs,
 };
-pub(crate) use token::{NewToken, Token, TokenAction};
-pub(crate) use voice::Voice;
-pub(crate) use worker::Worker;
-pub(crate) use zwave::Zwave;
+pub(crate) use token::{NewTokenArgs, TokenAction, TokenArgs};
+pub(crate) use voice::VoiceArgs;
+pub(crate) use worker::WorkerArgs;
+pub(crate) use zwave::ZwaveArgs;
 
 /// Runs the tools that AI models call, through one safe executor.
 #[derive(Debug, Parser)]
@@ -53,7 +54,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
 
-    /// When to use colours; NO_COLOR is heeded
+    /// When to use colours; NO_COLOR is respected
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     pub(crate) color: ColorChoice,
 
@@ -62,8 +63,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
     pub(crate) replay: Option<PathBuf>,
 
-    /// Let calls go wrong on purpose: 'GLOB: 10% timeout, 5% error'. Faults: timeout, error, unavailable,
-    /// slow DURATION, garbage. May be repeated; the first that knows a tool decides
+    /// Make calls fail on purpose: 'GLOB: 10% timeout, 5% error'. Faults: timeout, error, unavailable,
+    /// slow DURATION, garbage. May be repeated; the first rule that matches a tool applies
     #[arg(long, value_name = "RULE", global = true, hide_short_help = true)]
     pub(crate) fault: Vec<FaultRule>,
 
@@ -72,48 +73,48 @@ pub(crate) struct Cli {
     pub(crate) fault_seed: Option<u64>,
 
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// List the tools, or show one of them
-    Tools(Tools),
-    /// Call a tool and print what came of it
-    Call(Call),
+    Tools(ToolsArgs),
+    /// Call a tool and print its result
+    Call(CallArgs),
     /// List the resources of the servers, or read one
-    Resources(Resources),
+    Resources(ResourcesArgs),
     /// List the prompts of the servers, or get one
-    Prompts(Prompts),
+    Prompts(PromptsArgs),
     /// Ask a model one question; it may call the tools
-    Ask(Ask),
+    Ask(AskArgs),
     /// Talk with a model, which may call the tools
-    Chat(Chat),
+    Chat(ChatArgs),
     /// Check the config, the tools, the servers, the models and what they need
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
-    Import(Import),
+    Import(ImportArgs),
     /// Trust the config of a folder, so that it is used without being named
-    Trust(Trust),
+    Trust(TrustArgs),
     /// Print a completion script for a shell
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Serve the tools to MCP clients and programs
-    Serve(Serve),
-    /// Make, list and revoke the tokens that clients of `serve` bear
-    Token(Token),
+    Serve(ServeArgs),
+    /// Make, list and revoke the tokens that clients of `serve` send
+    Token(TokenArgs),
     /// List the calls that wait for a person, and allow or deny them
-    Approve(Approve),
-    /// Show what was called and what came of it
-    Calls(Box<Calls>),
-    /// Try the rules of the config on what was called
-    Policy(Policy),
+    Approve(ApproveArgs),
+    /// Show recorded calls and their results
+    Calls(Box<CallsArgs>),
+    /// Test the rules of the config on recorded calls
+    Policy(PolicyArgs),
     /// Serve Z-Wave devices to an MCP client that starts us
-    Zwave(Zwave),
+    Zwave(ZwaveArgs),
     /// Answer what is said, or typed over MQTT, with a model that may call the tools
-    Voice(Voice),
+    Voice(VoiceArgs),
     /// Offer the tools of this machine to gateways elsewhere, through NATS
-    Worker(Worker),
+    Worker(WorkerArgs),
 }
 
 #[derive(Debug, Args)]
@@ -124,7 +125,7 @@ pub(crate) enum Command {
   switchboard tools volume        those with this text in name or description
   switchboard tools --all         those that `[policy]` denies, too
   switchboard tools --json        for programs")]
-pub(crate) struct Tools {
+pub(crate) struct ToolsArgs {
     /// A tool's name, a glob over names, or text to look for
     pub(crate) filter: Option<String>,
 
@@ -152,7 +153,7 @@ Examples:
   switchboard call camera__take_picture -o picture.png
 
 Exit status: 0 the tool succeeded, 1 it failed (stderr says how), 2 wrong usage or config.")]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     /// The tool's name
     pub(crate) name: String,
 
@@ -160,11 +161,11 @@ pub(crate) struct Call {
     #[arg(value_name = "JSON|-|KEY=VALUE")]
     pub(crate) arguments: Vec<String>,
 
-    /// Print the envelope on one line, for programs
+    /// Print the whole result as one line of JSON, for programs
     #[arg(long, conflicts_with = "text")]
     pub(crate) json: bool,
 
-    /// Print what people read of the result, as it is done anyway
+    /// Print the text of the result, which is the default
     #[arg(long, hide = true)]
     pub(crate) text: bool,
 
@@ -176,11 +177,11 @@ pub(crate) struct Call {
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<HumanDuration>,
 
-    /// Your word for this very act: called again with it, the tool does not run again but the first answer is given
+    /// A key for this call: if it is used again, the tool does not run again and the first result is returned
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 
-    /// Lay the call into the cluster's queue and print its id at once; `calls show ID` says what came of it
+    /// Queue the call in the cluster and print its id at once; `calls show ID` shows its result
     #[arg(long, conflicts_with = "text")]
     pub(crate) no_wait: bool,
 }
@@ -193,7 +194,7 @@ pub(crate) struct Call {
   switchboard resources --json                       for programs
 
 Exit status: 0 success, 1 there is no such resource or it cannot be read, 2 wrong usage or config.")]
-pub(crate) struct Resources {
+pub(crate) struct ResourcesArgs {
     /// The address of a resource to read
     pub(crate) uri: Option<String>,
 
@@ -217,7 +218,7 @@ pub(crate) struct Resources {
   switchboard prompts git__review language=rust      the one of this server
 
 Exit status: 0 success, 1 there is no such prompt or its server refuses, 2 wrong usage or config.")]
-pub(crate) struct Prompts {
+pub(crate) struct PromptsArgs {
     /// A prompt's name, bare or as server__name
     pub(crate) name: Option<String>,
 
@@ -232,12 +233,12 @@ pub(crate) struct Prompts {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Starts every server and waits until each is connected or given up. Models are not asked; whether
-one on this machine can be reached is looked at.
+    after_help = "Starts every server and waits until each is connected or has failed. Models are not asked; one on
+this machine is checked for being reachable.
 
 Exit status: 0 all is well, 1 something is broken."
 )]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}], models: [{name, key, …}]}
     #[arg(long)]
     pub(crate) json: bool,
@@ -253,7 +254,7 @@ Comments and formatting of the config stay. A server that is there already is as
 left as it is otherwise.
 
 Exit status: 0 success, also where servers were left or skipped; 2 wrong usage or config.")]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// claude, cursor, vscode, or a file with their kind of config
     #[arg(value_name = "claude|cursor|vscode|FILE")]
     pub(crate) source: PathBuf,
@@ -273,7 +274,7 @@ about once on a terminal, and refused elsewhere. It is trusted at this path and 
 changes, it is asked about again. Named by --config or $SWITCHBOARD_CONFIG, or as your own config, it needs no trust.
 
 Exit status: 0 success, 2 wrong usage or config.")]
-pub(crate) struct Trust {
+pub(crate) struct TrustArgs {
     /// A folder with a switchboard.toml, or that file
     pub(crate) path: PathBuf,
 
@@ -291,8 +292,8 @@ pub(crate) struct Trust {
 MCP clients find the tools at /mcp, programs at /api/tools, Prometheus at /metrics. SIGTERM and Ctrl-C let running
 calls finish.
 
-Exit status: 0 told to stop, 2 wrong usage or config, or the address cannot be had.")]
-pub(crate) struct Serve {
+Exit status: 0 stopped by a signal, 2 wrong usage or config, or the address is not available.")]
+pub(crate) struct ServeArgs {
     /// Serve one MCP client over stdin and stdout
     #[arg(long, conflicts_with = "listen")]
     pub(crate) stdio: bool,
@@ -311,7 +312,7 @@ pub(crate) struct Serve {
   bash   switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard
   zsh    switchboard completions zsh > ~/.zfunc/_switchboard
   fish   switchboard completions fish > ~/.config/fish/completions/switchboard.fish")]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
 }

@@ -1,6 +1,4 @@
-//! The cluster that this process is part of, where the config names one.
-
-use std::fmt;
+//! The connection to NATS, if the config names a cluster.
 
 use anyhow::anyhow;
 use switchboard_workers::{Cluster, cluster::warnings};
@@ -8,14 +6,33 @@ use tokio::sync::OnceCell;
 
 use crate::settings::Loaded;
 
-/// The one connection of this process, made when somebody needs it.
+/// The process's connection to `[cluster]`, opened when first needed.
 #[derive(Default)]
-pub(crate) struct Connected(OnceCell<Cluster>);
+pub(crate) struct ClusterConnection(OnceCell<Cluster>);
 
-impl fmt::Debug for Connected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Connected").field(&self.0.get().map(Cluster::address)).finish()
+impl ClusterConnection {
+    /// Connects if nobody has yet; does not wait until the cluster can be reached. Returns `None` if the config names
+    /// none.
+    ///
+    /// # Errors
+    /// A setting cannot be used.
+    pub(crate) async fn get(&self, loaded: &Loaded) -> anyhow::Result<Option<Cluster>> {
+        let config = &loaded.settings.cluster;
+        if config.nats.is_none() {
+            return Ok(None);
+        }
+        let wrong = |error| anyhow!("{}: {error}", loaded.place_of_section("cluster"));
+        let connected = self.0.get_or_try_init(|| Cluster::connect(config));
+        connected.await.map(|cluster| Some(cluster.clone())).map_err(wrong)
     }
+}
+
+/// Opens a connection of its own, as [`ClusterConnection::get`] does.
+///
+/// # Errors
+/// A setting cannot be used.
+pub(crate) async fn connect(loaded: &Loaded) -> anyhow::Result<Option<Cluster>> {
+    ClusterConnection::default().get(loaded).await
 }
 
 /// Logs what is unsafe about `[cluster]`, if there is one.
@@ -32,18 +49,4 @@ pub(crate) fn warn(loaded: &Loaded) -> anyhow::Result<()> {
         tracing::warn!("{warning}");
     }
     Ok(())
-}
-
-/// Connects to what `[cluster]` names, once for all who ask. Does not wait until it can be reached.
-///
-/// # Errors
-/// A setting cannot be used.
-pub(crate) async fn connect(loaded: &Loaded) -> anyhow::Result<Option<Cluster>> {
-    let config = &loaded.settings.cluster;
-    if config.nats.is_none() {
-        return Ok(None);
-    }
-    let wrong = |error| anyhow!("{}: {error}", loaded.place_of_section("cluster"));
-    let connected = loaded.cluster.0.get_or_try_init(|| Cluster::connect(config));
-    connected.await.map(|cluster| Some(cluster.clone())).map_err(wrong)
 }

@@ -19,11 +19,11 @@ mod zwave;
 mod voice;
 mod worker;
 mod trust;
-mod known;
+mod current_tools;
 
 use std::process::ExitCode;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, CliCommand};
 
 /// Runs the command and gives the exit status: 0, or 1 where the tool or the answer failed.
 ///
@@ -31,23 +31,23 @@ use crate::cli::{Cli, Command};
 /// Wrong usage or a wrong config.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
-        Command::Tools(tools) => tools::run(tools, cli),
-        Command::Call(call) => call::run(call, cli),
-        Command::Resources(resources) => resources::run(resources, cli),
-        Command::Prompts(prompts) => prompts::run(prompts, cli),
-        Command::Ask(ask) => ask::run(ask, cli),
-        Command::Chat(chat) => chat::run(chat, cli),
-        Command::Doctor(doctor) => doctor::run(doctor, cli),
-        Command::Import(import) => import::run(import, cli),
-        Command::Completions(completions) => completions::run(completions),
-        Command::Serve(serve) => serve::run(serve, cli),
-        Command::Token(token) => token::run(token, cli),
-        Command::Approve(approve) => approve::run(approve, cli),
-        Command::Calls(calls) => calls::run(calls, cli),
-        Command::Policy(policy) => policy::run(policy, cli),
-        Command::Zwave(zwave) => zwave::run(zwave, cli),
-        Command::Voice(voice) => voice::run(voice, cli),
-        Command::Worker(worker) => worker::run(worker, cli),
-        Command::Trust(wanted) => trust::run(wanted),
+        CliCommand::Tools(tools) => tools::run(tools, cli),
+        CliCommand::Call(call) => call::run(call, cli),
+        CliCommand::Resources(resources) => resources::run(resources, cli),
+        CliCommand::Prompts(prompts) => prompts::run(prompts, cli),
+        CliCommand::Ask(ask) => ask::run(ask, cli),
+        CliCommand::Chat(chat) => chat::run(chat, cli),
+        CliCommand::Doctor(doctor) => doctor::run(doctor, cli),
+        CliCommand::Import(import) => import::run(import, cli),
+        CliCommand::Completions(completions) => completions::run(completions),
+        CliCommand::Serve(serve) => serve::run(serve, cli),
+        CliCommand::Token(token) => token::run(token, cli),
+        CliCommand::Approve(approve) => approve::run(approve, cli),
+        CliCommand::Calls(calls) => calls::run(calls, cli),
+        CliCommand::Policy(policy) => policy::run(policy, cli),
+        CliCommand::Zwave(zwave) => zwave::run(zwave, cli),
+        CliCommand::Voice(voice) => voice::run(voice, cli),
+        CliCommand::Worker(worker) => worker::run(worker, cli),
+        CliCommand::Trust(wanted) => trust::run(wanted),
     }
 }

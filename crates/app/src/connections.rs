@@ -5,27 +5,20 @@ mod needs;
 mod questions;
 mod waiting;
 
-use std::{
-    fmt,
-    io::{self, IsTerminal},
-    num::NonZeroUsize,
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use anyhow::Context;
 use switchboard_mcp_client::{KnownProtocols, Server, ServerDeps, ServerFailure, Servers};
 use switchboard_process::guard::ProcessGuard;
 use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
 use switchboard_workers::{Groups, Queue};
-use tokio::{runtime, signal, sync::watch};
+use tokio::{signal, sync::watch};
 
 use crate::{
-    cluster, environment,
-    house::House,
+    assembly::App,
+    environment,
+    runtime::on_runtime,
     settings::Loaded,
-    shipping::Shipped,
+    shipping::RecordShipper,
     terminal::{self, text},
 };
 
@@ -37,17 +30,17 @@ const WORKERS_KNOWN: Duration = Duration::from_secs(5);
 /// The servers of the config, of which those that are needed run, and the workers of its cluster.
 pub(crate) struct Connections {
     servers: Arc<Servers>,
-    /// The groups of workers, where there is a cluster and somebody needs them.
+    /// The groups of workers, if there is a cluster and somebody needs them.
     groups: Option<Arc<Groups>>,
     /// What people have been told of servers that were given up.
     given_up: watch::Sender<Vec<ServerFailure>>,
     /// How long servers that are connecting are waited for.
     startup_wait: Duration,
-    /// The fleet, where this process is part of one.
-    shipped: Option<Shipped>,
+    /// Ships records, if this process is part of a cluster.
+    shipper: Option<RecordShipper>,
 }
 
-impl House {
+impl App {
     /// Makes all servers known and starts those that are needed. Waits for none.
     ///
     /// # Errors
@@ -61,7 +54,7 @@ impl House {
         let around = self.surroundings(loaded, needs, &given_up);
         let configs = self.configs(loaded, needs)?;
         let cluster = match needs.includes_groups() {
-            true => cluster::connect(loaded).await?,
+            true => self.cluster.get(loaded).await?,
             false => None,
         };
         let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
@@ -70,7 +63,7 @@ impl House {
             None => None,
         };
         let startup_wait = loaded.settings.mcp.startup_wait.0;
-        Ok(Connections { servers, groups, given_up, startup_wait, shipped: None })
+        Ok(Connections { servers, groups, given_up, startup_wait, shipper: None })
     }
 
     fn surroundings(
@@ -132,11 +125,11 @@ impl Connections {
     /// The settings of a server make no sense, or `commit` refuses; then all is as before.
     pub(crate) fn exchange(
         &self,
-        house: &House,
+        app: &App,
         loaded: &Loaded,
         commit: impl FnOnce(Vec<(Arc<str>, ServerSettings)>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let exchange = self.servers.prepare(house.configs(loaded, Needs::AsSet)?)?;
+        let exchange = self.servers.prepare(app.configs(loaded, Needs::AsSet)?)?;
         let mut servers = exchange.settings();
         for (name, group) in self.groups.iter().flat_map(|groups| groups.settings()) {
             // A server of the config has its name before any group.
@@ -154,12 +147,12 @@ impl Connections {
         &self.servers
     }
 
-    /// The fleet, where this process is part of one.
-    pub(crate) fn shipped(&self) -> Option<&Shipped> {
-        self.shipped.as_ref()
+    /// Ships records, if this process is part of a cluster.
+    pub(crate) fn shipper(&self) -> Option<&RecordShipper> {
+        self.shipper.as_ref()
     }
 
-    /// Where calls wait that outlive who asks, where there is a cluster.
+    /// Where calls wait that outlive who asks, if there is a cluster.
     pub(crate) fn queue(&self, executor: &ToolExecutor) -> Option<Queue> {
         let jobs = self.groups.as_ref()?.jobs().clone();
         Some(Queue::new(jobs, executor.clone()))
@@ -184,22 +177,17 @@ impl Connections {
     }
 }
 
-/// Whether people watch what a command prints, so that a spinner helps.
-pub(crate) fn is_watched(json: bool) -> bool {
-    !json && io::stdout().is_terminal() && io::stderr().is_terminal()
-}
-
 /// Does `work` while the servers it needs run, and ends them whatever comes of it.
 ///
 /// # Errors
 /// As `work`; or the servers cannot be started.
 pub(crate) fn with_servers<T>(
-    house: &House,
+    app: &App,
     loaded: &Loaded,
     needs: Needs<'_>,
     work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    on_runtime(while_connected(house, loaded, needs, work))
+    on_runtime(while_connected(app, loaded, needs, work))
 }
 
 /// As [`with_servers`], where a runtime is there already.
@@ -207,97 +195,18 @@ pub(crate) fn with_servers<T>(
 /// # Errors
 /// As [`with_servers`].
 pub(crate) async fn while_connected<T>(
-    house: &House,
+    app: &App,
     loaded: &Loaded,
     needs: Needs<'_>,
     work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let shipped = Shipped::start(loaded).await?;
-    let mut connections = house.connect(loaded, needs).await?;
-    connections.shipped = shipped;
+    let shipper = RecordShipper::start(loaded, &app.cluster).await?;
+    let mut connections = app.connect(loaded, needs).await?;
+    connections.shipper = shipper;
     let outcome = work(&connections).await;
     connections.close().await;
-    if let Some(shipped) = connections.shipped {
-        shipped.finish().await;
+    if let Some(shipper) = connections.shipper {
+        shipper.finish().await;
     }
     outcome
-}
-
-/// Does `work` on a runtime of its own.
-///
-/// # Errors
-/// As `work`; or there is no runtime to be had.
-pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    // A worker beside the tool's, so that one that blocks cannot hold up its deadline.
-    run_on(runtime::Builder::new_multi_thread().worker_threads(2), work)
-}
-
-/// As [`on_runtime`], for what serves many at once, on so many threads; by default half the cores, and at least two.
-///
-/// # Errors
-/// As [`on_runtime`].
-pub(crate) fn on_threads<T>(
-    threads: Option<NonZeroUsize>,
-    work: impl Future<Output = anyhow::Result<T>>,
-) -> anyhow::Result<T> {
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = threads.map_or_else(|| serving_threads(cores), NonZeroUsize::get);
-    run_on(runtime::Builder::new_multi_thread().worker_threads(threads), work)
-}
-
-/// How many threads serve on a machine with so many cores.
-fn serving_threads(cores: usize) -> usize {
-    // A thread that finds nothing to do and is woken again for each call costs more than it helps; but one alone would
-    // be held up, with all deadlines, by whatever blocks it.
-    cores.div_ceil(2).max(2)
-}
-
-fn run_on<T>(
-    builder: &mut runtime::Builder,
-    work: impl Future<Output = anyhow::Result<T>>,
-) -> anyhow::Result<T> {
-    let runtime = builder.enable_all().build().context("failed to start the runtime")?;
-    let outcome = runtime.block_on(work);
-    // A tool that goes on after its deadline must not keep us.
-    runtime.shutdown_background();
-    outcome
-}
-
-/// Does `work`, unless somebody presses Ctrl-C.
-///
-/// # Errors
-/// As `work`, or [`Interrupted`].
-pub(crate) async fn unless_interrupted<T>(
-    work: impl Future<Output = anyhow::Result<T>>,
-) -> anyhow::Result<T> {
-    tokio::select! {
-        outcome = work => outcome,
-        _ = signal::ctrl_c() => Err(Interrupted.into()),
-    }
-}
-
-/// The exit status of what Ctrl-C ended, as shells have it.
-pub(crate) const INTERRUPTED: u8 = 130;
-
-/// Somebody pressed Ctrl-C.
-#[derive(Debug)]
-pub(crate) struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
-
-#[cfg(test)]
-mod tests {
-    use super::serving_threads;
-
-    // EX-3: one thread that is blocked holds up no deadline.
-    #[test]
-    fn at_least_two_threads_serve() {
-        assert_eq!([1, 2, 3, 4, 16].map(serving_threads), [2, 2, 2, 2, 8]);
-    }
 }

@@ -7,12 +7,12 @@ const AROUND: usize = 36;
 
 /// A place in a text; both numbers count from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct TextPosition {
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-impl Position {
+impl TextPosition {
     /// The place of the byte at `offset`, or of the end.
     pub(crate) fn at(text: &str, offset: usize) -> Self {
         let before = before(text, offset);
@@ -38,7 +38,7 @@ pub(crate) fn reason(error: &serde_json::Error) -> String {
 }
 
 /// The line of `position` with a caret under it, indented.
-pub(crate) fn excerpt(text: &str, position: Position) -> String {
+pub(crate) fn excerpt(text: &str, position: TextPosition) -> String {
     let line = text.split('\n').nth(position.line - 1).unwrap_or_default();
     let line = line.trim_end_matches('\r');
     let place = position.column - 1;
@@ -73,7 +73,7 @@ mod tests {
 
     fn check(text: &str) -> String {
         let error = serde_json::from_str::<Value>(text).unwrap_err();
-        excerpt(text, Position::of(text, &error))
+        excerpt(text, TextPosition::of(text, &error))
     }
 
     #[test]

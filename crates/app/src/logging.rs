@@ -14,7 +14,7 @@ use tracing::{Level, Metadata};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 use crate::{
-    cli::{Cli, Command},
+    cli::{Cli, CliCommand},
     environment, terminal,
 };
 use outlet::Outlet;
@@ -25,25 +25,28 @@ static OUTLET: OnceLock<Outlet<Stderr>> = OnceLock::new();
 /// Starts logging at the level of `RUST_LOG`, or what suits the command.
 pub(crate) fn start(cli: &Cli) {
     let runs_on = match cli.command {
-        Command::Serve(_) | Command::Zwave(_) | Command::Voice(_) | Command::Worker(_) => true,
-        Command::Tools(_)
-        | Command::Call(_)
-        | Command::Resources(_)
-        | Command::Prompts(_)
-        | Command::Ask(_)
-        | Command::Chat(_)
-        | Command::Doctor(_)
-        | Command::Import(_)
-        | Command::Trust(_)
-        | Command::Token(_)
-        | Command::Calls(_)
-        | Command::Policy(_)
-        | Command::Approve(_)
-        | Command::Completions(_) => false,
+        CliCommand::Serve(_)
+        | CliCommand::Zwave(_)
+        | CliCommand::Voice(_)
+        | CliCommand::Worker(_) => true,
+        CliCommand::Tools(_)
+        | CliCommand::Call(_)
+        | CliCommand::Resources(_)
+        | CliCommand::Prompts(_)
+        | CliCommand::Ask(_)
+        | CliCommand::Chat(_)
+        | CliCommand::Doctor(_)
+        | CliCommand::Import(_)
+        | CliCommand::Trust(_)
+        | CliCommand::Token(_)
+        | CliCommand::Calls(_)
+        | CliCommand::Policy(_)
+        | CliCommand::Approve(_)
+        | CliCommand::Completions(_) => false,
     };
     let default = if runs_on { "info" } else { "warn" };
     // What becomes of servers stands in doctor's own rows.
-    let is_doctor = matches!(cli.command, Command::Doctor(_));
+    let is_doctor = matches!(cli.command, CliCommand::Doctor(_));
     let own = if is_doctor { ",switchboard_mcp_client=error" } else { "" };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();

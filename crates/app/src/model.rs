@@ -22,11 +22,11 @@ pub(crate) use offer::tell_unmatched;
 
 /// A model that is ready to be asked.
 #[derive(Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenModel {
     /// As people name it: what `-m` takes.
     pub(crate) name: String,
     pub(crate) model: Arc<dyn Model>,
-    /// The tools that its config offers it, where it says so (ML-9).
+    /// The tools that its config offers it, if it says so (ML-9).
     pub(crate) tools: Option<ToolPatterns>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Chosen {
 ///
 /// # Errors
 /// There is no such model, or nothing can be asked without more settings: the text says which.
-pub(crate) async fn choose(wanted: Option<&str>, loaded: &Loaded) -> anyhow::Result<Chosen> {
+pub(crate) async fn choose(wanted: Option<&str>, loaded: &Loaded) -> anyhow::Result<ChosenModel> {
     let models = &loaded.settings.models;
     let skipped = loaded.skipped.models.keys().find_map(|name| loaded.skipped.model(name));
     match (wanted, models.first(), skipped) {
@@ -46,7 +46,7 @@ pub(crate) async fn choose(wanted: Option<&str>, loaded: &Loaded) -> anyhow::Res
 }
 
 /// The model of a name: one of the config's, or one that says itself where it is.
-fn named(wanted: &str, loaded: &Loaded) -> anyhow::Result<Chosen> {
+fn named(wanted: &str, loaded: &Loaded) -> anyhow::Result<ChosenModel> {
     if let Some(config) = loaded.settings.models.get(wanted) {
         return configured(wanted, config, loaded);
     }
@@ -77,20 +77,20 @@ fn place_of(provider: Provider, model: &str) -> ModelConfig {
 const DEMO: &str = include_str!("../../../examples/script.json");
 
 /// `demo`, or a file; one that is called `demo` is `./demo`.
-fn script(wanted: &str, file: &str) -> anyhow::Result<Chosen> {
+fn script(wanted: &str, file: &str) -> anyhow::Result<ChosenModel> {
     let script = match file {
         "demo" => Script::built_in(file, DEMO)?,
         _ => Script::load(Path::new(file))?,
     };
-    Ok(Chosen { name: wanted.to_owned(), model: Arc::new(script), tools: None })
+    Ok(ChosenModel { name: wanted.to_owned(), model: Arc::new(script), tools: None })
 }
 
-fn configured(name: &str, config: &ModelConfig, loaded: &Loaded) -> anyhow::Result<Chosen> {
+fn configured(name: &str, config: &ModelConfig, loaded: &Loaded) -> anyhow::Result<ChosenModel> {
     let place = || format!("{}: model `{name}`", loaded.place_of_model(name));
     let tools = config.tools.as_deref().map(ToolPatterns::new).transpose();
     let tools = tools.context("`tools`").with_context(place)?;
     let model = ready(config.clone()).with_context(place)?;
-    Ok(Chosen { name: name.to_owned(), model, tools })
+    Ok(ChosenModel { name: name.to_owned(), model, tools })
 }
 
 /// The models of the config, for clients of the gateway; each is connected when it is first asked.
@@ -114,13 +114,13 @@ pub(crate) fn for_chat(loaded: &Loaded) -> anyhow::Result<Models> {
 }
 
 /// A model that no config knows.
-fn described(config: ModelConfig) -> anyhow::Result<Chosen> {
+fn described(config: ModelConfig) -> anyhow::Result<ChosenModel> {
     let mut name = format!("{}:{}", config.provider, config.model);
     if let Some(url) = &config.base_url {
         name = format!("{name}@{url}");
     }
     let model = ready(config).with_context(|| format!("model `{name}`"))?;
-    Ok(Chosen { name, model, tools: None })
+    Ok(ChosenModel { name, model, tools: None })
 }
 
 /// The client of a model, once the environment has given what its settings left out.
@@ -138,7 +138,7 @@ fn ready(config: ModelConfig) -> anyhow::Result<Arc<dyn Model>> {
     Ok(connect(&config)?)
 }
 
-/// The settings with the key and the address of the environment, where they have none (ML-10).
+/// The settings with the key and the address of the environment, if they have none (ML-10).
 pub(crate) fn completed(mut config: ModelConfig) -> ModelConfig {
     let variable =
         |name: &str| environment::variable(name).ok().filter(|value| !value.trim().is_empty());

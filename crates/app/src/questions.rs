@@ -16,12 +16,12 @@ use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ServerQuestions, ToolError, WayBack};
 
 use crate::{
-    model::Chosen,
+    model::ChosenModel,
     settings::Loaded,
     terminal::{
         self, Paint, ask,
-        keys::{Key, Keys},
-        spinner::Hush,
+        keys::{KeyPress, KeyPresses},
+        spinner::SpinnerPause,
         text,
     },
 };
@@ -29,7 +29,7 @@ use crate::{
 /// The model that servers may use, if the person allows it.
 pub(crate) enum Sampler {
     /// That of the conversation.
-    Chosen(Chosen),
+    Chosen(ChosenModel),
     /// The one that `switchboard ask` would ask.
     Usual(Arc<Loaded>),
     /// None.
@@ -38,21 +38,21 @@ pub(crate) enum Sampler {
 
 /// Returns the way to the person at this terminal; `None` if there is nobody to ask.
 pub(crate) fn here(sampler: Sampler) -> Option<Arc<dyn WayBack>> {
-    ask::is_possible().then(|| Arc::new(AtTerminal { sampler }) as Arc<dyn WayBack>)
+    ask::is_possible().then(|| Arc::new(TerminalAnswers { sampler }) as Arc<dyn WayBack>)
 }
 
 /// The person at this terminal.
-struct AtTerminal {
+struct TerminalAnswers {
     sampler: Sampler,
 }
 
-impl fmt::Debug for AtTerminal {
+impl fmt::Debug for TerminalAnswers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AtTerminal").finish_non_exhaustive()
     }
 }
 
-impl WayBack for AtTerminal {
+impl WayBack for TerminalAnswers {
     fn takes(&self) -> Value {
         let mut takes = json!({"elicitation": {"form": {}, "url": {}}});
         if !matches!(self.sampler, Sampler::None) {
@@ -78,7 +78,7 @@ impl WayBack for AtTerminal {
     }
 }
 
-impl AtTerminal {
+impl TerminalAnswers {
     async fn one(
         &self,
         asked: &ServerQuestions,
@@ -86,8 +86,8 @@ impl AtTerminal {
         params: &Value,
     ) -> Result<Value, ToolError> {
         let _turn = ask::turn().await;
-        let _hush = Hush::begin();
-        let screen = Screen { paint: Paint::stderr(ColorChoice::Auto), asked };
+        let _pause = SpinnerPause::begin();
+        let screen = QuestionScreen { paint: Paint::stderr(ColorChoice::Auto), asked };
         if method == sampling::METHOD {
             return sampling::ask(&screen, params, &self.sampler).await;
         }
@@ -113,12 +113,12 @@ fn said(answer: &ElicitResult, paint: Paint) -> String {
 }
 
 /// How a question is shown, and who asks it.
-struct Screen<'a> {
+struct QuestionScreen<'a> {
     paint: Paint,
     asked: &'a ServerQuestions,
 }
 
-impl Screen<'_> {
+impl QuestionScreen<'_> {
     /// Who asks what, and what the server says about it.
     fn opening(&self, what: &str, message: &str) -> String {
         let server = self.paint.bold(&text::one_line(&self.asked.server));
@@ -145,15 +145,15 @@ impl Screen<'_> {
     /// # Errors
     /// There is no terminal any more.
     async fn key(&self, question: &str, keys: &[(char, &str)]) -> io::Result<char> {
-        let mut pressed = Keys::open()?;
+        let mut pressed = KeyPresses::open()?;
         let shown =
             keys.iter().map(|(key, rest)| format!("[{}]{rest}", self.paint.bold(&key.to_string())));
         let shown = shown.collect::<Vec<_>>().join(", ");
         terminal::tell(&format!("{question} {shown}"));
         loop {
             match pressed.next().await {
-                Key::Interrupt | Key::End => return Ok('c'),
-                Key::Letter(letter) => {
+                KeyPress::Interrupt | KeyPress::End => return Ok('c'),
+                KeyPress::Letter(letter) => {
                     let letter = letter.to_ascii_lowercase();
                     if keys.iter().any(|(key, _)| *key == letter) {
                         return Ok(letter);

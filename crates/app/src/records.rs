@@ -1,4 +1,4 @@
-//! Where calls are written down: the store of the settings, or of this user (SPEC RC-1).
+//! Where calls are recorded: the store of the settings, or of this user (SPEC RC-1).
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -12,25 +12,25 @@ use switchboard_toolcall::{BoxError, BoxFuture};
 use crate::{environment, settings::Loaded};
 
 /// Keeps the records and what results do not show.
-pub(crate) struct Records {
-    /// The store on disk, where there is one.
+pub(crate) struct RecordStores {
+    /// The store on disk, if there is one.
     pub(crate) store: Option<Store>,
-    /// Whether records are wanted on disk, and there is no place for them.
-    has_no_place: bool,
-    /// Who learns of calls too.
+    /// Whether records are wanted on disk, but there is no folder for them.
+    lacks_folder: bool,
+    /// Also told of calls.
     pub(crate) observer: Option<Arc<dyn CallObserver>>,
 }
 
-impl Records {
+impl RecordStores {
     /// As `[audit]` says. Touches no file before the first call.
     pub(crate) fn of(loaded: &Loaded) -> Self {
         let config = loaded.settings.audit.clone();
         // What is played again did not happen, and has no place among what did.
         let is_on_disk = config.enabled && loaded.replay.is_none();
         let folder = folder(loaded).filter(|_| is_on_disk);
-        let has_no_place = is_on_disk && folder.is_none();
+        let lacks_folder = is_on_disk && folder.is_none();
         let store = folder.map(|folder| Store::open(config, folder));
-        Self { store, has_no_place, observer: None }
+        Self { store, lacks_folder, observer: None }
     }
 
     /// Lets an executor record its calls here.
@@ -39,8 +39,8 @@ impl Records {
             Some(store) => {
                 executor.store(Arc::new(store.clone())).artifacts(Arc::new(store.clone()))
             }
-            None if self.has_no_place => {
-                executor.recorder(Arc::new(Nowhere)).history(Arc::new(Nowhere))
+            None if self.lacks_folder => {
+                executor.recorder(Arc::new(NoRecordStore)).history(Arc::new(NoRecordStore))
             }
             None => executor,
         };
@@ -51,7 +51,7 @@ impl Records {
     }
 }
 
-/// The folder of the store, where there is a place for it.
+/// The folder of the store, if there is a place for it.
 pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
     loaded.settings.audit.path.clone().or_else(environment::state_home)
 }
@@ -63,18 +63,18 @@ pub(crate) fn store_folder(loaded: &Loaded) -> Option<StoreFolder> {
 }
 
 /// Why there is no folder for the store.
-pub(crate) const NOWHERE: &str = "there is no place for records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names none";
+pub(crate) const NO_FOLDER: &str = "there is no folder for records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names none";
 
-/// A store for which there is no place.
-struct Nowhere;
+/// Refuses to record: there is no folder for the store.
+struct NoRecordStore;
 
-impl Nowhere {
+impl NoRecordStore {
     fn error() -> BoxError {
-        NOWHERE.into()
+        NO_FOLDER.into()
     }
 }
 
-impl Recorder for Nowhere {
+impl Recorder for NoRecordStore {
     fn open(&self, _: Arc<CallStart>) -> RecordOpen<'_> {
         RecordOpen::Done(Err(Self::error()))
     }
@@ -84,7 +84,7 @@ impl Recorder for Nowhere {
     }
 }
 
-impl CallHistory for Nowhere {
+impl CallHistory for NoRecordStore {
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::ready(Err(Self::error())))
     }

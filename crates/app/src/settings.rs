@@ -1,6 +1,6 @@
 //! The config file: found, read with its lines, checked, handed down in parts (SPEC §13).
 //!
-//! TOML and JSON both become a tree of [`Node`]s that know their lines. From there on there is one path:
+//! TOML and JSON both become a tree of [`ConfigNode`]s that know their lines. From there on there is one path:
 //! shapes of tool definitions are made one, `${VAR}` is filled in, and serde reads the parts.
 
 mod find;
@@ -41,13 +41,13 @@ use switchboard_voice::Config as VoiceConfig;
 use switchboard_workers::{Config as ClusterConfig, WorkerConfig};
 use switchboard_zwave::Config as ZwaveConfig;
 
-use crate::{cluster::Connected, environment, rehearsal::Replay};
+use crate::{environment, overrides::Replay};
 use find::ConfigFile;
 use foreign::Workspace;
-use inputs::Input;
-use node::{Content, Key, Node};
-use problem::{Problem, Step};
-use trust::Question;
+use inputs::ConfigInput;
+use node::{ConfigKey, ConfigNode, NodeContent};
+use problem::{ConfigProblem, PathStep};
+use trust::TrustPrompt;
 
 pub(crate) use effects::Effects;
 pub(crate) use find::FILE_NAME;
@@ -93,7 +93,7 @@ pub(crate) struct Settings {
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) settings: Settings,
-    /// The file, where there is one.
+    /// The file, if there is one.
     pub(crate) file: Option<PathBuf>,
     /// The lines of the sections, by name.
     sections: BTreeMap<String, usize>,
@@ -105,14 +105,12 @@ pub(crate) struct Loaded {
     models: BTreeMap<String, usize>,
     /// What cannot be used because a value is missing.
     pub(crate) skipped: Skipped,
-    /// What `${input:…}` in the servers are, where the config is VS Code's.
-    pub(crate) inputs: Vec<Input>,
+    /// What `${input:…}` in the servers are, if the config is VS Code's.
+    pub(crate) inputs: Vec<ConfigInput>,
     /// What `--replay` serves in place of the real tools.
     pub(crate) replay: Option<Replay>,
     /// What `--fault` lets go wrong.
     pub(crate) faults: Option<Faults>,
-    /// The connection to what `[cluster]` names.
-    pub(crate) cluster: Connected,
 }
 
 impl Loaded {
@@ -163,14 +161,14 @@ impl Loaded {
 /// # Errors
 /// The file cannot be read, is not trusted, or something in it is wrong: the text says what, and on which line.
 pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<Loaded> {
-    load_asking(flag, Question::Allowed)
+    load_asking(flag, TrustPrompt::Allowed)
 }
 
 /// Loads the settings as [`load`] does.
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_asking(flag: Option<&Path>, question: Question) -> anyhow::Result<Loaded> {
+pub(crate) fn load_asking(flag: Option<&Path>, question: TrustPrompt) -> anyhow::Result<Loaded> {
     load_with(flag, question, Ok)
 }
 
@@ -180,26 +178,26 @@ pub(crate) fn load_asking(flag: Option<&Path>, question: Question) -> anyhow::Re
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_sections(flag: Option<&Path>, sections: &[&str]) -> anyhow::Result<Loaded> {
-    load_with(flag, Question::Allowed, |config| {
-        let Parsed::Ours(mut root) = config else {
-            return Ok(Parsed::Ours(Node::new(1, Content::Table(Vec::new()))));
+    load_with(flag, TrustPrompt::Allowed, |config| {
+        let ParsedConfig::Ours(mut root) = config else {
+            return Ok(ParsedConfig::Ours(ConfigNode::new(1, NodeContent::Table(Vec::new()))));
         };
-        if let Content::Table(entries) = &mut root.content {
+        if let NodeContent::Table(entries) = &mut root.content {
             entries.retain(|(key, _)| sections.contains(&key.name.as_str()));
         }
-        Ok(Parsed::Ours(root))
+        Ok(ParsedConfig::Ours(root))
     })
 }
 
 fn load_with(
     flag: Option<&Path>,
-    question: Question,
-    choose: impl FnOnce(Parsed) -> Result<Parsed, Problem>,
+    question: TrustPrompt,
+    choose: impl FnOnce(ParsedConfig) -> Result<ParsedConfig, ConfigProblem>,
 ) -> anyhow::Result<Loaded> {
     let Some(ConfigFile { path: file, is_found }) = find::config_file(flag)? else {
         return Ok(Loaded::default());
     };
-    let tell = |problem: Problem| anyhow!("{}{problem}", file.display());
+    let tell = |problem: ConfigProblem| anyhow!("{}{problem}", file.display());
     let text = text_of(&file)?;
     let whole = parse(&text, &file).map_err(tell)?;
     // A person is told of all that the file would do, for trust is in the whole file.
@@ -225,50 +223,56 @@ fn text_of(file: &Path) -> anyhow::Result<String> {
 }
 
 /// A config before it is read: ours, or that of another program.
-enum Parsed {
-    Ours(Node),
-    Foreign(foreign::Foreign),
+enum ParsedConfig {
+    Ours(ConfigNode),
+    Foreign(foreign::ForeignConfig),
 }
 
-fn parse(text: &str, file: &Path) -> Result<Parsed, Problem> {
+fn parse(text: &str, file: &Path) -> Result<ParsedConfig, ConfigProblem> {
     let is_json = file.extension().is_some_and(|end| end == "json" || end == "jsonc");
     if !is_json && !json::looks_like_it(text) {
-        return toml::parse(text).map(Parsed::Ours);
+        return toml::parse(text).map(ParsedConfig::Ours);
     }
     let root = json::parse(text)?;
     match foreign::recognise(&root, file) {
         Some(dialect) => {
             let separator = Config::default().separator;
-            foreign::adopt(&root, dialect, &separator).map(Parsed::Foreign)
+            foreign::adopt(&root, dialect, &separator).map(ParsedConfig::Foreign)
         }
-        None => Ok(Parsed::Ours(root)),
+        None => Ok(ParsedConfig::Ours(root)),
     }
 }
 
 type Variable<'a> = substitute::Variable<'a>;
 
-fn read(config: Parsed, file: &Path, variable: Variable<'_>) -> Result<Loaded, Problem> {
+fn read(
+    config: ParsedConfig,
+    file: &Path,
+    variable: Variable<'_>,
+) -> Result<Loaded, ConfigProblem> {
     let (root, skipped, inputs) = match config {
-        Parsed::Ours(root) => {
+        ParsedConfig::Ours(root) => {
             let mut root = definitions::one_shape(root)?;
             let meaning = |asked: &str| substitute::value_of(asked, variable).map(Some);
             let skipped = skipped::fill(&mut root, &meaning)?;
             (root, skipped, Vec::new())
         }
-        Parsed::Foreign(config) => adopted(config, file, variable)?,
+        ParsedConfig::Foreign(config) => adopted(config, file, variable)?,
     };
     let mut loaded = Loaded { inputs, ..Loaded::default() };
-    if let Content::Table(entries) = &root.content {
+    if let NodeContent::Table(entries) = &root.content {
         for (key, node) in entries {
             loaded.sections.insert(key.name.clone(), key.line);
             match (key.name.as_str(), &node.content) {
-                ("tools", Content::List(tools)) => {
+                ("tools", NodeContent::List(tools)) => {
                     loaded.tools = tools.iter().map(|tool| tool.line).collect();
                 }
-                ("servers", Content::Table(servers)) => {
+                ("servers", NodeContent::Table(servers)) => {
                     loaded.servers = lines_of("servers", servers)?
                 }
-                ("models", Content::Table(models)) => loaded.models = lines_of("models", models)?,
+                ("models", NodeContent::Table(models)) => {
+                    loaded.models = lines_of("models", models)?
+                }
                 _ => {}
             }
         }
@@ -285,10 +289,10 @@ fn read(config: Parsed, file: &Path, variable: Variable<'_>) -> Result<Loaded, P
 
 /// The servers of another program's config as a config of ours.
 fn adopted(
-    config: foreign::Foreign,
+    config: foreign::ForeignConfig,
     file: &Path,
     variable: Variable<'_>,
-) -> Result<(Node, Skipped, Vec<Input>), Problem> {
+) -> Result<(ConfigNode, Skipped, Vec<ConfigInput>), ConfigProblem> {
     let workspace = Workspace::of(file);
     let meaning = |asked: &str| foreign::for_use(asked, &workspace, variable);
     let mut servers = Vec::with_capacity(config.servers.len());
@@ -304,18 +308,21 @@ fn adopted(
         }
         servers.push((server.key, server.node));
     }
-    let key = Key { name: "servers".to_owned(), line: 1 };
-    let root = Content::Table(vec![(key, Node::new(1, Content::Table(servers)))]);
-    Ok((Node::new(1, root), skipped, config.inputs))
+    let key = ConfigKey { name: "servers".to_owned(), line: 1 };
+    let root = NodeContent::Table(vec![(key, ConfigNode::new(1, NodeContent::Table(servers)))]);
+    Ok((ConfigNode::new(1, root), skipped, config.inputs))
 }
 
 /// The lines of what a section names. JSON can name one twice, and a map would keep the last without a word.
-fn lines_of(section: &str, named: &[(Key, Node)]) -> Result<BTreeMap<String, usize>, Problem> {
+fn lines_of(
+    section: &str,
+    named: &[(ConfigKey, ConfigNode)],
+) -> Result<BTreeMap<String, usize>, ConfigProblem> {
     let mut lines = BTreeMap::new();
     for (key, _) in named {
         if lines.insert(key.name.clone(), key.line).is_some() {
             let what = format!("`{}` is given twice", key.name);
-            return Err(Problem::new(what).at(key.line).inside(Step::key(section)));
+            return Err(ConfigProblem::new(what).at(key.line).inside(PathStep::key(section)));
         }
     }
     Ok(lines)

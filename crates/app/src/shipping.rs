@@ -1,28 +1,31 @@
-//! This process's records on their way to the fleet, where it is part of one.
+//! Ships this process's records to the cluster.
 
 use std::time::Duration;
 
 use switchboard_cluster::records::{Progress, Shipping};
 use switchboard_workers::Cluster;
 
-use crate::{cluster, records, settings::Loaded};
+use crate::{cluster::ClusterConnection, records, settings::Loaded};
 
 /// How long a process that ends waits until its last records are shipped; the next one ships what is left.
 const AT_THE_END: Duration = Duration::from_secs(2);
 
-/// The fleet as this process sees it.
-pub(crate) struct Shipped {
+/// Ships the records of this process to the cluster.
+pub(crate) struct RecordShipper {
     cluster: Cluster,
     shipping: Option<Shipping>,
 }
 
-impl Shipped {
-    /// Connects to what `[cluster]` names and begins to ship records there. Waits for nothing.
+impl RecordShipper {
+    /// Connects to what `[cluster]` names and starts to ship records there, in the background.
     ///
     /// # Errors
     /// A setting cannot be used.
-    pub(crate) async fn start(loaded: &Loaded) -> anyhow::Result<Option<Self>> {
-        let Some(cluster) = cluster::connect(loaded).await? else { return Ok(None) };
+    pub(crate) async fn start(
+        loaded: &Loaded,
+        connection: &ClusterConnection,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(cluster) = connection.get(loaded).await? else { return Ok(None) };
         let audit = &loaded.settings.audit;
         // What is played again did not happen, and what is not written down cannot be shipped.
         let has_any = audit.enabled && loaded.replay.is_none();
@@ -38,7 +41,7 @@ impl Shipped {
         &self.cluster
     }
 
-    /// How far shipping is, where this process ships.
+    /// How far shipping is, if this process ships.
     pub(crate) fn progress(&self) -> Option<&Progress> {
         self.shipping.as_ref().map(Shipping::progress)
     }

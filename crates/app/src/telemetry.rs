@@ -7,10 +7,10 @@ use switchboard_telemetry::{Config, Error, Telemetry};
 
 use crate::environment;
 
-/// Telemetry that is sent to the last of it when the house goes.
-pub(crate) struct Sent(Arc<Telemetry>);
+/// Exports telemetry; flushes on drop.
+pub(crate) struct TelemetryExport(Arc<Telemetry>);
 
-impl Sent {
+impl TelemetryExport {
     /// Telemetry as the settings say. Returns `None` if they name nobody to send it to.
     ///
     /// # Errors
@@ -32,13 +32,13 @@ impl Sent {
     }
 }
 
-impl Drop for Sent {
+impl Drop for TelemetryExport {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-/// The settings with what the environment says, where they say nothing themselves.
+/// The settings with what the environment says, if they say nothing themselves.
 fn completed(mut config: Config, variable: &dyn Fn(&str) -> Option<String>) -> Config {
     let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {

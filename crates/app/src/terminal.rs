@@ -20,7 +20,7 @@ use std::{
 use clap::ColorChoice;
 use terminal_size::{Width, terminal_size};
 
-use crate::{connections::Interrupted, environment, logging};
+use crate::{environment, interrupt::Interrupted, logging};
 
 /// Whether to use colours on `stream`.
 pub(crate) fn colours(choice: ColorChoice, stream: &impl IsTerminal) -> bool {
@@ -37,6 +37,11 @@ pub(crate) fn colours(choice: ColorChoice, stream: &impl IsTerminal) -> bool {
 /// How many columns there are to fill.
 pub(crate) fn width() -> usize {
     terminal_size().map_or(80, |(Width(columns), _)| usize::from(columns))
+}
+
+/// Whether people watch what a command prints, so that a spinner helps.
+pub(crate) fn is_watched(json: bool) -> bool {
+    !json && io::stdout().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Writes a result and a line's end to stdout.
@@ -93,15 +98,15 @@ impl Error for WriteError {
 
 /// The answer failed, through nobody's wrong usage or config.
 #[derive(Debug)]
-pub(crate) struct Failed(pub(crate) String);
+pub(crate) struct CommandFailed(pub(crate) String);
 
-impl fmt::Display for Failed {
+impl fmt::Display for CommandFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Error for Failed {}
+impl Error for CommandFailed {}
 
 /// Says on stderr what went wrong, with its causes, and gives the exit status.
 pub(crate) fn report(error: &anyhow::Error, color: ColorChoice) -> ExitCode {
@@ -109,7 +114,8 @@ pub(crate) fn report(error: &anyhow::Error, color: ColorChoice) -> ExitCode {
     // What others wrote is quoted in many errors.
     let error_text = text::lines(&format!("{error:#}"));
     tell(&format!("{} {error_text}", paint.bold_red("error:")));
-    let failed = error.is::<WriteError>() || error.is::<Failed>() || error.is::<Interrupted>();
+    let failed =
+        error.is::<WriteError>() || error.is::<CommandFailed>() || error.is::<Interrupted>();
     ExitCode::from(if failed { 1 } else { 2 })
 }
 

@@ -31,5 +31,4 @@ pub use feed::Feed;
 pub use gateway::{Gateway, Parts};
 pub use metrics::Metrics;
 pub use openai::Models;
-pub use rest::queued::Queued;
 pub use tls::{Tls, TlsConfig, TlsError};

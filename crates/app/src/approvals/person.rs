@@ -12,13 +12,13 @@ use switchboard_runtime::{
 };
 use switchboard_toolcall::{BoxError, text::visible};
 
-use super::shown;
+use super::arguments;
 use crate::{
     environment,
     terminal::{
         self, Paint, ask,
-        keys::{Key, Keys},
-        spinner::Hush,
+        keys::{KeyPress, KeyPresses},
+        spinner::SpinnerPause,
     },
 };
 
@@ -27,11 +27,11 @@ const OTHER_EYES: &str = "With `[policy] four_eyes`, who asks cannot allow. Call
     else with a token of `switchboard token new --approve` allows it.";
 
 /// Somebody at this terminal.
-pub(super) struct Person {
+pub(super) struct TerminalApprover {
     queue: Arc<ApprovalQueue>,
 }
 
-impl Person {
+impl TerminalApprover {
     pub(super) fn new(queue: Arc<ApprovalQueue>) -> Self {
         Self { queue }
     }
@@ -39,10 +39,10 @@ impl Person {
     /// Asks at the terminal, and lays the answer on the queue as anybody would.
     async fn answer(&self, question: &Question, id: &str) -> Result<(), BoxError> {
         let _turn = ask::turn().await;
-        let _hush = Hush::begin();
+        let _pause = SpinnerPause::begin();
         let paint = Paint::stderr(ColorChoice::Auto);
         // Before the question is there: what is typed at its sight is an answer.
-        let mut keys = Keys::open()?;
+        let mut keys = KeyPresses::open()?;
         let note = self.queue.find(id).ok().and_then(|pending| pending.note);
         terminal::tell(&asked(question, note.as_deref(), paint));
         let verdict = loop {
@@ -72,7 +72,7 @@ impl Person {
     }
 }
 
-impl Approver for Person {
+impl Approver for TerminalApprover {
     fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
         if question.four_eyes && !Decider::Owner.is_other_than(question.caller.as_deref()) {
             return Ok(match self.queue.match_rules(&question)? {
@@ -115,7 +115,7 @@ fn tell_elsewhere(decision: Option<&Decision>) {
 
 fn asked(question: &Question, note: Option<&str>, paint: Paint) -> String {
     let tool = visible(&question.tool);
-    let arguments = shown::arguments(&question.arguments, "    ");
+    let arguments = arguments::indented(&question.arguments, "    ");
     let rule = paint.dim(&format!("({})", visible(&question.rule)));
     let note = note.map(|note| format!("\n  {} {}", paint.yellow("note:"), visible(note)));
     let key = |key: &str, rest: &str| format!("[{}]{rest}", paint.bold(key));
@@ -134,14 +134,14 @@ fn asked(question: &Question, note: Option<&str>, paint: Paint) -> String {
     )
 }
 
-/// What a key says; none where it says nothing.
-fn meant(key: Key) -> Option<ApprovalDecision> {
+/// What a key says; `None` if it says nothing.
+fn meant(key: KeyPress) -> Option<ApprovalDecision> {
     let (allow, remember) = match key {
-        Key::Letter('y' | 'Y') => (true, None),
-        Key::Letter('a' | 'A') => (true, Some(RuleScope::Arguments)),
-        Key::Letter('t' | 'T') => (true, Some(RuleScope::Tool)),
-        Key::Letter('n' | 'N') | Key::Interrupt | Key::End => (false, None),
-        Key::Letter(_) => return None,
+        KeyPress::Letter('y' | 'Y') => (true, None),
+        KeyPress::Letter('a' | 'A') => (true, Some(RuleScope::Arguments)),
+        KeyPress::Letter('t' | 'T') => (true, Some(RuleScope::Tool)),
+        KeyPress::Letter('n' | 'N') | KeyPress::Interrupt | KeyPress::End => (false, None),
+        KeyPress::Letter(_) => return None,
     };
     Some(ApprovalDecision { allow, by: who(), decider: Decider::Owner, reason: None, remember })
 }

@@ -27,7 +27,7 @@ struct Pair<'a> {
 impl<'a> Pair<'a> {
     fn parse(word: &'a str) -> anyhow::Result<Self> {
         let Some((key, text)) = word.split_once('=') else {
-            bail!("`{word}` is no key=value pair");
+            bail!("`{word}` is not a key=value pair");
         };
         let (key, is_json) = match key.strip_suffix(':') {
             Some(key) => (key, true),
@@ -116,7 +116,7 @@ fn typed(
     Ok(text.into())
 }
 
-/// The value of a parameter that nobody declared: JSON where it is JSON, but a string is what it is.
+/// The value of a parameter that nobody declared: JSON if it is JSON, but a string is what it is.
 fn guessed(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(Value::String(_)) | Err(_) => text.into(),
@@ -145,14 +145,14 @@ fn insert(
         (Entry::Occupied(mut place), []) => {
             let types = schema.map(Schema::types).unwrap_or_default();
             if !types.is_empty() && !types.contains(&"array") {
-                return Err(format!("`{name}` is given twice, and it is no list"));
+                return Err(format!("`{name}` is given twice, and it is not a list"));
             }
             append(place.get_mut(), value);
             Ok(())
         }
         (place, rest) => match place.or_insert_with(|| Value::Object(Map::new())) {
             Value::Object(inner) => insert(inner, rest, value, schema),
-            _ => Err(format!("`{name}` already has a value that is no object")),
+            _ => Err(format!("`{name}` already has a value that is not an object")),
         },
     }
 }

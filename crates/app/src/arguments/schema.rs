@@ -39,7 +39,7 @@ impl<'a> Schema<'a> {
         Some(Self { part, ..self })
     }
 
-    /// The names of the allowed types; none where the schema does not say.
+    /// The names of the allowed types; `None` if the schema does not say.
     pub(crate) fn types(self) -> Vec<&'a str> {
         let mut types = Vec::new();
         for part in self.parts() {

@@ -142,7 +142,7 @@ fn a_colon_forces_json() {
 
 #[test]
 fn what_cannot_be_a_pair_is_named() {
-    assert!(check(&["a=1", "b"]).unwrap_err().contains("`b` is no key=value pair"));
+    assert!(check(&["a=1", "b"]).unwrap_err().contains("`b` is not a key=value pair"));
     assert!(check(&["=5"]).unwrap_err().contains("no key"));
     assert!(check(&["count=1", "count=2"]).unwrap_err().contains("given twice"));
     assert!(check(&["options={oops"]).unwrap_err().contains("the value of `options`"));

@@ -14,7 +14,7 @@ use clap::Args;
 Reaches the calls of every `serve`, `chat` and `voice` of the same user on this machine.
 
 Exit status: 0 success, 1 there is no such approval, or it is over, 2 wrong usage or config.")]
-pub(crate) struct Approve {
+pub(crate) struct ApproveArgs {
     /// The id of an approval, or how it begins
     pub(crate) id: Option<String>,
 

@@ -1,13 +1,13 @@
-//! The commands that ask models.
+//! `ask` and `chat` on the command line.
 
 use std::num::NonZeroU32;
 
 use clap::Args;
 use switchboard_toolcall::HumanDuration;
 
-/// Who is asked, with which tools; the same for `ask` and `chat`.
+/// The model and its tools; the same for `ask`, `chat` and `voice`.
 #[derive(Debug, Args)]
-pub(crate) struct Asked {
+pub(crate) struct ModelArgs {
     #[arg(long, short, value_name = "MODEL", help = MODEL, long_help = MODEL_HELP)]
     pub(crate) model: Option<String>,
 
@@ -50,13 +50,13 @@ What comes through a pipe or from a file on stdin follows the question; a word -
 
 Exit status: 0 there is an answer, 1 the model failed or gave none, 2 wrong usage or config,
 130 Ctrl-C.")]
-pub(crate) struct Ask {
+pub(crate) struct AskArgs {
     /// The question; - stands for stdin
     #[arg(value_name = "QUESTION|-")]
     pub(crate) question: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) model_args: ModelArgs,
 
     /// Print the answer while it comes, and what the model says between calls (the default)
     #[arg(long, overrides_with = "no_stream")]
@@ -66,7 +66,7 @@ pub(crate) struct Ask {
     #[arg(long)]
     pub(crate) no_stream: bool,
 
-    /// Print one object {answer, messages, usage}, with `error` where there is no answer
+    /// Print one object {answer, messages, usage}, with `error` if there is no answer
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -88,9 +88,9 @@ as Ctrl-D does. After each turn the chat is saved under $XDG_STATE_HOME/switchbo
 Without a terminal each line of stdin is a turn.
 
 Exit status: 0 success, 1 a turn failed and nobody sat there to see it, 2 wrong usage or config.")]
-pub(crate) struct Chat {
+pub(crate) struct ChatArgs {
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) model_args: ModelArgs,
 
     /// Go on with a saved chat: its id or the beginning of it, or a file [default: the last one]
     #[arg(long, value_name = "ID|FILE", num_args = 0..=1)]

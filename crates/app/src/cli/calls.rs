@@ -21,7 +21,7 @@ use switchboard_toolcall::HumanDuration;
 
 Exit status: 0 success, also where there are no calls; 1 there is no such call, the records are damaged or cannot be
 read; 2 wrong usage or config.")]
-pub(crate) struct Calls {
+pub(crate) struct CallsArgs {
     #[command(subcommand)]
     pub(crate) action: Option<CallsAction>,
 
@@ -46,8 +46,8 @@ pub(crate) struct Calls {
     pub(crate) json: bool,
 }
 
-impl Calls {
-    /// Whether something was said of the list, which is not what a subcommand shows.
+impl CallsArgs {
+    /// Whether options of the list are set, which subcommands do not take.
     pub(crate) fn is_about_list(&self) -> bool {
         let asks = self.follow || self.fleet || self.json || self.limit.is_some();
         asks || self.filters != Filters::default()
@@ -73,7 +73,7 @@ pub(crate) struct Filters {
     #[arg(long, value_name = "NAME")]
     pub(crate) conversation: Option<String>,
 
-    /// Only calls that failed, or ended nobody knows how
+    /// Only calls that failed or whose outcome is unknown
     #[arg(long)]
     pub(crate) failed: bool,
 
@@ -116,23 +116,23 @@ impl Filters {
 #[derive(Debug, Subcommand)]
 pub(crate) enum CallsAction {
     /// Show all about one call: arguments, result, how long each stage took, its place in the journal
-    Show(ShowCall),
-    /// Show figures per tool: calls, failures, how long they took, how much they said
-    Stats(Stats),
+    Show(ShowCallArgs),
+    /// Show figures per tool: calls, failures, how long they took, how large their results were
+    Stats(StatsArgs),
     /// Write calls to a file, or as mock tools that give the recorded answers again
-    Export(Export),
-    /// Check that no record was altered, dropped, added or put elsewhere
+    Export(ExportArgs),
+    /// Check that no record was altered, deleted, added or moved
     Verify {
         /// Print {segments, lines, calls, dropped, damage: [{file, line, what}], torn, head}
         #[arg(long)]
         json: bool,
     },
-    /// Drop what is too old or too much, as `max_age` and `max_size` of the config say
-    Gc(Gc),
+    /// Delete the oldest records, as `max_age` and `max_size` of the config say
+    Gc(GcArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ShowCall {
+pub(crate) struct ShowCallArgs {
     /// The call's id, or the beginning of it
     pub(crate) id: String,
 
@@ -147,7 +147,7 @@ pub(crate) struct ShowCall {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Stats {
+pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) filters: Filters,
 
@@ -169,17 +169,17 @@ pub(crate) struct Stats {
   switchboard --replay mocks.json ask \"…\"            … or in place of all real tools
 
 Several answers to the same arguments are given in their order, the last one again and again.")]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) filters: Filters,
 
     /// jsonl or csv
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", conflicts_with = "form")]
-    pub(crate) format: Format,
+    pub(crate) format: ExportFormat,
 
     /// Write tools that give the recorded answers, as a config file: mocks
     #[arg(long = "as", value_name = "WHAT")]
-    pub(crate) form: Option<Form>,
+    pub(crate) form: Option<ExportAs>,
 
     /// How many, the newest [default: all]
     #[arg(long, value_name = "N")]
@@ -192,7 +192,7 @@ pub(crate) struct Export {
 
 /// How exported calls are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum ExportFormat {
     /// A JSON object a line
     Jsonl,
     /// Values between commas, with a first line of names
@@ -203,14 +203,14 @@ pub(crate) enum Format {
 
 /// What exported calls become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum ExportAs {
     /// Tools that give the recorded answers
     Mocks,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Gc {
-    /// Only say what would go
+pub(crate) struct GcArgs {
+    /// Only say what would be deleted
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -220,7 +220,7 @@ pub(crate) struct Gc {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Policy {
+pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     pub(crate) action: PolicyAction,
 }
@@ -229,7 +229,7 @@ pub(crate) struct Policy {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyAction {
     /// Say which recorded calls the rules of the config would deny, and which they would now allow
-    Test(PolicyTest),
+    Test(PolicyTestArgs),
 }
 
 #[derive(Debug, Args)]
@@ -241,7 +241,7 @@ Calls that never came to the rules (unknown tools, wrong arguments) are left out
 judged by its name alone.
 
 Exit status: 0 whatever the rules say, 1 the records cannot be read, 2 wrong usage or config.")]
-pub(crate) struct PolicyTest {
+pub(crate) struct PolicyTestArgs {
     #[command(flatten)]
     pub(crate) filters: Filters,
 

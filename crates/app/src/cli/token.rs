@@ -10,7 +10,7 @@ use switchboard_access::Rate;
   switchboard token revoke agent-7
 
 A token is shown once; only its hash is kept. A running `serve` knows new and revoked tokens within a second.")]
-pub(crate) struct Token {
+pub(crate) struct TokenArgs {
     #[command(subcommand)]
     pub(crate) action: TokenAction,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Token {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenAction {
     /// Make a token and show it, once
-    New(NewToken),
+    New(NewTokenArgs),
     /// List the tokens, without their secrets
     List {
         /// Print an array of {name, tools, rate, concurrent, admin, approve, watch, created}
@@ -39,7 +39,7 @@ pub(crate) enum TokenAction {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct NewToken {
+pub(crate) struct NewTokenArgs {
     /// Who will bear it; records call the caller so
     #[arg(long)]
     pub(crate) name: String,

@@ -8,7 +8,7 @@ use switchboard_voice::{
     config::{Destination, Origin},
 };
 
-use super::Asked;
+use super::ModelArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -24,7 +24,7 @@ message on voice/listen. What is not given comes from [voice] in the config.
 
 Exit status: 0 told to stop, or all of a file was answered; 1 an answer of a file failed; 2 wrong usage or
 config.")]
-pub(crate) struct Voice {
+pub(crate) struct VoiceArgs {
     /// The MQTT broker [default: none]
     #[arg(long, value_name = "URL")]
     pub(crate) mqtt: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Voice {
     pub(crate) prefix: Option<String>,
 
     /// Where sound comes from: mic, mic:DEVICE, wav:FILE, mqtt, stdin or none. Raw sound is 16 kHz mono, 16 bits
-    /// [default: mic where there is --stt, else none]
+    /// [default: mic if there is --stt, else none]
     #[arg(long)]
     pub(crate) source: Option<Origin>,
 
@@ -60,23 +60,23 @@ pub(crate) struct Voice {
     pub(crate) output: Option<Destination>,
 
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) model_args: ModelArgs,
 
     /// Print a line of JSON for each transcription, answer and error, with its kind in `type`
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-impl Voice {
+impl VoiceArgs {
     /// The settings, with what was said here in their place.
     pub(crate) fn over(&self, mut config: Config) -> Config {
         config.mqtt = self.mqtt.clone().or(config.mqtt);
         config.ca = self.ca.clone().or(config.ca);
         config.prefix = self.prefix.clone().unwrap_or(config.prefix);
-        config.model = self.asked.model.clone().or(config.model);
+        config.model = self.model_args.model.clone().or(config.model);
         config.source = self.source.clone().or(config.source);
         config.output = self.output.clone().or(config.output);
-        config.prompt = self.asked.system.clone().or(config.prompt);
+        config.prompt = self.model_args.system.clone().or(config.prompt);
         // Another address of a service that is set up keeps how it is asked.
         let moved = |address: &Option<String>, known: Option<SpeechConfig>| match address {
             Some(url) => Some(SpeechConfig {

@@ -14,7 +14,7 @@ Gateways whose config has [cluster] nats list the tools as gpu__NAME. Offered ar
 the config. SIGTERM and Ctrl-C let running calls finish. Logs go to stderr.
 
 Exit status: 0 told to stop, 2 wrong usage or config, or nothing to offer.")]
-pub(crate) struct Worker {
+pub(crate) struct WorkerArgs {
     /// The NATS servers, with commas between them
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Worker {
     pub(crate) json: bool,
 }
 
-impl Worker {
+impl WorkerArgs {
     /// The settings, with what was said here in their place.
     pub(crate) fn over(
         &self,

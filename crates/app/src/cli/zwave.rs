@@ -19,7 +19,7 @@ In the config of an MCP client:
 What is not given comes from [zwave] in the config. Logs go to stderr.
 
 Exit status: 0 the client is gone or we were told to stop, 2 wrong usage or config.")]
-pub(crate) struct Zwave {
+pub(crate) struct ZwaveArgs {
     /// The MQTT broker of zwave-js-ui [default: mqtt://127.0.0.1:1883]
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub(crate) mqtt: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Zwave {
     pub(crate) ca: Option<PathBuf>,
 }
 
-impl Zwave {
+impl ZwaveArgs {
     /// The settings, with what was said here in their place.
     pub(crate) fn over(&self, mut config: Config) -> Config {
         if self.server.is_some() {

@@ -15,19 +15,19 @@ use switchboard_approvals::{
 };
 use switchboard_toolcall::{json, text::visible};
 
-use super::{calls::words, lists};
+use super::{calls::format, lists};
 use crate::{
-    approvals::{self, shown},
-    cli::{Approve, Cli},
+    approvals::{self, arguments},
+    cli::{ApproveArgs, Cli},
     settings,
-    terminal::{self, Failed, Paint, ask, text},
+    terminal::{self, CommandFailed, Paint, ask, text},
 };
 use queues::ApprovalQueues;
 
 /// How much of the arguments a list of rules shows.
 const SHOWN: usize = 60;
 
-pub(super) fn run(approve: &Approve, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(approve: &ApproveArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load_sections(cli.config.as_deref(), &["audit", "cluster"])?;
     let done = queues::visit(&loaded, |queues| match (&approve.id, &approve.forget) {
         (Some(id), _) => decide(queues, id, approve, cli),
@@ -38,7 +38,12 @@ pub(super) fn run(approve: &Approve, cli: &Cli) -> anyhow::Result<ExitCode> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-fn decide(queues: &ApprovalQueues, id: &str, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
+fn decide(
+    queues: &ApprovalQueues,
+    id: &str,
+    approve: &ApproveArgs,
+    cli: &Cli,
+) -> anyhow::Result<()> {
     let remember = match (approve.always, approve.always_tool) {
         (true, _) => Some(RuleScope::Arguments),
         (_, true) => Some(RuleScope::Tool),
@@ -51,7 +56,7 @@ fn decide(queues: &ApprovalQueues, id: &str, approve: &Approve, cli: &Cli) -> an
     if allow && !approve.yes && ask::is_possible() {
         let answer = ask::line("Allow it? [y/N] ").unwrap_or_default();
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            return Err(anyhow!(Failed("nothing was decided; --deny denies it".to_owned())));
+            return Err(anyhow!(CommandFailed("nothing was decided; --deny denies it".to_owned())));
         }
     }
     let verdict = ApprovalDecision { allow, by, decider: Decider::Owner, reason, remember };
@@ -72,7 +77,7 @@ fn decide(queues: &ApprovalQueues, id: &str, approve: &Approve, cli: &Cli) -> an
     Ok(())
 }
 
-fn list(queues: &ApprovalQueues, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
+fn list(queues: &ApprovalQueues, approve: &ApproveArgs, cli: &Cli) -> anyhow::Result<()> {
     let pending = queues.pending().map_err(failed)?;
     if approve.json {
         let pending: Vec<_> = pending.iter().map(described).collect();
@@ -100,18 +105,18 @@ fn laid_out(pending: &PendingApproval, paint: Paint) -> String {
     let mut text = format!(
         "{id}  {tool}  {}  {}  {}",
         visible(asked_by),
-        words::ago(pending.asked.into(), SystemTime::now()),
+        format::ago(pending.asked.into(), SystemTime::now()),
         visible(&pending.reason),
     );
     if let Some(note) = &pending.note {
         text.push_str(&format!("\n  {} {}", paint.yellow("note:"), visible(note)));
     }
-    format!("{text}\n{}", shown::arguments(pending.arguments.get(), "    "))
+    format!("{text}\n{}", arguments::indented(pending.arguments.get(), "    "))
 }
 
 /// A held call for programs.
 fn between_tabs(pending: &PendingApproval) -> String {
-    let asked = words::ago(pending.asked.into(), SystemTime::now());
+    let asked = format::ago(pending.asked.into(), SystemTime::now());
     let asked_by = pending.asked_by.as_deref().unwrap_or("-");
     let arguments = json::visible(pending.arguments.get());
     let fields = [
@@ -125,7 +130,7 @@ fn between_tabs(pending: &PendingApproval) -> String {
     fields.join("\t")
 }
 
-fn list_rules(queues: &ApprovalQueues, approve: &Approve, cli: &Cli) -> anyhow::Result<()> {
+fn list_rules(queues: &ApprovalQueues, approve: &ApproveArgs, cli: &Cli) -> anyhow::Result<()> {
     let rules = queues.rules().map_err(failed)?;
     if approve.json {
         let rules: Vec<_> = rules.iter().map(shown_rule).collect();
@@ -143,7 +148,7 @@ fn list_rules(queues: &ApprovalQueues, approve: &Approve, cli: &Cli) -> anyhow::
             text::one_line(&rule.tool),
             arguments.map_or("any arguments".to_owned(), |json| text::shorten(json.get(), SHOWN)),
             text::one_line(&rule.by),
-            words::local(rule.created.into()),
+            format::local(rule.created.into()),
         ]
     });
     let rows: Vec<[String; 5]> = rows.collect();
@@ -151,7 +156,7 @@ fn list_rules(queues: &ApprovalQueues, approve: &Approve, cli: &Cli) -> anyhow::
     Ok(())
 }
 
-fn forget(queues: &ApprovalQueues, id: &str, approve: &Approve) -> anyhow::Result<()> {
+fn forget(queues: &ApprovalQueues, id: &str, approve: &ApproveArgs) -> anyhow::Result<()> {
     let rule = queues.forget(id).map_err(failed)?;
     match approve.json {
         true => terminal::print(&shown_rule(&rule).to_string())?,
@@ -200,13 +205,13 @@ fn shown_rule(rule: &AllowRule) -> Value {
 fn failed(error: Error) -> anyhow::Error {
     match error {
         Error::Unknown(_) => {
-            anyhow!(Failed(format!("{error}; `switchboard approve` lists those that wait")))
+            anyhow!(CommandFailed(format!("{error}; `switchboard approve` lists those that wait")))
         }
         Error::Closed { .. }
         | Error::UnknownRule(_)
         | Error::Ambiguous { .. }
         | Error::FourEyes(_) => {
-            anyhow!(Failed(error.to_string()))
+            anyhow!(CommandFailed(error.to_string()))
         }
         error => error.into(),
     }

@@ -9,30 +9,33 @@ use switchboard_agent::{Agent, Config, Conversation, Outcome, RequestOptions};
 use tokio::time::Instant;
 
 use crate::{
-    cli::{Ask, Cli},
-    connections::{INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, while_connected},
-    house::House,
-    model::{self, Chosen},
-    rehearsal,
+    assembly::App,
+    cli::{AskArgs, Cli},
+    connections::{Needs, while_connected},
+    interrupt::{INTERRUPTED, Interrupted},
+    model::{self, ChosenModel},
+    overrides,
+    runtime::on_runtime,
     settings::Loaded,
-    talk::{self, Answers, Ending, Screen},
+    terminal::is_watched,
     terminal::{self, Paint},
+    turn_view::{self, AnswerDisplay, TurnEnding, TurnScreen},
 };
 
-pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = rehearsal::load(cli)?;
-    let house = House::build(&loaded)?;
+pub(super) fn run(ask: &AskArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = overrides::load(cli)?;
+    let app = App::build(&loaded)?;
     let question = question::read(&ask.question)?;
     let outcome = on_runtime(async {
         // Who is asked is settled before anything is started.
-        let chosen = model::choose(ask.asked.model.as_deref(), &loaded).await?;
+        let chosen = model::choose(ask.model_args.model.as_deref(), &loaded).await?;
         let config = config(ask, &loaded);
         let is_streamed = config.stream && !ask.json;
-        let wishes = RequestOptions { whole_turns: !is_streamed, ..RequestOptions::default() };
-        let agent = chosen.agent(&ask.asked, &house, config)?.with_options(wishes);
-        while_connected(&house, &loaded, Needs::All, async |connections| {
+        let options = RequestOptions { whole_turns: !is_streamed, ..RequestOptions::default() };
+        let agent = chosen.agent(&ask.model_args, &app, config)?.with_options(options);
+        while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(ask.json)).await?;
-            model::tell_unmatched(&ask.asked.tools, &house);
+            model::tell_unmatched(&ask.model_args.tools, &app);
             answer(ask, cli, &question, is_streamed, &agent, &chosen).await
         })
         .await
@@ -43,7 +46,7 @@ pub(super) fn run(ask: &Ask, cli: &Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn config(ask: &Ask, loaded: &Loaded) -> Config {
+fn config(ask: &AskArgs, loaded: &Loaded) -> Config {
     let mut config = loaded.settings.agent.clone();
     config.stream = (config.stream || ask.stream) && !ask.no_stream;
     config.time_budget = ask.timeout.or(config.time_budget);
@@ -51,40 +54,40 @@ fn config(ask: &Ask, loaded: &Loaded) -> Config {
 }
 
 async fn answer(
-    ask: &Ask,
+    ask: &AskArgs,
     cli: &Cli,
     question: &str,
     is_streamed: bool,
     agent: &Agent,
-    chosen: &Chosen,
+    chosen: &ChosenModel,
 ) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
-    let answers = if is_streamed { Answers::Streamed } else { Answers::Later };
-    let mut screen = Screen::new(answers, !ask.json, cli.color);
-    let mut conversation = ask.asked.conversation();
+    let answers = if is_streamed { AnswerDisplay::Streamed } else { AnswerDisplay::Later };
+    let mut screen = TurnScreen::new(answers, !ask.json, cli.color);
+    let mut conversation = ask.model_args.conversation();
     conversation.say(question);
-    let outcome = talk::turn(agent, &mut conversation, chosen, &mut screen).await?;
-    let ending = Ending::of(outcome.as_ref(), chosen.model.provider(), agent.offers_tools());
+    let outcome = turn_view::turn(agent, &mut conversation, chosen, &mut screen).await?;
+    let ending = TurnEnding::of(outcome.as_ref(), chosen.model.provider(), agent.offers_tools());
     if ask.json {
         terminal::print(&report(&ending, outcome.as_ref(), &conversation).to_string())?;
-    } else if let (Ending::Answer { text, .. }, false) = (&ending, is_streamed) {
+    } else if let (TurnEnding::Answer { text, .. }, false) = (&ending, is_streamed) {
         screen.print(text)?;
     }
     let paint = Paint::stderr(cli.color);
     if let Some(outcome) = outcome.filter(|_| screen.is_watched()) {
-        let line = talk::summary(outcome.usage, began.elapsed());
+        let line = turn_view::summary(outcome.usage, began.elapsed());
         terminal::tell(&paint.dim(&format!("{line}, {}", chosen.name)));
     }
     ending.tell(paint);
     Ok(match ending {
-        Ending::Answer { .. } => ExitCode::SUCCESS,
-        Ending::Cancelled => ExitCode::from(INTERRUPTED),
-        Ending::Nothing(_) => ExitCode::FAILURE,
+        TurnEnding::Answer { .. } => ExitCode::SUCCESS,
+        TurnEnding::Cancelled => ExitCode::from(INTERRUPTED),
+        TurnEnding::Nothing(_) => ExitCode::FAILURE,
     })
 }
 
 /// `{answer, messages, usage}`, and what went wrong.
-fn report(ending: &Ending, outcome: Option<&Outcome>, conversation: &Conversation) -> Value {
+fn report(ending: &TurnEnding, outcome: Option<&Outcome>, conversation: &Conversation) -> Value {
     let mut messages = json!(conversation.messages());
     for message in messages.as_array_mut().into_iter().flatten() {
         // Only providers have a use for these, and they are long.
@@ -94,9 +97,9 @@ fn report(ending: &Ending, outcome: Option<&Outcome>, conversation: &Conversatio
     }
     let usage = outcome.map(|outcome| outcome.usage).unwrap_or_default();
     let (answer, error) = match ending {
-        Ending::Answer { text, .. } => (Some(text), None),
-        Ending::Cancelled => (None, Some("cancelled")),
-        Ending::Nothing(reason) => (None, Some(reason.as_str())),
+        TurnEnding::Answer { text, .. } => (Some(text), None),
+        TurnEnding::Cancelled => (None, Some("cancelled")),
+        TurnEnding::Nothing(reason) => (None, Some(reason.as_str())),
     };
     let mut report = json!({"answer": answer, "messages": messages, "usage": usage});
     if let Some(error) = error {

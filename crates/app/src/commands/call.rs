@@ -19,28 +19,29 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     arguments,
-    cli::{Call, Cli},
-    connections::{Connections, Needs, is_watched, with_servers},
-    house::House,
+    assembly::App,
+    cli::{CallArgs, Cli},
+    connections::{Connections, Needs, with_servers},
+    overrides,
     questions::{self, Sampler},
-    rehearsal,
     settings::Loaded,
+    terminal::is_watched,
     terminal::{self, spinner},
 };
-use queued::Accepted;
+use queued::SubmittedCall;
 
-pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let asked = Instant::now();
-    let loaded = Arc::new(rehearsal::load(cli)?);
-    let house = House::build(&loaded)?;
-    let needs = Needs::of_tool(&call.name, house.executor.tools(), &loaded);
+    let loaded = Arc::new(overrides::load(cli)?);
+    let app = App::build(&loaded)?;
+    let needs = Needs::of_tool(&call.name, app.executor.tools(), &loaded);
     // Wrong JSON is told before anything is started; only pairs need the schema of a tool that is elsewhere.
     let is_early = needs == Needs::Nothing || !arguments::are_pairs(&call.arguments);
-    let args = is_early.then(|| read_arguments(call, &house)).transpose()?;
+    let args = is_early.then(|| read_arguments(call, &app)).transpose()?;
     let has_cluster = loaded.settings.cluster.nats.is_some();
-    with_servers(&house, &loaded, needs, async |connections| {
-        let calling = Calling {
-            house: &house,
+    with_servers(&app, &loaded, needs, async |connections| {
+        let calling = CallCommand {
+            app: &app,
             loaded: &loaded,
             call,
             asked,
@@ -54,11 +55,11 @@ pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
             false => work.await?,
         };
         match told {
-            Told::Ended(result) => {
+            CallReport::Ended(result) => {
                 output::print(&result, call, cli)?;
                 Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
-            Told::Queued(accepted) => {
+            CallReport::Queued(accepted) => {
                 terminal::print(&accepted.text(call.json))?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -66,10 +67,10 @@ pub(super) fn run(call: &Call, cli: &Cli) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn read_arguments(call: &Call, house: &House) -> anyhow::Result<Map<String, Value>> {
+fn read_arguments(call: &CallArgs, app: &App) -> anyhow::Result<Map<String, Value>> {
     // What is to be said about the name, the executor says.
     let silent = tracing::subscriber::NoSubscriber::default();
-    let lookup = || house.executor.tools().lookup(&call.name).ok();
+    let lookup = || app.executor.tools().lookup(&call.name).ok();
     let tool = tracing::subscriber::with_default(silent, lookup);
     let schema = tool.as_ref().map(|tool| &tool.spec().parameters);
     let args = arguments::read(&call.arguments, schema, &mut io::stdin().lock())?;
@@ -80,15 +81,15 @@ fn read_arguments(call: &Call, house: &House) -> anyhow::Result<Map<String, Valu
 }
 
 /// What is to be told of a call.
-enum Told {
+enum CallReport {
     Ended(Box<ToolResult>),
-    Queued(Accepted),
+    Queued(SubmittedCall),
 }
 
-struct Calling<'a> {
-    house: &'a House,
+struct CallCommand<'a> {
+    app: &'a App,
     loaded: &'a Arc<Loaded>,
-    call: &'a Call,
+    call: &'a CallArgs,
     /// When the command began: waiting for servers is part of the call's time (EX-7).
     asked: Instant,
     needs: Needs<'a>,
@@ -97,10 +98,10 @@ struct Calling<'a> {
     connections: &'a Connections,
 }
 
-impl Calling<'_> {
+impl CallCommand<'_> {
     /// Runs the call; its arguments are read as soon as the tool's schema is known.
-    async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<Told> {
-        let (executor, name) = (&self.house.executor, &self.call.name);
+    async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<CallReport> {
+        let (executor, name) = (&self.app.executor, &self.call.name);
         let mut cx = CallContext::for_caller("command line").with_client("cli");
         cx.asked = Some(self.asked);
         cx.way_back = questions::here(Sampler::Usual(self.loaded.clone()));
@@ -109,14 +110,14 @@ impl Calling<'_> {
         tokio::spawn(cancel_on_interrupt(cx.cancel.clone()));
         if let Err(error) = self.servers_ready(args.is_none(), &cx.cancel).await {
             let call = ToolCall::new(name, args.unwrap_or_default());
-            return Ok(Told::Ended(Box::new(executor.refuse(call, error, &cx).await)));
+            return Ok(CallReport::Ended(Box::new(executor.refuse(call, error, &cx).await)));
         }
-        let args = args.map_or_else(|| read_arguments(self.call, self.house), Ok)?;
+        let args = args.map_or_else(|| read_arguments(self.call, self.app), Ok)?;
         let call = ToolCall::new(name, args);
         if self.call.no_wait {
             return Ok(self.queue(call, &cx).await);
         }
-        Ok(Told::Ended(Box::new(executor.execute(call, &cx).await)))
+        Ok(CallReport::Ended(Box::new(executor.execute(call, &cx).await)))
     }
 
     /// Waits for what the executor does not wait for itself: all servers for a bare name (TL-6), or a schema.
@@ -130,7 +131,7 @@ impl Calling<'_> {
         let work = async {
             match self.needs {
                 Needs::All => self.connections.settled(false).await,
-                Needs::One(_) if schema => _ = self.house.executor.tools().find(name).await,
+                Needs::One(_) if schema => _ = self.app.executor.tools().find(name).await,
                 Needs::Groups => self.connections.groups_settled().await.map_err(|error| {
                     let text = format!("Tool '{name}' is unavailable: {error}");
                     ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
@@ -154,7 +155,7 @@ impl Calling<'_> {
 
     /// How long the call may take, connecting included: the narrowest of what was asked for and the settings.
     fn limit(&self) -> Duration {
-        let executor = &self.house.executor;
+        let executor = &self.app.executor;
         let asked = self.call.timeout.map(|timeout| timeout.0);
         let own = || executor.tools().timeout_of(&self.call.name);
         asked.or_else(own).unwrap_or(executor.config().timeout.0)

@@ -10,7 +10,7 @@ mod queued;
 mod show;
 mod stats;
 mod verify;
-pub(super) mod words;
+pub(super) mod format;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -18,13 +18,13 @@ use anyhow::{anyhow, bail};
 use switchboard_audit::{Error, Reader, StoreFolder};
 
 use crate::{
-    cli::{Calls, CallsAction, Cli},
+    cli::{CallsAction, CallsArgs, Cli},
     records,
     settings::{self, Loaded},
-    terminal::Failed,
+    terminal::CommandFailed,
 };
 
-pub(super) fn run(calls: &Calls, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(calls: &CallsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     if calls.action.is_some() && calls.is_about_list() {
         bail!(
             "what belongs to a subcommand stands after it, as in `switchboard calls stats --since 1h`"
@@ -49,7 +49,7 @@ pub(super) fn run(calls: &Calls, cli: &Cli) -> anyhow::Result<ExitCode> {
 fn folder(loaded: &Loaded) -> anyhow::Result<PathBuf> {
     records::folder(loaded).ok_or_else(|| {
         let text = "there are no records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names no folder";
-        anyhow!(Failed(text.to_owned()))
+        anyhow!(CommandFailed(text.to_owned()))
     })
 }
 
@@ -73,6 +73,6 @@ pub(super) fn open(loaded: &Loaded) -> anyhow::Result<Reader> {
 pub(super) fn failed(error: Error) -> anyhow::Error {
     match error {
         Error::Glob { .. } => error.into(),
-        other => anyhow!(Failed(format!("{:#}", anyhow!(other)))),
+        other => anyhow!(CommandFailed(format!("{:#}", anyhow!(other)))),
     }
 }

@@ -14,30 +14,33 @@ use switchboard_agent::Conversation;
 use switchboard_models::Message;
 
 use self::{
-    session::{Around, Session},
-    store::Store,
+    session::{ChatDeps, ChatSession},
+    store::ChatStore,
     transcript::Transcript,
 };
 use crate::{
     approvals,
-    cli::{Chat, Cli},
-    connections::{INTERRUPTED, Interrupted, Needs, is_watched, on_runtime, while_connected},
-    house::{self, House},
-    model::{self, Chosen},
-    rehearsal,
+    assembly::{App, Deps},
+    cli::{ChatArgs, Cli},
+    connections::{Needs, while_connected},
+    interrupt::{INTERRUPTED, Interrupted},
+    model::{self, ChosenModel},
+    overrides,
+    runtime::on_runtime,
     settings::Loaded,
+    terminal::is_watched,
     terminal::{self, text},
 };
 
-pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     if chat.list {
         return list::run(chat, cli);
     }
-    let loaded = rehearsal::load(cli)?;
+    let loaded = overrides::load(cli)?;
     let approver = approvals::here_or_elsewhere(&loaded);
-    let around = house::Around { approver, ..house::Around::usual(&loaded) };
-    let house = House::build_in(&loaded, around)?;
-    let store = Store::open();
+    let deps = Deps { approver, ..Deps::for_terminal(&loaded) };
+    let app = App::build_with(&loaded, deps)?;
+    let store = ChatStore::open();
     let transcript = match &chat.resume {
         Some(which) => Some(store.find(which.as_deref())?),
         None => None,
@@ -45,11 +48,11 @@ pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
     let outcome = on_runtime(async {
         let chosen = choose(chat, transcript.as_ref(), &loaded).await?;
         let transcript = begun(chat, transcript, &chosen);
-        let around = Around { chat, cli, house: &house, loaded: &loaded };
-        let session = Session::new(around, store, chosen, transcript)?;
-        while_connected(&house, &loaded, Needs::All, async |connections| {
+        let deps = ChatDeps { chat, cli, app: &app, loaded: &loaded };
+        let session = ChatSession::new(deps, store, chosen, transcript)?;
+        while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(false)).await?;
-            model::tell_unmatched(&chat.asked.tools, &house);
+            model::tell_unmatched(&chat.model_args.tools, &app);
             session.run().await
         })
         .await
@@ -62,11 +65,11 @@ pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
 
 /// The model of `-m`, or else the one that a saved chat had, or else the usual one.
 async fn choose(
-    chat: &Chat,
+    chat: &ChatArgs,
     resumed: Option<&Transcript>,
     loaded: &Loaded,
-) -> anyhow::Result<Chosen> {
-    let wanted = chat.asked.model.as_deref();
+) -> anyhow::Result<ChosenModel> {
+    let wanted = chat.model_args.model.as_deref();
     if let (None, Some(transcript)) = (wanted, resumed.filter(|chat| !chat.model.is_empty())) {
         match model::choose(Some(&transcript.model), loaded).await {
             Ok(chosen) => return Ok(chosen),
@@ -80,12 +83,12 @@ async fn choose(
 }
 
 /// The saved chat, or a new one; `--system` is obeyed in both.
-fn begun(chat: &Chat, resumed: Option<Transcript>, chosen: &Chosen) -> Transcript {
+fn begun(chat: &ChatArgs, resumed: Option<Transcript>, chosen: &ChosenModel) -> Transcript {
     let Some(mut transcript) = resumed else {
-        return Transcript::new(chosen.name.clone(), chat.asked.conversation());
+        return Transcript::new(chosen.name.clone(), chat.model_args.conversation());
     };
-    if chat.asked.system.is_some() {
-        let mut messages = chat.asked.conversation().messages().to_vec();
+    if chat.model_args.system.is_some() {
+        let mut messages = chat.model_args.conversation().messages().to_vec();
         let old = transcript.messages.messages();
         let first = old.iter().position(|message| !matches!(message, Message::System(_)));
         messages.extend_from_slice(&old[first.unwrap_or(old.len())..]);

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 use crate::{
-    cli::{Cli, Completions},
+    cli::{Cli, CompletionsArgs},
     terminal,
 };
 
-pub(super) fn run(completions: &Completions) -> anyhow::Result<ExitCode> {
+pub(super) fn run(completions: &CompletionsArgs) -> anyhow::Result<ExitCode> {
     // Written to memory first, for the generator panics where its output is closed.
     let mut script = Vec::new();
     clap_complete::generate(completions.shell, &mut Cli::command(), "switchboard", &mut script);

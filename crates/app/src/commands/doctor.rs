@@ -3,7 +3,7 @@
 mod checks;
 mod cluster;
 mod models;
-mod places;
+mod disk;
 mod servers;
 mod voice;
 mod zwave;
@@ -15,27 +15,28 @@ use serde_json::json;
 
 use self::{models::ModelReport, servers::ServerReport};
 use crate::{
-    cli::{Cli, Doctor},
-    connections::{
-        Connections, Interrupted, Needs, is_watched, on_runtime, unless_interrupted, with_servers,
-    },
-    house::House,
-    rehearsal,
+    assembly::App,
+    cli::{Cli, DoctorArgs},
+    connections::{Connections, Needs, with_servers},
+    interrupt::{Interrupted, unless_interrupted},
+    overrides,
+    runtime::on_runtime,
     settings::Loaded,
+    terminal::is_watched,
     terminal::{self, Paint, text},
 };
 
 /// What came of one check.
 #[derive(Debug, PartialEq, Serialize)]
-struct Check {
+struct DoctorCheck {
     name: Cow<'static, str>,
-    status: Status,
+    status: CheckStatus,
     message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+enum CheckStatus {
     /// It works.
     Ok,
     /// Good to know.
@@ -44,8 +45,12 @@ enum Status {
     Broken,
 }
 
-impl Check {
-    fn new(name: impl Into<Cow<'static, str>>, status: Status, message: impl Into<String>) -> Self {
+impl DoctorCheck {
+    fn new(
+        name: impl Into<Cow<'static, str>>,
+        status: CheckStatus,
+        message: impl Into<String>,
+    ) -> Self {
         Self { name: name.into(), status, message: message.into() }
     }
 }
@@ -53,14 +58,14 @@ impl Check {
 /// Everything that was found.
 #[derive(Default)]
 struct Findings {
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
     servers: Vec<ServerReport>,
     models: Vec<ModelReport>,
 }
 
-pub(super) fn run(doctor: &Doctor, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let Findings { checks, servers, models } = examine(doctor, cli)?;
-    let is_well = checks.iter().all(|check| check.status != Status::Broken);
+    let is_well = checks.iter().all(|check| check.status != CheckStatus::Broken);
     if doctor.json {
         let found = json!({"ok": is_well, "checks": checks, "servers": servers, "models": models});
         terminal::print(&found.to_string())?;
@@ -71,10 +76,10 @@ pub(super) fn run(doctor: &Doctor, cli: &Cli) -> anyhow::Result<ExitCode> {
 }
 
 /// Makes every check that the config allows.
-fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
-    let broken = |problem: String| Check::new("config", Status::Broken, problem);
+fn examine(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<Findings> {
+    let broken = |problem: String| DoctorCheck::new("config", CheckStatus::Broken, problem);
     let mut found = Findings::default();
-    let loaded = match rehearsal::load(cli) {
+    let loaded = match overrides::load(cli) {
         Ok(loaded) => loaded,
         Err(error) => {
             found.checks.push(broken(format!("{error:#}")));
@@ -82,21 +87,21 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
         }
     };
     found.checks.push(checks::config_file(&loaded));
-    let (house, problems) = House::try_build(&loaded);
+    let (app, problems) = App::try_build(&loaded);
     let is_sound = problems.is_empty();
     found.checks.extend(problems.into_iter().map(broken));
     found.checks.extend(checks::of_skipped(&loaded));
-    if let Some(mut house) = house {
+    if let Some(mut app) = app {
         // What becomes of servers stands in their rows.
-        house.is_quiet = true;
+        app.is_quiet = true;
         // With settings that make no sense, nothing is started.
         let has_others = loaded.has_others()
             || !loaded.settings.models.is_empty()
             || voice::is_set(&loaded)
             || cluster::is_set(&loaded);
         if is_sound && has_others {
-            let probed = with_servers(&house, &loaded, Needs::All, async |connections| {
-                unless_interrupted(probe(doctor, &house, &loaded, connections)).await
+            let probed = with_servers(&app, &loaded, Needs::All, async |connections| {
+                unless_interrupted(probe(doctor, &app, &loaded, connections)).await
             });
             match probed {
                 Err(error) if error.is::<Interrupted>() => return Err(error),
@@ -108,45 +113,45 @@ fn examine(doctor: &Doctor, cli: &Cli) -> anyhow::Result<Findings> {
                 }
             }
         } else {
-            found.checks.extend(checks::of_tools(&loaded, &house));
+            found.checks.extend(checks::of_tools(&loaded, &app));
         }
     }
     found.checks.extend(servers::switched_off(&loaded));
-    let surroundings = async { Ok(checks::of_surroundings(&loaded).await) };
-    found.checks.extend(on_runtime(unless_interrupted(surroundings))?);
-    found.checks.extend(places::all(&loaded));
+    let environment = async { Ok(checks::of_environment(&loaded).await) };
+    found.checks.extend(on_runtime(unless_interrupted(environment))?);
+    found.checks.extend(disk::all(&loaded));
     Ok(found)
 }
 
 /// Checks the tools and the models while the servers are connected, for their tools count too.
 async fn probe(
-    doctor: &Doctor,
-    house: &House,
+    doctor: &DoctorArgs,
+    app: &App,
     loaded: &Loaded,
     connections: &Connections,
 ) -> anyhow::Result<Findings> {
-    let servers = servers::probe(house, connections, is_watched(doctor.json)).await;
-    let mut checks = checks::of_tools(loaded, house);
+    let servers = servers::probe(app, connections, is_watched(doctor.json)).await;
+    let mut checks = checks::of_tools(loaded, app);
     checks.extend(servers.iter().map(ServerReport::check));
-    let models = models::probe(house, loaded).await;
+    let models = models::probe(app, loaded).await;
     checks.extend(models.iter().map(ModelReport::check));
     checks.extend(voice::probe(loaded).await);
     checks.extend(cluster::probe(loaded, connections).await);
     Ok(Findings { checks, servers, models })
 }
 
-fn report(checks: &[Check], paint: Paint) -> String {
+fn report(checks: &[DoctorCheck], paint: Paint) -> String {
     let widest = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
-    let lines = checks.iter().map(|Check { name, status, message }| {
+    let lines = checks.iter().map(|DoctorCheck { name, status, message }| {
         let mark = match status {
-            Status::Ok => paint.green("✓"),
-            Status::Info => paint.blue("•"),
-            Status::Broken => paint.red("✗"),
+            CheckStatus::Ok => paint.green("✓"),
+            CheckStatus::Info => paint.blue("•"),
+            CheckStatus::Broken => paint.red("✗"),
         };
         let message = message.replace('\n', &format!("\n{}", " ".repeat(widest + 4)));
         format!("{mark} {}  {message}", paint.bold(&text::pad(name, widest)))
     });
-    let broken = checks.iter().filter(|check| check.status == Status::Broken).count();
+    let broken = checks.iter().filter(|check| check.status == CheckStatus::Broken).count();
     let verdict = match broken {
         0 => paint.green("all is well"),
         1 => paint.red("1 thing is broken"),

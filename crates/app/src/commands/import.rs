@@ -1,6 +1,6 @@
 //! `switchboard import`: the servers of another program's config become ours.
 
-mod places;
+mod sources;
 mod target;
 
 use std::{path::Path, process::ExitCode};
@@ -11,11 +11,11 @@ use switchboard_runtime::redact;
 
 use self::target::Target;
 use crate::{
-    cli::{Cli, Import},
+    cli::{Cli, ImportArgs},
     environment,
     settings::{
         FILE_NAME,
-        import::{self, Found},
+        import::{self, ForeignServer},
         trust,
     },
     terminal::{self, Paint, ask, text},
@@ -24,7 +24,7 @@ use crate::{
 /// What was done with a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum ImportAction {
     Added,
     Replaced,
     /// It is there already.
@@ -35,21 +35,24 @@ enum Action {
 
 /// What was done with a server, and what to know about it.
 #[derive(Debug, Serialize)]
-struct Outcome {
+struct ImportOutcome {
     name: String,
-    action: Action,
+    action: ImportAction,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     notes: Vec<String>,
 }
 
-pub(super) fn run(import: &Import, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let source = places::find(&import.source)?;
+pub(super) fn run(import: &ImportArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let source = sources::find(&import.source)?;
     let mut target = Target::open(cli.config.as_deref())?;
     let servers = import::servers_of(&source, target.separator())?;
     let outcomes: Vec<_> =
         servers.into_iter().map(|server| take(server, &mut target)).collect::<Result<_, _>>()?;
-    if outcomes.iter().any(|outcome| matches!(outcome.action, Action::Added | Action::Replaced)) {
+    if outcomes
+        .iter()
+        .any(|outcome| matches!(outcome.action, ImportAction::Added | ImportAction::Replaced))
+    {
         // `import cursor` may have found the config of the folder, which is not the person's.
         let is_own = source == import.source || source.is_absolute();
         let was_trusted = !target.file().exists() || trust::is_trusted(target.file());
@@ -82,27 +85,31 @@ fn keep_trust(file: &Path) {
 }
 
 /// Puts a server into the config, unless it cannot be used or is there already.
-fn take(server: Found, target: &mut Target) -> anyhow::Result<Outcome> {
-    let outcome = |action, reason: Option<&str>, notes| Outcome {
+fn take(server: ForeignServer, target: &mut Target) -> anyhow::Result<ImportOutcome> {
+    let outcome = |action, reason: Option<&str>, notes| ImportOutcome {
         name: server.name.clone(),
         action,
         reason: reason.map(str::to_owned),
         notes,
     };
     if let Some(problem) = &server.problem {
-        return Ok(outcome(Action::Skipped, Some(problem), Vec::new()));
+        return Ok(outcome(ImportAction::Skipped, Some(problem), Vec::new()));
     }
     let settings = without_plain_type(server.settings.clone());
     let there = target.get(&server.name);
     if there.as_ref() == Some(&Value::Object(settings.clone())) {
-        return Ok(outcome(Action::Left, Some("it is there already, and the same"), Vec::new()));
+        return Ok(outcome(
+            ImportAction::Left,
+            Some("it is there already, and the same"),
+            Vec::new(),
+        ));
     }
     if there.is_some() && !may_replace(&server.name, target) {
         let reason = "it is there already, and differs; remove one of them to import it";
-        return Ok(outcome(Action::Left, Some(reason), Vec::new()));
+        return Ok(outcome(ImportAction::Left, Some(reason), Vec::new()));
     }
     target.set(&server.name, &settings)?;
-    let action = if there.is_some() { Action::Replaced } else { Action::Added };
+    let action = if there.is_some() { ImportAction::Replaced } else { ImportAction::Added };
     Ok(outcome(action, None, notes(&server, &settings)))
 }
 
@@ -124,7 +131,7 @@ fn may_replace(name: &str, target: &Target) -> bool {
         && ask::line(&question).is_ok_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn notes(server: &Found, settings: &Map<String, Value>) -> Vec<String> {
+fn notes(server: &ForeignServer, settings: &Map<String, Value>) -> Vec<String> {
     let mut notes = Vec::new();
     if server.given != server.name {
         notes.push(format!("called `{}` there; tool names need a plainer one", server.given));
@@ -162,21 +169,22 @@ fn is_plain_secret(name: &str, value: &Value) -> bool {
         && (is_key || redact::object(&entry).contains(redact::REDACTED))
 }
 
-fn report(source: &str, config: &str, outcomes: &[Outcome], paint: Paint) -> String {
+fn report(source: &str, config: &str, outcomes: &[ImportOutcome], paint: Paint) -> String {
     let mut lines = Vec::new();
-    for Outcome { name, action, reason, notes } in outcomes {
+    for ImportOutcome { name, action, reason, notes } in outcomes {
         let word = match action {
-            Action::Added => paint.green("added   "),
-            Action::Replaced => paint.yellow("replaced"),
-            Action::Left => paint.blue("left    "),
-            Action::Skipped => paint.red("skipped "),
+            ImportAction::Added => paint.green("added   "),
+            ImportAction::Replaced => paint.yellow("replaced"),
+            ImportAction::Left => paint.blue("left    "),
+            ImportAction::Skipped => paint.red("skipped "),
         };
         let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         lines.push(format!("{word}  {}{}", paint.bold(name), text::one_line(&reason)));
         lines.extend(notes.iter().map(|note| format!("          {}", text::one_line(note))));
     }
-    let count = |wanted: Action| outcomes.iter().filter(|outcome| outcome.action == wanted).count();
-    let changed = count(Action::Added) + count(Action::Replaced);
+    let count =
+        |wanted: ImportAction| outcomes.iter().filter(|outcome| outcome.action == wanted).count();
+    let changed = count(ImportAction::Added) + count(ImportAction::Replaced);
     let servers = if outcomes.len() == 1 { "server" } else { "servers" };
     lines
         .push(format!("{changed} of {} {servers} of {source} written to {config}", outcomes.len()));

@@ -19,16 +19,16 @@ use unicode_width::UnicodeWidthStr;
 use crate::{
     connections::Connections,
     questions::{self, Sampler},
-    terminal::{self, Failed, Paint, text},
+    terminal::{self, CommandFailed, Paint, text},
 };
 
 /// An entry of a server's list.
-pub(super) struct Entry {
+pub(super) struct ListEntry {
     pub(super) server: Arc<str>,
     pub(super) value: Value,
 }
 
-impl Entry {
+impl ListEntry {
     /// What the entry says under `key`.
     pub(super) fn text(&self, key: &str) -> &str {
         self.value[key].as_str().unwrap_or_default()
@@ -57,21 +57,25 @@ pub(super) fn connected(connections: &Connections) -> Vec<(Arc<str>, Arc<Session
 }
 
 /// Reads a list from all servers at once; a server that does not give it is told, and the others count.
-pub(super) async fn gather(connections: &Connections, list: List, limit: Duration) -> Vec<Entry> {
+pub(super) async fn gather(
+    connections: &Connections,
+    list: List,
+    limit: Duration,
+) -> Vec<ListEntry> {
     let lists = connected(connections).into_iter().map(|(server, session)| async move {
         let listed = within(limit, &server, session.list(list)).await;
         let entries = listed.map(|listed| listed.entries).unwrap_or_else(|error| {
             terminal::tell(&text::lines(&format!("{error:#}")));
             Vec::new()
         });
-        let entry = |value| Entry { server: server.clone(), value };
+        let entry = |value| ListEntry { server: server.clone(), value };
         entries.into_iter().map(entry).collect::<Vec<_>>()
     });
     join_all(lists).await.into_iter().flatten().collect()
 }
 
 /// What a server answered to a request that is a call like any other.
-pub(super) struct Answered {
+pub(super) struct MethodResult {
     /// The result, as MCP has it.
     pub(super) result: Value,
     /// Whether its text was cut.
@@ -88,15 +92,17 @@ pub(super) async fn ask(
     method: Method,
     params: Map<String, Value>,
     whole: bool,
-) -> anyhow::Result<Answered> {
+) -> anyhow::Result<MethodResult> {
     let name = method.call_name(server, executor.tools().separator());
     let way_back = questions::here(Sampler::None);
     let cx = CallContext { whole, way_back, ..CallContext::for_caller("command line") };
     let result = executor.execute(ToolCall::new(name, params), &cx).await;
     let answer = result.outcome.as_ref().ok().and_then(|answer| method.result(&answer.output));
     match answer {
-        Some(answer) => Ok(Answered { result: Value::Object(answer), is_cut: result.truncated }),
-        None => Err(anyhow!(Failed(format!("server `{server}`: {}", result.text())))),
+        Some(answer) => {
+            Ok(MethodResult { result: Value::Object(answer), is_cut: result.truncated })
+        }
+        None => Err(anyhow!(CommandFailed(format!("server `{server}`: {}", result.text())))),
     }
 }
 
@@ -109,7 +115,7 @@ async fn within<T>(
     server: &str,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> anyhow::Result<T> {
-    let failed = |text: String| anyhow!(Failed(format!("server `{server}`: {text}")));
+    let failed = |text: String| anyhow!(CommandFailed(format!("server `{server}`: {text}")));
     match timeout(limit, work).await {
         Ok(answer) => answer.map_err(|failure| failed(failure.to_string())),
         Err(_) => Err(failed(format!("no answer within {}", HumanDuration(limit)))),

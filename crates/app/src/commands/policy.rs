@@ -12,14 +12,15 @@ use switchboard_audit::{Reader, Record};
 use switchboard_runtime::{Policy as _, RegisteredTool, RulePolicy, Verdict, policy::Answer};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind};
 
-use super::{calls, known, lists};
+use super::{calls, current_tools, lists};
 use crate::{
-    cli::{Cli, Policy, PolicyAction, PolicyTest},
-    house, rehearsal,
+    assembly,
+    cli::{Cli, PolicyAction, PolicyArgs, PolicyTestArgs},
+    overrides,
     terminal::{self, Paint},
 };
 
-pub(super) fn run(policy: &Policy, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(policy: &PolicyArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     match &policy.action {
         PolicyAction::Test(test) => run_test(test, cli),
     }
@@ -27,22 +28,22 @@ pub(super) fn run(policy: &Policy, cli: &Cli) -> anyhow::Result<ExitCode> {
 
 /// What the rules would change.
 #[derive(Debug, Default, Serialize)]
-struct Report {
+struct PolicyReport {
     /// How many calls were judged.
     calls: u64,
     /// How many of those would end as they did.
     same: u64,
     /// How many never came to the rules.
     skipped: u64,
-    changes: Vec<Change>,
+    changes: Vec<RulingChange>,
 }
 
 /// What changes for the calls of one tool, by one rule.
 #[derive(Debug, Serialize)]
-struct Change {
+struct RulingChange {
     change: &'static str,
     tool: String,
-    /// The rule that denies or leaves it to a person; none where the calls are newly allowed.
+    /// The rule that denies or leaves it to a person; `None` if the calls are newly allowed.
     rule: Option<String>,
     calls: u64,
     /// The latest of the calls.
@@ -51,15 +52,15 @@ struct Change {
     known: bool,
 }
 
-fn run_test(test: &PolicyTest, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = rehearsal::load(cli)?;
+fn run_test(test: &PolicyTestArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = overrides::load(cli)?;
     let filter = test.filters.filter(loaded.settings.executor.slow_call);
     let mut reader = calls::open(&loaded)?;
     let records = reader.list(&filter).map_err(calls::failed)?;
-    let judge = Judge {
-        rules: house::rules(&loaded).map_err(anyhow::Error::msg)?,
-        policy: house::policy(&loaded, false).map_err(anyhow::Error::msg)?,
-        known: known::tools(&loaded, &records, test.json)?,
+    let judge = RuleCheck {
+        rules: assembly::rules(&loaded).map_err(anyhow::Error::msg)?,
+        policy: assembly::policy(&loaded, false).map_err(anyhow::Error::msg)?,
+        known: current_tools::tools(&loaded, &records, test.json)?,
         separator: &loaded.settings.executor.separator,
     };
     let report = report(&records, &judge, &mut reader)?;
@@ -72,7 +73,7 @@ fn run_test(test: &PolicyTest, cli: &Cli) -> anyhow::Result<ExitCode> {
 }
 
 /// The rules, and the tools that they are about.
-struct Judge<'a> {
+struct RuleCheck<'a> {
     /// What names and annotations decide.
     rules: RulePolicy,
     /// What arguments decide too.
@@ -81,7 +82,7 @@ struct Judge<'a> {
     separator: &'a str,
 }
 
-impl Judge<'_> {
+impl RuleCheck<'_> {
     /// What the rules say of a call now.
     fn judge(&self, record: &Record) -> Verdict {
         let Some(tool) = self.known.get(&record.tool) else {
@@ -107,9 +108,13 @@ fn judged_by_name(rules: &RulePolicy, record: &Record, separator: &str) -> Verdi
     rules.judge_names(&[name, &format!("{server}{separator}{bare}"), bare])
 }
 
-fn report(records: &[Record], judge: &Judge<'_>, reader: &mut Reader) -> anyhow::Result<Report> {
-    let mut report = Report::default();
-    let mut changes = BTreeMap::<(&str, &'static str, Option<String>), Change>::new();
+fn report(
+    records: &[Record],
+    judge: &RuleCheck<'_>,
+    reader: &mut Reader,
+) -> anyhow::Result<PolicyReport> {
+    let mut report = PolicyReport::default();
+    let mut changes = BTreeMap::<(&str, &'static str, Option<String>), RulingChange>::new();
     for record in records {
         use ErrorKind::{InvalidParameters, NotFound, UnknownServer};
         let kind = record.outcome.error_kind();
@@ -128,7 +133,7 @@ fn report(records: &[Record], judge: &Judge<'_>, reader: &mut Reader) -> anyhow:
                 continue;
             }
         };
-        let first = || Change {
+        let first = || RulingChange {
             change,
             tool: record.tool.clone(),
             rule: rule.clone(),
@@ -150,7 +155,7 @@ fn was_asked(record: &Record, reader: &mut Reader) -> anyhow::Result<bool> {
     Ok(detail.is_some_and(|detail| detail.approval.is_some()))
 }
 
-fn show(report: &Report, cli: &Cli) -> anyhow::Result<()> {
+fn show(report: &PolicyReport, cli: &Cli) -> anyhow::Result<()> {
     let rows = report.changes.iter().map(|change| {
         let rule = change.rule.clone().unwrap_or_else(|| "no rule denies it".to_owned());
         let rule =

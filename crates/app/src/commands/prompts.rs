@@ -9,20 +9,22 @@ use serde_json::{Map, Value, json};
 use switchboard_mcp_client::{List, Method};
 use switchboard_runtime::{ToolExecutor, lookup::close_names};
 
-use super::lists::{Entry, ask, gather, table, with_server};
+use super::lists::{ListEntry, ask, gather, table, with_server};
 use crate::{
     arguments,
-    cli::{Cli, Prompts},
-    connections::{Needs, is_watched, unless_interrupted, with_servers},
-    house::House,
-    rehearsal,
-    terminal::{self, Failed, Paint, text},
+    assembly::App,
+    cli::{Cli, PromptsArgs},
+    connections::{Needs, with_servers},
+    interrupt::unless_interrupted,
+    overrides,
+    terminal::is_watched,
+    terminal::{self, CommandFailed, Paint, text},
 };
 
-pub(super) fn run(prompts: &Prompts, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = rehearsal::load(cli)?;
-    let house = House::build(&loaded)?;
-    let separator = house.executor.tools().separator();
+pub(super) fn run(prompts: &PromptsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = overrides::load(cli)?;
+    let app = App::build(&loaded)?;
+    let separator = app.executor.tools().separator();
     let needs = match &prompts.name {
         Some(name) => match Needs::of_name(name, separator, &loaded) {
             // An unknown prefix may be part of a prompt's own name.
@@ -32,12 +34,12 @@ pub(super) fn run(prompts: &Prompts, cli: &Cli) -> anyhow::Result<ExitCode> {
         None => Needs::All,
     };
     let limit = loaded.settings.executor.timeout.0;
-    with_servers(&house, &loaded, needs, async |connections| {
+    with_servers(&app, &loaded, needs, async |connections| {
         let work = async {
             connections.settled(is_watched(prompts.json)).await;
             let all = gather(connections, List::Prompts, limit).await;
             match &prompts.name {
-                Some(name) => get(name, &house.executor, &all, prompts).await,
+                Some(name) => get(name, &app.executor, &all, prompts).await,
                 None => list(&all, prompts, cli),
             }
         };
@@ -46,9 +48,9 @@ pub(super) fn run(prompts: &Prompts, cli: &Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(all: &[Entry], prompts: &Prompts, cli: &Cli) -> anyhow::Result<()> {
+fn list(all: &[ListEntry], prompts: &PromptsArgs, cli: &Cli) -> anyhow::Result<()> {
     if prompts.json {
-        let all: Value = all.iter().map(Entry::described).collect();
+        let all: Value = all.iter().map(ListEntry::described).collect();
         return Ok(terminal::print(&all.to_string())?);
     }
     let rows = all.iter().map(|entry| {
@@ -81,7 +83,7 @@ impl Argument<'_> {
     }
 }
 
-fn declared(entry: &Entry) -> Vec<Argument<'_>> {
+fn declared(entry: &ListEntry) -> Vec<Argument<'_>> {
     let arguments = entry.value["arguments"].as_array().into_iter().flatten();
     let arguments = arguments.map(|argument| Argument {
         name: argument["name"].as_str().unwrap_or_default(),
@@ -93,11 +95,11 @@ fn declared(entry: &Entry) -> Vec<Argument<'_>> {
 async fn get(
     name: &str,
     executor: &ToolExecutor,
-    all: &[Entry],
-    prompts: &Prompts,
+    all: &[ListEntry],
+    prompts: &PromptsArgs,
 ) -> anyhow::Result<()> {
     let separator = executor.tools().separator();
-    let full = |entry: &Entry| format!("{}{separator}{}", entry.server, entry.text("name"));
+    let full = |entry: &ListEntry| format!("{}{separator}{}", entry.server, entry.text("name"));
     let by_full = all.iter().find(|entry| full(entry) == name);
     // As for tools: where several servers have it, the last in the config wins.
     let by_bare = || all.iter().rev().find(|entry| entry.text("name") == name);
@@ -107,7 +109,7 @@ async fn get(
             true => "`switchboard prompts` lists them all".to_owned(),
             false => format!("did you mean {}?", text::one_line(&close.join(", "))),
         };
-        return Err(Failed(format!("no server has a prompt `{name}`; {way_out}")).into());
+        return Err(CommandFailed(format!("no server has a prompt `{name}`; {way_out}")).into());
     };
     let arguments = texts(&prompts.arguments, entry)?;
     let params = Map::from_iter([
@@ -123,7 +125,7 @@ async fn get(
 }
 
 /// The arguments, which are texts, whatever they look like.
-fn texts(words: &[String], entry: &Entry) -> anyhow::Result<Map<String, Value>> {
+fn texts(words: &[String], entry: &ListEntry) -> anyhow::Result<Map<String, Value>> {
     let properties = declared(entry);
     let properties: Map<_, _> = properties
         .iter()

@@ -9,28 +9,30 @@ use serde_json::{Map, Value, json};
 use switchboard_mcp_client::{List, Method, Session};
 use switchboard_runtime::ToolExecutor;
 
-use super::lists::{Answered, Entry, ask, connected, gather, table, with_server};
+use super::lists::{ListEntry, MethodResult, ask, connected, gather, table, with_server};
 use crate::{
-    cli::{Cli, Resources},
-    connections::{Connections, Needs, is_watched, unless_interrupted, with_servers},
-    house::House,
-    rehearsal,
+    assembly::App,
+    cli::{Cli, ResourcesArgs},
+    connections::{Connections, Needs, with_servers},
+    interrupt::unless_interrupted,
+    overrides,
     settings::Loaded,
-    terminal::{self, Failed, Paint, text},
+    terminal::is_watched,
+    terminal::{self, CommandFailed, Paint, text},
 };
 
-pub(super) fn run(resources: &Resources, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = rehearsal::load(cli)?;
-    let house = House::build(&loaded)?;
+pub(super) fn run(resources: &ResourcesArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = overrides::load(cli)?;
+    let app = App::build(&loaded)?;
     let needs = needs(resources.server.as_deref(), &loaded)?;
     let limit = loaded.settings.executor.timeout.0;
-    with_servers(&house, &loaded, needs, async |connections| {
+    with_servers(&app, &loaded, needs, async |connections| {
         let work = async {
             connections.settled(is_watched(resources.json)).await;
             match &resources.uri {
                 Some(uri) => {
                     let candidates = candidates(uri, connections, limit).await;
-                    read(uri, resources, &house.executor, candidates).await
+                    read(uri, resources, &app.executor, candidates).await
                 }
                 None => list(resources, cli, connections, limit).await,
             }
@@ -55,7 +57,7 @@ fn needs<'a>(server: Option<&str>, loaded: &'a Loaded) -> anyhow::Result<Needs<'
 }
 
 async fn list(
-    resources: &Resources,
+    resources: &ResourcesArgs,
     cli: &Cli,
     connections: &Connections,
     limit: Duration,
@@ -64,11 +66,11 @@ async fn list(
     let templates = gather(connections, List::ResourceTemplates, limit).await;
     if resources.json {
         let described =
-            |entries: &[Entry]| entries.iter().map(Entry::described).collect::<Vec<_>>();
+            |entries: &[ListEntry]| entries.iter().map(ListEntry::described).collect::<Vec<_>>();
         let lists = json!({"resources": described(&plain), "templates": described(&templates)});
         return Ok(terminal::print(&lists.to_string())?);
     }
-    let row = |entry: &Entry, uri: &str| {
+    let row = |entry: &ListEntry, uri: &str| {
         let title = [entry.text("title"), entry.text("name")];
         let title = title.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
         [
@@ -90,7 +92,7 @@ async fn list(
 
 async fn read(
     uri: &str,
-    resources: &Resources,
+    resources: &ResourcesArgs,
     executor: &ToolExecutor,
     candidates: Vec<Arc<str>>,
 ) -> anyhow::Result<()> {
@@ -106,20 +108,21 @@ async fn read(
         }
     }
     Err(refusal.unwrap_or_else(|| {
-        Failed(format!("no server that is connected has resources, so none has `{uri}`")).into()
+        CommandFailed(format!("no server that is connected has resources, so none has `{uri}`"))
+            .into()
     }))
 }
 
 /// Who may have the resource: those that list it, those with a template for it, or else all that have any.
 async fn candidates(uri: &str, connections: &Connections, limit: Duration) -> Vec<Arc<str>> {
-    let of = |entry: &Entry| entry.server.clone();
+    let of = |entry: &ListEntry| entry.server.clone();
     let listed = gather(connections, List::Resources, limit).await;
     let listed: Vec<_> = listed.iter().filter(|entry| entry.text("uri") == uri).map(of).collect();
     if !listed.is_empty() {
         return listed;
     }
     let templates = gather(connections, List::ResourceTemplates, limit).await;
-    let fits = |entry: &&Entry| content::fits(entry.text("uriTemplate"), uri);
+    let fits = |entry: &&ListEntry| content::fits(entry.text("uriTemplate"), uri);
     let fitting: Vec<_> = templates.iter().filter(fits).map(of).collect();
     if !fitting.is_empty() {
         return fitting;
@@ -129,7 +132,7 @@ async fn candidates(uri: &str, connections: &Connections, limit: Duration) -> Ve
     connected.filter(|(_, session)| has_any(session)).map(|(server, _)| server).collect()
 }
 
-fn show(server: &str, answered: &Answered, resources: &Resources) -> anyhow::Result<()> {
+fn show(server: &str, answered: &MethodResult, resources: &ResourcesArgs) -> anyhow::Result<()> {
     if answered.is_cut {
         terminal::tell("the text is cut; --output FILE writes the whole to a file");
     }

@@ -22,48 +22,49 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     approvals,
-    cli::{Cli, Serve},
-    cluster,
-    connections::{Connections, Needs, on_threads, while_connected},
-    house::{Around, House},
-    model,
-    records::Records,
-    rehearsal,
+    assembly::{App, Deps},
+    cli::{Cli, ServeArgs},
+    cluster::{self, ClusterConnection},
+    connections::{Connections, Needs, while_connected},
+    model, overrides,
+    records::RecordStores,
+    runtime::on_threads,
     settings::Loaded,
     terminal,
 };
 use membership::Membership;
 
-pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = rehearsal::load(cli)?;
+pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = overrides::load(cli)?;
     on_threads(loaded.settings.serve.threads, async {
         cluster::warn(&loaded)?;
         let metrics = Arc::new(Metrics::default());
-        let mut records = Records::of(&loaded);
+        let mut records = RecordStores::of(&loaded);
         if let Some(store) = &records.store {
             store.start_upkeep()?;
         }
         let feed = Arc::new(Feed::new(metrics));
         records.observer = Some(feed.clone());
         let store = records.store.clone();
+        let cluster = ClusterConnection::default();
         let membership = match serve.stdio {
             true => None,
-            false => Some(Membership::new(&loaded).await?),
+            false => Some(Membership::new(&loaded, &cluster).await?),
         };
         let approvals = match &membership {
             Some(membership) => membership.queue(&loaded),
             None => approvals::queue(&loaded),
         };
         let approver = approvals::elsewhere(approvals.clone());
-        let around =
-            Around { records, answers: Arc::new(Bridge::to_clients()), approver, is_open: true };
-        let house = House::build_in(&loaded, around)?;
+        let answers = Arc::new(Bridge::to_clients());
+        let deps = Deps { records, answers, approver, cluster, applies_serve_rules: true };
+        let app = App::build_with(&loaded, deps)?;
         let stop = told_to_stop()?;
         match membership {
-            None => over_stdio(cli, &house, &loaded, stop).await,
+            None => over_stdio(cli, &app, &loaded, stop).await,
             Some(membership) => {
-                let watched = Watched { feed, store, approvals, membership };
-                over_http(serve, cli, &house, &loaded, watched, stop).await
+                let watched = ServedState { feed, store, approvals, membership };
+                over_http(serve, cli, &app, &loaded, watched, stop).await
             }
         }
     })
@@ -72,19 +73,18 @@ pub(super) fn run(serve: &Serve, cli: &Cli) -> anyhow::Result<ExitCode> {
 /// Serves the one client that has our stdin and stdout.
 async fn over_stdio(
     cli: &Cli,
-    house: &House,
+    app: &App,
     loaded: &Loaded,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
-    while_connected(house, loaded, Needs::AsSet, async |connections| {
+    while_connected(app, loaded, Needs::AsSet, async |connections| {
         let servers = Some(connections.servers().clone());
-        let server =
-            server::Server::new(house.executor.clone(), servers, server::Config::default());
+        let server = server::Server::new(app.executor.clone(), servers, server::Config::default());
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let served = server.serve_stdio_until(input, output, Caller::default(), &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
-            failed = reload::follow(house, connections, None, cli, loaded) => failed?,
+            failed = reload::follow(app, connections, None, cli, loaded) => failed?,
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -92,7 +92,7 @@ async fn over_stdio(
 }
 
 /// What happens, what happened, and what waits for a person.
-struct Watched {
+struct ServedState {
     feed: Arc<Feed>,
     store: Option<Store>,
     approvals: Option<Arc<ApprovalQueue>>,
@@ -100,11 +100,11 @@ struct Watched {
 }
 
 async fn over_http(
-    serve: &Serve,
+    serve: &ServeArgs,
     cli: &Cli,
-    house: &House,
+    app: &App,
     loaded: &Loaded,
-    Watched { feed, store, approvals, membership }: Watched,
+    ServedState { feed, store, approvals, membership }: ServedState,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let mut config = loaded.settings.serve.clone();
@@ -114,21 +114,21 @@ async fn over_http(
     let (listener, address) = listen(&config).await?;
     let access = membership.access(&config, address)?;
     let tls = config.tls.clone().map(Tls::open).transpose()?;
-    while_connected(house, loaded, Needs::AsSet, async |connections| {
-        let queue = connections.queue(&house.executor);
+    while_connected(app, loaded, Needs::AsSet, async |connections| {
+        let queue = connections.queue(&app.executor);
         let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
         let servers = connections.servers().clone();
-        let mcp = membership.server(house.executor.clone(), servers, queue.clone()).await?;
+        let mcp = membership.server(app.executor.clone(), servers, queue.clone()).await?;
         if serve.json {
             let url = format!("http://{address}");
             let line =
                 json!({"address": url, "mcp": format!("{url}/mcp"), "api": format!("{url}/api")});
             terminal::print(&line.to_string())?;
         } else {
-            terminal::tell(&banner::text(address, house, loaded));
+            terminal::tell(&banner::text(address, app, loaded));
         }
         let _watching = watch_fleet(connections, &feed);
-        let executor = house.executor.clone();
+        let executor = app.executor.clone();
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
         let parts = Parts {
@@ -145,7 +145,7 @@ async fn over_http(
         };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
-            failed = reload::follow(house, connections, Some(&chat), cli, loaded) => failed?,
+            failed = reload::follow(app, connections, Some(&chat), cli, loaded) => failed?,
         }
         mcp.close();
         membership.leave().await;
@@ -156,9 +156,9 @@ async fn over_http(
 
 /// Shows figures of the cluster among the metrics, for as long as what it returns is kept.
 fn watch_fleet(connections: &Connections, feed: &Feed) -> Option<Watching> {
-    let shipped = connections.shipped()?;
-    let progress = shipped.progress().cloned();
-    let (watching, registry) = Watching::start(shipped.cluster().clone(), progress);
+    let shipper = connections.shipper()?;
+    let progress = shipper.progress().cloned();
+    let (watching, registry) = Watching::start(shipper.cluster().clone(), progress);
     feed.metrics().add(registry);
     Some(watching)
 }

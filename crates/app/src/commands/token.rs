@@ -1,6 +1,6 @@
 //! `switchboard token`: makes, lists and revokes tokens (SPEC GW-2).
 
-mod everywhere;
+mod stores;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -10,15 +10,15 @@ use switchboard_access::{self as access, Tokens, tokens::TokenEntry};
 use switchboard_cluster::ClusterView;
 
 use crate::{
-    cli::{Cli, NewToken, Token, TokenAction},
-    cluster,
-    connections::on_runtime,
-    environment, settings,
+    cli::{Cli, NewTokenArgs, TokenAction, TokenArgs},
+    cluster, environment,
+    runtime::on_runtime,
+    settings,
     terminal::{self, text},
 };
-use everywhere::Everywhere;
+use stores::TokenStores;
 
-pub(super) fn run(token: &Token, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load_sections(cli.config.as_deref(), &["cluster"])?;
     on_runtime(async {
         let cluster = cluster::connect(&loaded).await?;
@@ -28,7 +28,7 @@ pub(super) fn run(token: &Token, cli: &Cli) -> anyhow::Result<ExitCode> {
             None => None,
         };
         let own = if fleet.is_some() { open_if_possible()? } else { open()? };
-        let tokens = Everywhere { own, fleet };
+        let tokens = TokenStores { own, fleet };
         match &token.action {
             TokenAction::New(new) => create(&tokens, new).await?,
             TokenAction::List { json } => list(&tokens, *json)?,
@@ -36,7 +36,7 @@ pub(super) fn run(token: &Token, cli: &Cli) -> anyhow::Result<ExitCode> {
             TokenAction::Revoke { name } => {
                 tokens.revoke(name).await?;
                 let name = text::one_line(name);
-                terminal::tell(&format!("token '{name}' is worth nothing any more"));
+                terminal::tell(&format!("token '{name}' is revoked"));
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -49,12 +49,12 @@ pub(super) fn run(token: &Token, cli: &Cli) -> anyhow::Result<ExitCode> {
 /// There is no folder for them, or they cannot be read.
 pub(super) fn open() -> anyhow::Result<Arc<Tokens>> {
     let folder = environment::state_home()
-        .context("there is no place for tokens: neither XDG_STATE_HOME nor HOME is set")?;
+        .context("there is no folder for tokens: neither XDG_STATE_HOME nor HOME is set")?;
     let file: PathBuf = folder.join("tokens.json");
     Ok(Arc::new(Tokens::open(file)?))
 }
 
-/// As [`open`]; but where there is no folder for tokens, there are none.
+/// As [`open`]; but if there is no folder for tokens, there are none.
 ///
 /// # Errors
 /// They cannot be read.
@@ -65,7 +65,7 @@ pub(super) fn open_if_possible() -> anyhow::Result<Arc<Tokens>> {
     }
 }
 
-async fn create(tokens: &Everywhere, new: &NewToken) -> anyhow::Result<()> {
+async fn create(tokens: &TokenStores, new: &NewTokenArgs) -> anyhow::Result<()> {
     let wanted = access::NewToken {
         name: new.name.clone(),
         tools: (!new.tools.is_empty()).then(|| new.tools.clone()),
@@ -87,7 +87,7 @@ async fn create(tokens: &Everywhere, new: &NewToken) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(tokens: &Everywhere, json: bool) -> anyhow::Result<()> {
+fn list(tokens: &TokenStores, json: bool) -> anyhow::Result<()> {
     let all = tokens.all();
     if json {
         let entries: Vec<_> = all.iter().map(shown).collect();
@@ -118,7 +118,7 @@ fn line(entry: &TokenEntry) -> String {
 
 /// Signs tokens of the cluster by name; without a name, lists those that are not signed. Anybody with write
 /// access to NATS may have put an entry there, so no entry is signed unless a person names it.
-async fn sign(tokens: &Everywhere, names: &[String]) -> anyhow::Result<()> {
+async fn sign(tokens: &TokenStores, names: &[String]) -> anyhow::Result<()> {
     let fleet = tokens
         .fleet
         .as_ref()

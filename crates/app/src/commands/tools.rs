@@ -15,34 +15,36 @@ use switchboard_toolcall::ToolPattern;
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
-    cli::{Cli, Tools},
-    connections::{Needs, is_watched, unless_interrupted, with_servers},
-    house::{self, House},
-    rehearsal,
+    assembly::{self, App},
+    cli::{Cli, ToolsArgs},
+    connections::{Needs, with_servers},
+    interrupt::unless_interrupted,
+    overrides,
+    terminal::is_watched,
     terminal::{self, Paint, text},
 };
 
 /// How many columns of a description are worth showing.
 const LEAST_DESCRIPTION: usize = 20;
 
-pub(super) fn run(tools: &Tools, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = rehearsal::load(cli)?;
-    let house = House::build(&loaded)?;
-    let rules = house::rules(&loaded).map_err(anyhow::Error::msg)?;
+pub(super) fn run(tools: &ToolsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = overrides::load(cli)?;
+    let app = App::build(&loaded)?;
+    let rules = assembly::rules(&loaded).map_err(anyhow::Error::msg)?;
     if !loaded.has_others() {
-        return show(tools, cli, &house, &rules);
+        return show(tools, cli, &app, &rules);
     }
-    with_servers(&house, &loaded, Needs::All, async |connections| {
+    with_servers(&app, &loaded, Needs::All, async |connections| {
         let work = async {
             connections.settled(is_watched(tools.json)).await;
-            show(tools, cli, &house, &rules)
+            show(tools, cli, &app, &rules)
         };
         unless_interrupted(work).await
     })
 }
 
-fn show(tools: &Tools, cli: &Cli, house: &House, rules: &RulePolicy) -> anyhow::Result<ExitCode> {
-    let manager = house.executor.tools();
+fn show(tools: &ToolsArgs, cli: &Cli, app: &App, rules: &RulePolicy) -> anyhow::Result<ExitCode> {
+    let manager = app.executor.tools();
     let all = if tools.all { manager.all() } else { manager.listed() };
     let found = filtered(&all, tools.filter.as_deref())?;
     if tools.json {
@@ -136,15 +138,15 @@ fn notes(tool: &RegisteredTool, rules: &RulePolicy) -> Vec<&'static str> {
 /// its kin.
 fn table(tools: &[Arc<RegisteredTool>], rules: &RulePolicy, paint: Paint) -> String {
     let server = |tool: &RegisteredTool| tool.spec().server().map(ToString::to_string);
-    let rows = tools.iter().map(|tool| Row {
+    let rows = tools.iter().map(|tool| ToolRow {
         name: text::one_line(tool.name()),
         description: text::one_line(&tool.spec().description),
         notes: notes(tool, rules).join(", "),
         server: server(tool),
     });
-    let rows: Vec<Row> = rows.collect();
+    let rows: Vec<ToolRow> = rows.collect();
     if !io::stdout().is_terminal() {
-        return rows.iter().map(Row::between_tabs).collect::<Vec<_>>().join("\n");
+        return rows.iter().map(ToolRow::between_tabs).collect::<Vec<_>>().join("\n");
     }
     let columns = Columns::for_rows(&rows, terminal::width());
     let mut lines = Vec::with_capacity(rows.len());
@@ -161,14 +163,14 @@ fn table(tools: &[Arc<RegisteredTool>], rules: &RulePolicy, paint: Paint) -> Str
 }
 
 /// One tool in the list.
-struct Row {
+struct ToolRow {
     name: String,
     description: String,
     notes: String,
     server: Option<String>,
 }
 
-impl Row {
+impl ToolRow {
     fn between_tabs(&self) -> String {
         let Self { name, description, notes, server } = self;
         let line = format!("{name}\t{description}\t{notes}");
@@ -176,7 +178,7 @@ impl Row {
     }
 }
 
-/// How wide the columns are; notes have none where there is no room for them.
+/// How wide the columns are; notes have none if there is no room for them.
 struct Columns {
     name: usize,
     description: usize,
@@ -184,18 +186,18 @@ struct Columns {
 }
 
 impl Columns {
-    fn for_rows(rows: &[Row], width: usize) -> Self {
-        let widest = |text: &dyn Fn(&Row) -> usize| rows.iter().map(text).max().unwrap_or(0);
+    fn for_rows(rows: &[ToolRow], width: usize) -> Self {
+        let widest = |text: &dyn Fn(&ToolRow) -> usize| rows.iter().map(text).max().unwrap_or(0);
         let name = widest(&|row| row.name.width());
         let notes = widest(&|row| row.notes.width());
-        // What a tool does comes before what it is; where there is no room for both, the notes go.
+        // What a tool does comes before what it is; if there is no room for both, the notes go.
         let room = |notes: usize| width.saturating_sub(name + notes + 4);
         let has_notes = room(notes) >= LEAST_DESCRIPTION;
         let description = room(if has_notes { notes } else { 0 }).max(LEAST_DESCRIPTION);
         Self { name, description, has_notes }
     }
 
-    fn line(&self, row: &Row, paint: Paint) -> String {
+    fn line(&self, row: &ToolRow, paint: Paint) -> String {
         let described = text::shorten(&row.description, self.description);
         let described = text::pad(&described, self.description);
         let noted = if self.has_notes { paint.dim(&row.notes) } else { String::new() };

@@ -7,12 +7,12 @@ use serde_json::json;
 use switchboard_toolcall::text::visible;
 
 use crate::{
-    cli::Trust,
+    cli::TrustArgs,
     settings::{FILE_NAME, trust},
     terminal,
 };
 
-pub(super) fn run(wanted: &Trust) -> anyhow::Result<ExitCode> {
+pub(super) fn run(wanted: &TrustArgs) -> anyhow::Result<ExitCode> {
     let given = visible(&wanted.path.to_string_lossy()).into_owned();
     let file = match wanted.path.is_dir() {
         true => wanted.path.join(FILE_NAME),

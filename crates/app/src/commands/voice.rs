@@ -12,32 +12,33 @@ use switchboard_voice::{
     recogniser, synthesiser, wake_word,
 };
 
-use self::screen::Screen;
+use self::screen::VoiceScreen;
 use crate::{
     approvals,
-    cli::{Cli, Voice},
+    assembly::{App, Deps},
+    cli::{Cli, VoiceArgs},
     commands::serve::told_to_stop,
-    connections::{Needs, on_runtime, while_connected},
-    house::{self, House},
-    model, rehearsal,
+    connections::{Needs, while_connected},
+    model, overrides,
+    runtime::on_runtime,
     settings::Loaded,
 };
 
-pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = rehearsal::load(cli)?;
+pub(super) fn run(voice: &VoiceArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = overrides::load(cli)?;
     let config = voice.over(loaded.settings.voice.clone());
     // Whoever is asked about a call may sit elsewhere.
     let approver = approvals::here_or_elsewhere(&loaded);
     // Nobody can be asked by voice, so servers are not told that somebody can.
     let answers = Arc::new(NoRequestHandler);
-    let around = house::Around { approver, answers, ..house::Around::usual(&loaded) };
-    let house = House::build_in(&loaded, around)?;
+    let deps = Deps { approver, answers, ..Deps::for_terminal(&loaded) };
+    let app = App::build_with(&loaded, deps)?;
     on_runtime(async {
         let stop = told_to_stop()?;
-        while_connected(&house, &loaded, Needs::AsSet, async |connections| {
-            let watcher = Screen::new(voice.json, cli.color).watcher();
+        while_connected(&app, &loaded, Needs::AsSet, async |connections| {
+            let watcher = VoiceScreen::new(voice.json, cli.color).watcher();
             let servers = connections.voice_servers();
-            let parts = parts(voice, &loaded, &house, config, watcher, servers).await?;
+            let parts = parts(voice, &loaded, &app, config, watcher, servers).await?;
             let ended = BackgroundTranscriber::new(parts)?.run(&stop).await;
             let is_well = ended.failures == 0 || stop.is_cancelled();
             Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -48,9 +49,9 @@ pub(super) fn run(voice: &Voice, cli: &Cli) -> anyhow::Result<ExitCode> {
 
 /// What the gateway is made of. Nothing is connected yet.
 async fn parts(
-    voice: &Voice,
+    voice: &VoiceArgs,
     loaded: &Loaded,
-    house: &House,
+    app: &App,
     config: Config,
     watcher: Watcher,
     servers: Arc<dyn ToolServers>,
@@ -62,7 +63,7 @@ async fn parts(
         _ => None,
     };
     let chosen = model::choose(config.model.as_deref(), loaded).await?;
-    let agent = chosen.agent(&voice.asked, house, loaded.settings.agent.clone())?;
+    let agent = chosen.agent(&voice.model_args, app, loaded.settings.agent.clone())?;
     if recogniser.is_none() && config.source() != Origin::None {
         tracing::warn!(
             "there is no speech recognition, so nothing that is said is understood; --stt names one"

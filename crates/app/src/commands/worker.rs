@@ -11,43 +11,45 @@ use switchboard_workers::{Worker as Offering, worker::Choice};
 
 use crate::{
     approvals,
-    cli::{Cli, Worker},
-    cluster,
+    assembly::{App, Deps},
+    cli::{Cli, WorkerArgs},
+    cluster::{self, ClusterConnection},
     commands::serve::told_to_stop,
-    connections::{Connections, Needs, on_threads, while_connected},
-    house::{Around, House},
-    records::Records,
-    rehearsal,
+    connections::{Connections, Needs, while_connected},
+    overrides,
+    records::RecordStores,
+    runtime::on_threads,
     settings::Loaded,
     terminal::{self, text},
 };
 
-pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let mut loaded = rehearsal::load(cli)?;
+pub(super) fn run(worker: &WorkerArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let mut loaded = overrides::load(cli)?;
     let settings = &mut loaded.settings;
     (settings.cluster, settings.worker) =
         worker.over(settings.cluster.clone(), settings.worker.clone());
     // It is there to work; with one thread a call that computes would keep all others, and the signs of life.
     let threads = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     on_threads(NonZeroUsize::new(threads), async {
-        let around = Around {
-            records: Records::of(&loaded),
+        let deps = Deps {
+            records: RecordStores::of(&loaded),
             answers: Arc::new(NoRequestHandler),
             approver: approvals::elsewhere(approvals::queue(&loaded)),
-            is_open: false,
+            cluster: ClusterConnection::default(),
+            applies_serve_rules: false,
         };
-        let house = House::build_in(&loaded, around)?;
-        let choice = choice(&loaded, &house)?;
-        let has_some = house.executor.tools().listed().iter().any(|tool| choice(tool));
+        let app = App::build_with(&loaded, deps)?;
+        let choice = choice(&loaded, &app)?;
+        let has_some = app.executor.tools().listed().iter().any(|tool| choice(tool));
         if !has_some && loaded.enabled_servers().next().is_none() {
             bail!(
                 "there is nothing to offer: define [[tools]] or [servers.*] in the config, or choose built-in tools with --tools"
             );
         }
-        let offering = offering(&loaded, &house, choice).await?;
+        let offering = offering(&loaded, &app, choice).await?;
         cluster::warn(&loaded)?;
         let stop = told_to_stop()?;
-        while_connected(&house, &loaded, Needs::Servers, async |connections| {
+        while_connected(&app, &loaded, Needs::Servers, async |connections| {
             // Servers that are slow or dead keep nobody: their tools are offered when they are there.
             tell(worker, &offering, &loaded, connections)?;
             offering.run(stop).await?;
@@ -57,25 +59,25 @@ pub(super) fn run(worker: &Worker, cli: &Cli) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn offering(loaded: &Loaded, house: &House, choice: Choice) -> anyhow::Result<Offering> {
+async fn offering(loaded: &Loaded, app: &App, choice: Choice) -> anyhow::Result<Offering> {
     let worker = &loaded.settings.worker;
     let Some(group) = &worker.group else {
         bail!("which group? Say --group NAME, or set `group` in [worker]");
     };
     let wrong = |error: switchboard_workers::Error| anyhow!("{error}");
     switchboard_workers::worker::check_group(group).map_err(wrong)?;
-    let Some(cluster) = cluster::connect(loaded).await? else {
+    let Some(cluster) = app.cluster.get(loaded).await? else {
         bail!("where is NATS? Say --nats nats://HOST:4222, or set `nats` in [cluster]");
     };
-    let executor = house.executor.clone();
+    let executor = app.executor.clone();
     Offering::new(cluster, group, worker.concurrency, executor, choice).map_err(wrong)
 }
 
 /// Which tools are offered: what the config defines, or what was chosen. The runtime's own look at this process, and are
 /// nobody else's.
-fn choice(loaded: &Loaded, house: &House) -> anyhow::Result<Choice> {
+fn choice(loaded: &Loaded, app: &App) -> anyhow::Result<Choice> {
     let own: HashSet<String> =
-        services::all(&house.executor).iter().map(|tool| tool.spec().name.clone()).collect();
+        services::all(&app.executor).iter().map(|tool| tool.spec().name.clone()).collect();
     let defined: HashSet<String> =
         loaded.settings.tools.iter().map(|tool| tool.name.clone()).collect();
     let tools = &loaded.settings.worker.tools;
@@ -94,7 +96,7 @@ fn choice(loaded: &Loaded, house: &House) -> anyhow::Result<Choice> {
 
 /// Says what is offered, and where.
 fn tell(
-    worker: &Worker,
+    worker: &WorkerArgs,
     offering: &Offering,
     loaded: &Loaded,
     connections: &Connections,

@@ -7,9 +7,9 @@ use switchboard_mcp_server::{self as server, Caller};
 use switchboard_runtime::ToolExecutor;
 
 use crate::{
-    cli::{Cli, Zwave},
+    cli::{Cli, ZwaveArgs},
     commands::serve::told_to_stop,
-    connections::on_runtime,
+    runtime::on_runtime,
     settings,
 };
 
@@ -19,7 +19,7 @@ const INSTRUCTIONS: &str = "Z-Wave devices of a household. A device is named by 
 /// What the server calls itself.
 pub(super) const SERVER_NAME: &str = "switchboard-zwave";
 
-pub(super) fn run(zwave: &Zwave, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(zwave: &ZwaveArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load_sections(cli.config.as_deref(), &["executor", "zwave"])?;
     let config = zwave.over(loaded.settings.zwave.clone());
     on_runtime(async {

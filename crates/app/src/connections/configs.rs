@@ -6,11 +6,11 @@ use switchboard_mcp_client::{ServerConfig, Start};
 
 use super::{Needs, questions};
 use crate::{
-    house::House,
+    assembly::App,
     settings::{Loaded, own_servers},
 };
 
-impl House {
+impl App {
     /// The settings of all servers, with what was asked for filled in. One that wants an answer is skipped if there is no
     /// terminal to ask on.
     ///
@@ -22,7 +22,7 @@ impl House {
         needs: Needs<'_>,
     ) -> anyhow::Result<IndexMap<String, ServerConfig>> {
         let mut configs = loaded.settings.servers.clone();
-        let mut answers = questions::Answers::new(&loaded.inputs);
+        let mut answers = questions::InputAnswers::new(&loaded.inputs);
         for (name, config) in configs.iter_mut().filter(|(_, config)| config.is_enabled()) {
             let is_needed = needs.includes(name);
             config.start = match needs {

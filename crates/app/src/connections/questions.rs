@@ -6,18 +6,18 @@ use anyhow::Context;
 use switchboard_mcp_client::ServerConfig;
 
 use crate::{
-    settings::inputs::{self, Input},
+    settings::inputs::{self, ConfigInput},
     terminal::ask,
 };
 
 /// The answers so far.
-pub(super) struct Answers<'a> {
-    inputs: &'a [Input],
+pub(super) struct InputAnswers<'a> {
+    inputs: &'a [ConfigInput],
     given: HashMap<String, String>,
 }
 
-impl<'a> Answers<'a> {
-    pub(super) fn new(inputs: &'a [Input]) -> Self {
+impl<'a> InputAnswers<'a> {
+    pub(super) fn new(inputs: &'a [ConfigInput]) -> Self {
         Self { inputs, given: HashMap::new() }
     }
 
@@ -42,7 +42,7 @@ impl<'a> Answers<'a> {
         if let Some(answer) = self.given.get(id) {
             return Ok(answer.clone());
         }
-        let unknown = Input { id: id.to_owned(), ..Input::default() };
+        let unknown = ConfigInput { id: id.to_owned(), ..ConfigInput::default() };
         let input = self.inputs.iter().find(|input| input.id == id).unwrap_or(&unknown);
         let answer = asked(input).with_context(|| format!("no answer to `${{input:{id}}}`"))?;
         self.given.insert(id.to_owned(), answer.clone());
@@ -50,8 +50,8 @@ impl<'a> Answers<'a> {
     }
 }
 
-fn asked(input: &Input) -> anyhow::Result<String> {
-    let Input { id, description, default, password, options } = input;
+fn asked(input: &ConfigInput) -> anyhow::Result<String> {
+    let ConfigInput { id, description, default, password, options } = input;
     let mut question = description.clone().unwrap_or_else(|| id.clone());
     if !options.is_empty() {
         question = format!("{question} ({})", options.join(", "));

@@ -8,8 +8,11 @@ use switchboard_voice::ToolServers;
 use switchboard_workers::Groups;
 use tokio::sync::OnceCell;
 
-use super::{Connections, WORKERS_KNOWN, unless_interrupted};
-use crate::terminal::{self, spinner};
+use super::{Connections, WORKERS_KNOWN};
+use crate::{
+    interrupt::unless_interrupted,
+    terminal::{self, spinner},
+};
 
 impl Connections {
     /// Waits until every server that was started is connected or has failed, but no longer than `[mcp] startup_wait`: then
@@ -31,7 +34,7 @@ impl Connections {
     /// As [`settled`](Self::settled), unless somebody presses Ctrl-C.
     ///
     /// # Errors
-    /// [`Interrupted`](super::Interrupted).
+    /// [`Interrupted`](crate::interrupt::Interrupted).
     pub(crate) async fn ready(&self, is_watched: bool) -> anyhow::Result<()> {
         let settled = async {
             self.settled(is_watched).await;

@@ -1,4 +1,4 @@
-//! What to do where there is no model, or where it failed.
+//! What to do if there is no model, or it failed.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(super) fn no_model(empty: Option<&str>) -> String {
     )
 }
 
-/// What to do after a failure, where there is something to do that the failure does not say itself.
+/// What to do after a failure, if there is something to do that the failure does not say itself.
 pub(crate) fn after_failure(
     error: &ModelError,
     provider: Provider,

@@ -4,22 +4,22 @@ use anyhow::Context;
 use switchboard_agent::{Agent, Config, Conversation};
 use switchboard_toolcall::ToolPatterns;
 
-use super::Chosen;
-use crate::{cli::Asked, house::House, terminal};
+use super::ChosenModel;
+use crate::{assembly::App, cli::ModelArgs, terminal};
 
-impl Chosen {
+impl ChosenModel {
     /// The loop around this model, with the tools that it is offered: those of `--tools`, or of its config, or all.
     ///
     /// # Errors
     /// A pattern is none.
     pub(crate) fn agent(
         &self,
-        asked: &Asked,
-        house: &House,
+        asked: &ModelArgs,
+        app: &App,
         mut config: Config,
     ) -> anyhow::Result<Agent> {
         config.max_iterations = asked.max_iterations.unwrap_or(config.max_iterations);
-        let agent = Agent::new(self.model.clone(), house.executor.clone(), config);
+        let agent = Agent::new(self.model.clone(), app.executor.clone(), config);
         Ok(match self.offered(&asked.tools)? {
             Some(tools) => agent.offering(tools),
             None => agent,
@@ -36,8 +36,8 @@ impl Chosen {
     }
 }
 
-impl Asked {
-    /// A conversation that begins with what the model should know, where that was said.
+impl ModelArgs {
+    /// A conversation that begins with what the model should know, if that was said.
     pub(crate) fn conversation(&self) -> Conversation {
         let system = self.system.as_ref();
         system.map_or_else(Conversation::new, Conversation::with_system)
@@ -45,8 +45,8 @@ impl Asked {
 }
 
 /// Tells of a pattern that finds no tool, which is more often a slip than meant.
-pub(crate) fn tell_unmatched(patterns: &[String], house: &House) {
-    let all = house.executor.tools().listed();
+pub(crate) fn tell_unmatched(patterns: &[String], app: &App) {
+    let all = app.executor.tools().listed();
     for pattern in patterns.iter().flat_map(|pattern| split(pattern)) {
         let is_matched = ToolPatterns::new(&[pattern])
             .is_ok_and(|globs| all.iter().any(|tool| globs.matches(tool.name())));

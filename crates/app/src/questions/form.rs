@@ -5,18 +5,21 @@ use std::io;
 use serde_json::{Map, Value};
 use switchboard_mcp_wire::elicitation::{ElicitForm, ElicitResult, Field, FieldChoice, FieldKind};
 
-use super::Screen;
+use super::QuestionScreen;
 use crate::{
-    approvals::shown,
+    approvals::arguments,
     terminal::{
         self,
-        lines::{Line, Lines},
+        lines::{TypedLine, TypedLines},
         text,
     },
 };
 
 /// Asks for the values; what does not fit is asked for again.
-pub(super) async fn ask(screen: &Screen<'_>, form: &ElicitForm) -> io::Result<ElicitResult> {
+pub(super) async fn ask(
+    screen: &QuestionScreen<'_>,
+    form: &ElicitForm,
+) -> io::Result<ElicitResult> {
     terminal::tell(&screen.opening("asks you", &form.message));
     if form.fields.is_empty() {
         let keys = [('y', "es"), ('n', "o, decline"), ('c', "ancel")];
@@ -38,7 +41,7 @@ pub(super) async fn ask(screen: &Screen<'_>, form: &ElicitForm) -> io::Result<El
             return Ok(ElicitResult::Cancel);
         };
         let whole = Value::Object(content.clone()).to_string();
-        terminal::tell(&format!("\n  You answer:\n{}", shown::arguments(&whole, "    ")));
+        terminal::tell(&format!("\n  You answer:\n{}", arguments::indented(&whole, "    ")));
         let keys = [('y', "es"), ('n', "o, decline"), ('a', "gain"), ('c', "ancel")];
         match screen.key("  Send it?", &keys).await? {
             'y' => return Ok(ElicitResult::Accept(Some(content))),
@@ -62,15 +65,18 @@ fn summary(fields: &[Field]) -> String {
 }
 
 /// Asks for all fields; none, if somebody does not want to go on.
-async fn fields(screen: &Screen<'_>, fields: &[Field]) -> io::Result<Option<Map<String, Value>>> {
-    let mut lines = Lines::open()?;
+async fn fields(
+    screen: &QuestionScreen<'_>,
+    fields: &[Field],
+) -> io::Result<Option<Map<String, Value>>> {
+    let mut lines = TypedLines::open()?;
     let mut content = Map::new();
     for (index, field) in fields.iter().enumerate() {
         terminal::tell(&described(screen, field, index + 1, fields.len()));
         loop {
             let typed = match lines.ask(&prompt(field)).await {
-                Line::Text(typed) => typed,
-                Line::Interrupt | Line::End => return Ok(None),
+                TypedLine::Text(typed) => typed,
+                TypedLine::Interrupt | TypedLine::End => return Ok(None),
             };
             match value(field, &typed) {
                 Ok(value) => {
@@ -88,7 +94,7 @@ async fn fields(screen: &Screen<'_>, fields: &[Field]) -> io::Result<Option<Map<
 }
 
 /// What is known of a field: its place, title and description, and what can be answered.
-fn described(screen: &Screen<'_>, field: &Field, number: usize, count: usize) -> String {
+fn described(screen: &QuestionScreen<'_>, field: &Field, number: usize, count: usize) -> String {
     let paint = screen.paint;
     let name = paint.bold(&text::one_line(&field.name));
     let title = field.title.as_deref().filter(|title| *title != field.name);

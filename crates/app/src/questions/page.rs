@@ -4,11 +4,14 @@ use std::io;
 
 use switchboard_mcp_wire::elicitation::{ElicitPage, ElicitResult};
 
-use super::Screen;
+use super::QuestionScreen;
 use crate::terminal::{self, text};
 
 /// Shows the address and waits until the person says that the page was visited, or will not be.
-pub(super) async fn ask(screen: &Screen<'_>, page: &ElicitPage) -> io::Result<ElicitResult> {
+pub(super) async fn ask(
+    screen: &QuestionScreen<'_>,
+    page: &ElicitPage,
+) -> io::Result<ElicitResult> {
     terminal::tell(&screen.opening("wants you to open a page in your browser", &page.message));
     let host = screen.paint.bold(&text::one_line(&page.host));
     let address = text::one_line(&page.address);

@@ -6,9 +6,9 @@ use switchboard_gateway::sampling;
 use switchboard_mcp_wire::sampling::SamplingRequest;
 use switchboard_toolcall::{ErrorKind, ToolError};
 
-use super::{Sampler, Screen, gone, unshown};
+use super::{QuestionScreen, Sampler, gone, unshown};
 use crate::{
-    model::{self, Chosen},
+    model::{self, ChosenModel},
     terminal::{self, text},
 };
 
@@ -17,7 +17,7 @@ pub(super) const METHOD: &str = "sampling/createMessage";
 
 /// Asks whether the model may be asked, and asks it.
 pub(super) async fn ask(
-    screen: &Screen<'_>,
+    screen: &QuestionScreen<'_>,
     params: &Value,
     sampler: &Sampler,
 ) -> Result<Value, ToolError> {
@@ -48,7 +48,7 @@ pub(super) async fn ask(
 }
 
 impl Sampler {
-    async fn model(&self) -> anyhow::Result<Chosen> {
+    async fn model(&self) -> anyhow::Result<ChosenModel> {
         match self {
             Self::Chosen(chosen) => Ok(chosen.clone()),
             Self::Usual(loaded) => model::choose(None, loaded).await,
@@ -58,7 +58,7 @@ impl Sampler {
 }
 
 /// The whole request: who sends it to a model answers for it.
-fn shown(screen: &Screen<'_>, request: &SamplingRequest) -> String {
+fn shown(screen: &QuestionScreen<'_>, request: &SamplingRequest) -> String {
     let part = |who: &str, said: &str| {
         let said = if said.is_empty() { String::new() } else { screen.quoted(said) };
         format!("  {who}:\n{said}")

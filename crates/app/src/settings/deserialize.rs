@@ -13,38 +13,40 @@ use serde::{
 use serde_json::{Number, Value};
 
 use super::{
-    node::{Content, Key, Node},
-    problem::{Problem, Step},
+    node::{ConfigKey, ConfigNode, NodeContent},
+    problem::{ConfigProblem, PathStep},
 };
 
-impl<'de> Deserializer<'de> for Node {
-    type Error = Problem;
+impl<'de> Deserializer<'de> for ConfigNode {
+    type Error = ConfigProblem;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConfigProblem> {
         let line = self.line;
         let read = match self.content {
-            Content::Null => visitor.visit_unit(),
-            Content::Bool(value) => visitor.visit_bool(value),
-            Content::Number(number) => visit_number(number, visitor),
-            Content::Text(text) => visitor.visit_string(text),
-            Content::List(items) => visitor.visit_seq(Items { items: items.into_iter(), index: 0 }),
-            Content::Table(entries) => visitor.visit_map(Entries::of(entries)),
+            NodeContent::Null => visitor.visit_unit(),
+            NodeContent::Bool(value) => visitor.visit_bool(value),
+            NodeContent::Number(number) => visit_number(number, visitor),
+            NodeContent::Text(text) => visitor.visit_string(text),
+            NodeContent::List(items) => {
+                visitor.visit_seq(ListAccess { items: items.into_iter(), index: 0 })
+            }
+            NodeContent::Table(entries) => visitor.visit_map(TableAccess::of(entries)),
         };
         read.map_err(|problem| problem.at(line))
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConfigProblem> {
         match &self.content {
-            Content::Number(number) if number.as_f64().is_some() => {
+            NodeContent::Number(number) if number.as_f64().is_some() => {
                 visitor.visit_f64(number.as_f64().unwrap_or_default())
             }
             _ => self.deserialize_any(visitor),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConfigProblem> {
         match self.content {
-            Content::Null => visitor.visit_none(),
+            NodeContent::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -53,7 +55,7 @@ impl<'de> Deserializer<'de> for Node {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, ConfigProblem> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -62,16 +64,16 @@ impl<'de> Deserializer<'de> for Node {
         _name: &'static str,
         _variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, ConfigProblem> {
         let line = self.line;
         let read = match self.content {
-            Content::Text(text) => visitor.visit_enum(text.into_deserializer()),
-            Content::Table(entries) => {
-                visitor.visit_enum(MapAccessDeserializer::new(Entries::of(entries)))
+            NodeContent::Text(text) => visitor.visit_enum(text.into_deserializer()),
+            NodeContent::Table(entries) => {
+                visitor.visit_enum(MapAccessDeserializer::new(TableAccess::of(entries)))
             }
             _ => return self.deserialize_any(visitor),
         };
-        read.map_err(|problem: Problem| problem.at(line))
+        read.map_err(|problem: ConfigProblem| problem.at(line))
     }
 
     forward_to_deserialize_any! {
@@ -81,7 +83,10 @@ impl<'de> Deserializer<'de> for Node {
 }
 
 /// Hands a number over so that a JSON value keeps its digits and a setting gets its plain type.
-fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Problem> {
+fn visit_number<'de, V: Visitor<'de>>(
+    number: Number,
+    visitor: V,
+) -> Result<V::Value, ConfigProblem> {
     if let Some(value) = number.as_u64() {
         visitor.visit_u64(value)
     } else if let Some(value) = number.as_i64() {
@@ -94,51 +99,51 @@ fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::V
     }
 }
 
-/// The number as a float, where that is written with the same digits.
+/// The number as a float, if that is written with the same digits.
 fn plain_float(number: &Number) -> Option<f64> {
     let float = number.as_f64()?;
     (Number::from_f64(float)?.to_string() == number.to_string()).then_some(float)
 }
 
-struct Items {
-    items: IntoIter<Node>,
+struct ListAccess {
+    items: IntoIter<ConfigNode>,
     index: usize,
 }
 
-impl<'de> SeqAccess<'de> for Items {
-    type Error = Problem;
+impl<'de> SeqAccess<'de> for ListAccess {
+    type Error = ConfigProblem;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Problem> {
+    ) -> Result<Option<T::Value>, ConfigProblem> {
         let Some(item) = self.items.next() else {
             return Ok(None);
         };
-        let (step, line) = (Step::item(self.index, &item), item.line);
+        let (step, line) = (PathStep::item(self.index, &item), item.line);
         self.index += 1;
         seed.deserialize(item).map(Some).map_err(|problem| problem.at(line).inside(step))
     }
 }
 
-struct Entries {
-    entries: IntoIter<(Key, Node)>,
-    value: Option<(Key, Node)>,
+struct TableAccess {
+    entries: IntoIter<(ConfigKey, ConfigNode)>,
+    value: Option<(ConfigKey, ConfigNode)>,
 }
 
-impl Entries {
-    fn of(entries: Vec<(Key, Node)>) -> Self {
+impl TableAccess {
+    fn of(entries: Vec<(ConfigKey, ConfigNode)>) -> Self {
         Self { entries: entries.into_iter(), value: None }
     }
 }
 
-impl<'de> MapAccess<'de> for Entries {
-    type Error = Problem;
+impl<'de> MapAccess<'de> for TableAccess {
+    type Error = ConfigProblem;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Problem> {
+    ) -> Result<Option<K::Value>, ConfigProblem> {
         let Some((key, node)) = self.entries.next() else {
             return Ok(None);
         };
@@ -146,13 +151,18 @@ impl<'de> MapAccess<'de> for Entries {
         self.value = Some((key, node));
         seed.deserialize(name.into_deserializer())
             .map(Some)
-            .map_err(|problem: Problem| problem.at(line))
+            .map_err(|problem: ConfigProblem| problem.at(line))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Problem> {
-        let (key, node) =
-            self.value.take().ok_or_else(|| Problem::new("a value was read before its key"))?;
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, ConfigProblem> {
+        let (key, node) = self
+            .value
+            .take()
+            .ok_or_else(|| ConfigProblem::new("a value was read before its key"))?;
         let line = node.line;
-        seed.deserialize(node).map_err(|problem| problem.at(line).inside(Step::key(&key.name)))
+        seed.deserialize(node).map_err(|problem| problem.at(line).inside(PathStep::key(&key.name)))
     }
 }

@@ -9,9 +9,9 @@ use serde::Serialize;
 use switchboard_toolcall::text::visible;
 
 use super::{
-    Parsed, definitions,
-    node::{Content, Key, Node},
-    problem::Problem,
+    ParsedConfig, definitions,
+    node::{ConfigKey, ConfigNode, NodeContent},
+    problem::ConfigProblem,
     substitute,
 };
 
@@ -42,10 +42,10 @@ impl Effects {
     ///
     /// # Errors
     /// The config is wrong in a way that reading it would find, too.
-    pub(super) fn of(config: &Parsed) -> Result<Self, Problem> {
+    pub(super) fn of(config: &ParsedConfig) -> Result<Self, ConfigProblem> {
         let root = match config {
-            Parsed::Ours(root) => definitions::one_shape(root.clone())?,
-            Parsed::Foreign(config) => config.as_node(),
+            ParsedConfig::Ours(root) => definitions::one_shape(root.clone())?,
+            ParsedConfig::Foreign(config) => config.as_node(),
         };
         let mut effects = Self { reads: variables(&root)?, ..Self::default() };
         for (key, node) in table(&root) {
@@ -86,8 +86,10 @@ impl Effects {
         format!("\nThese are {}.", counts.join(", "))
     }
 
-    fn add_tools(&mut self, tools: &Node) {
-        let Content::List(tools) = &tools.content else { return self.add_settings("tools", tools) };
+    fn add_tools(&mut self, tools: &ConfigNode) {
+        let NodeContent::List(tools) = &tools.content else {
+            return self.add_settings("tools", tools);
+        };
         for (index, tool) in tools.iter().enumerate() {
             let Some(implementation) = tool.get("implementation") else {
                 self.add_settings(&format!("tools[{index}]"), tool);
@@ -107,14 +109,14 @@ impl Effects {
         }
     }
 
-    fn add_command(&mut self, name: &str, tool: &Node) {
+    fn add_command(&mut self, name: &str, tool: &ConfigNode) {
         for (key, value) in table(tool) {
             match (key.name.as_str(), &value.content) {
-                ("program", Content::Text(program)) => {
+                ("program", NodeContent::Text(program)) => {
                     let line = command_line(program, tool);
                     self.starts.push(format!("{line}{} (tool {name})", folder_of(tool)));
                 }
-                ("inherit_env", Content::Bool(true)) => {
+                ("inherit_env", NodeContent::Bool(true)) => {
                     self.reads.insert(format!("the whole environment (tool {name})"));
                 }
                 _ => {}
@@ -122,36 +124,36 @@ impl Effects {
         }
     }
 
-    fn add_request(&mut self, name: &str, tool: &Node) {
+    fn add_request(&mut self, name: &str, tool: &ConfigNode) {
         // JSON may give a key twice, so that all are looked at.
         for (key, value) in table(tool) {
-            if let ("url", Content::Text(url)) = (key.name.as_str(), &value.content) {
+            if let ("url", NodeContent::Text(url)) = (key.name.as_str(), &value.content) {
                 self.connects.push(format!("{} (tool {name})", quoted(url)));
             }
         }
     }
 
-    fn add_server(&mut self, name: &str, server: &Node) {
+    fn add_server(&mut self, name: &str, server: &ConfigNode) {
         let before = (self.starts.len(), self.connects.len());
         let off = match server.get("enabled") {
-            Some(Node { content: Content::Bool(false), .. }) => ", switched off",
+            Some(ConfigNode { content: NodeContent::Bool(false), .. }) => ", switched off",
             _ => "",
         };
         // JSON may give a key twice, so that all are looked at.
         for (key, value) in table(server) {
             match (key.name.as_str(), &value.content) {
-                ("command", Content::Text(command)) => {
+                ("command", NodeContent::Text(command)) => {
                     let line = command_line(command, server);
                     let place = folder_of(server);
                     self.starts.push(format!("{line}{place} (server {}{off})", quoted(name)));
                 }
-                ("url", Content::Text(url)) => {
+                ("url", NodeContent::Text(url)) => {
                     self.connects.push(format!("{} (server {}{off})", quoted(url), quoted(name)));
                 }
-                ("envFile", Content::Text(file)) => {
+                ("envFile", NodeContent::Text(file)) => {
                     self.reads.insert(format!("the file {}", quoted(file)));
                 }
-                ("inherit_env", Content::Bool(true)) => {
+                ("inherit_env", NodeContent::Bool(true)) => {
                     let whole = format!("the whole environment (server {}{off})", quoted(name));
                     self.reads.insert(whole);
                 }
@@ -164,7 +166,7 @@ impl Effects {
     }
 
     /// Adds the key that the environment gives to a model whose settings have none (SPEC ML-10).
-    fn add_key_of(&mut self, model: &Node) {
+    fn add_key_of(&mut self, model: &ConfigNode) {
         let has_key = text(model.get("api_key")).is_some_and(|key| !key.trim().is_empty());
         let variable = match text(model.get("provider")) {
             _ if has_key => None,
@@ -175,22 +177,24 @@ impl Effects {
         self.reads.extend(variable.map(str::to_owned));
     }
 
-    fn add_settings(&mut self, path: &str, node: &Node) {
+    fn add_settings(&mut self, path: &str, node: &ConfigNode) {
         match &node.content {
-            Content::Table(entries) if !entries.is_empty() => {
+            NodeContent::Table(entries) if !entries.is_empty() => {
                 for (key, value) in entries {
                     self.add_settings(&format!("{path}.{}", key.name), value);
                 }
             }
-            Content::List(items) if !items.is_empty() => {
+            NodeContent::List(items) if !items.is_empty() => {
                 for (index, item) in items.iter().enumerate() {
                     self.add_settings(&format!("{path}[{index}]"), item);
                 }
             }
-            Content::Text(text) => self.sets.push(format!("{} = {}", visible(path), quoted(text))),
-            Content::Number(number) => self.sets.push(format!("{} = {number}", visible(path))),
-            Content::Bool(value) => self.sets.push(format!("{} = {value}", visible(path))),
-            Content::Null | Content::Table(_) | Content::List(_) => {
+            NodeContent::Text(text) => {
+                self.sets.push(format!("{} = {}", visible(path), quoted(text)))
+            }
+            NodeContent::Number(number) => self.sets.push(format!("{} = {number}", visible(path))),
+            NodeContent::Bool(value) => self.sets.push(format!("{} = {value}", visible(path))),
+            NodeContent::Null | NodeContent::Table(_) | NodeContent::List(_) => {
                 self.sets.push(visible(path).into_owned());
             }
         }
@@ -214,7 +218,7 @@ impl fmt::Display for Effects {
 }
 
 /// The variables that are filled in when the config is read.
-fn variables(root: &Node) -> Result<BTreeSet<String>, Problem> {
+fn variables(root: &ConfigNode) -> Result<BTreeSet<String>, ConfigProblem> {
     let names = RefCell::new(BTreeSet::new());
     let collect = |asked: &str| {
         let name = asked.strip_prefix("env:").unwrap_or(asked);
@@ -227,22 +231,22 @@ fn variables(root: &Node) -> Result<BTreeSet<String>, Problem> {
 }
 
 /// Where a program is to run.
-fn folder_of(program: &Node) -> String {
+fn folder_of(program: &ConfigNode) -> String {
     text(program.get("cwd")).map_or(String::new(), |cwd| format!(" in {}", quoted(cwd)))
 }
 
 /// The command as one would type it in a shell, with the variables that are set for it.
-fn command_line(command: &str, program: &Node) -> String {
+fn command_line(command: &str, program: &ConfigNode) -> String {
     let env = program.get("env").into_iter().flat_map(table).map(|(key, value)| {
         format!("{}={}", visible(&key.name), quoted(text(Some(value)).unwrap_or_default()))
     });
     let args = match program.get("args").map(|args| &args.content) {
-        Some(Content::List(items)) => items.as_slice(),
+        Some(NodeContent::List(items)) => items.as_slice(),
         _ => &[],
     };
     // A tool's arguments may stand in lists of their own.
     let args = args.iter().flat_map(|item| match &item.content {
-        Content::List(inner) => inner.as_slice(),
+        NodeContent::List(inner) => inner.as_slice(),
         _ => std::slice::from_ref(item),
     });
     let args = args.map(|item| quoted(text(Some(item)).unwrap_or_default()));
@@ -259,16 +263,16 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn table(node: &Node) -> &[(Key, Node)] {
+fn table(node: &ConfigNode) -> &[(ConfigKey, ConfigNode)] {
     match &node.content {
-        Content::Table(entries) => entries,
+        NodeContent::Table(entries) => entries,
         _ => &[],
     }
 }
 
-fn text(node: Option<&Node>) -> Option<&str> {
+fn text(node: Option<&ConfigNode>) -> Option<&str> {
     match &node?.content {
-        Content::Text(text) => Some(text),
+        NodeContent::Text(text) => Some(text),
         _ => None,
     }
 }

@@ -14,10 +14,10 @@ use std::{
 };
 
 use super::{
-    inputs::{self, Input},
-    missing::Missing,
-    node::{Content, Key, Node},
-    problem::{Problem, Step},
+    inputs::{self, ConfigInput},
+    missing::MissingValue,
+    node::{ConfigKey, ConfigNode, NodeContent},
+    problem::{ConfigProblem, PathStep},
     skipped,
     substitute::{self, Meaning},
 };
@@ -37,30 +37,30 @@ pub(super) enum Dialect {
 
 /// The servers of a foreign config.
 #[derive(Debug)]
-pub(super) struct Foreign {
-    pub(super) servers: Vec<Adopted>,
+pub(super) struct ForeignConfig {
+    pub(super) servers: Vec<AdoptedServer>,
     /// What its `${input:…}` are.
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: Vec<ConfigInput>,
 }
 
 /// A foreign server as an entry of `[servers]`.
 #[derive(Debug)]
-pub(super) struct Adopted {
+pub(super) struct AdoptedServer {
     /// The name that it has with us.
-    pub(super) key: Key,
+    pub(super) key: ConfigKey,
     /// The name that it has there.
     pub(super) given: String,
-    pub(super) node: Node,
+    pub(super) node: ConfigNode,
     /// A file with more of its environment.
-    env_file: Option<Node>,
+    env_file: Option<ConfigNode>,
 }
 
 /// Whose config a JSON document is; nobody's but ours, if this finds none.
-pub(super) fn recognise(root: &Node, file: &Path) -> Option<Dialect> {
-    let Content::Table(entries) = &root.content else {
+pub(super) fn recognise(root: &ConfigNode, file: &Path) -> Option<Dialect> {
+    let NodeContent::Table(entries) = &root.content else {
         return None;
     };
-    let is_table = |node: Option<&Node>| matches!(node, Some(node) if matches!(node.content, Content::Table(_)));
+    let is_table = |node: Option<&ConfigNode>| matches!(node, Some(node) if matches!(node.content, NodeContent::Table(_)));
     let is_named_so = file.file_name().is_some_and(|name| name == "mcp.json");
     let has_only_theirs =
         entries.iter().all(|(key, _)| matches!(key.name.as_str(), "servers" | "inputs"));
@@ -79,7 +79,11 @@ pub(super) fn recognise(root: &Node, file: &Path) -> Option<Dialect> {
 ///
 /// # Errors
 /// Two servers have the same name.
-pub(super) fn adopt(root: &Node, dialect: Dialect, separator: &str) -> Result<Foreign, Problem> {
+pub(super) fn adopt(
+    root: &ConfigNode,
+    dialect: Dialect,
+    separator: &str,
+) -> Result<ForeignConfig, ConfigProblem> {
     let (parent, servers) = match dialect {
         Dialect::McpServers => (Some(root), "mcpServers"),
         Dialect::Servers => (Some(root), "servers"),
@@ -88,7 +92,7 @@ pub(super) fn adopt(root: &Node, dialect: Dialect, separator: &str) -> Result<Fo
     let inputs =
         parent.and_then(|parent| parent.get("inputs")).map(inputs::read).unwrap_or_default();
     let entries = match parent.and_then(|parent| parent.get(servers)).map(|node| &node.content) {
-        Some(Content::Table(entries)) => entries.clone(),
+        Some(NodeContent::Table(entries)) => entries.clone(),
         _ => Vec::new(),
     };
     let mut taken = HashSet::new();
@@ -97,33 +101,33 @@ pub(super) fn adopt(root: &Node, dialect: Dialect, separator: &str) -> Result<Fo
         let name = names::usable(&key.name, separator);
         if !taken.insert(name.clone()) {
             let what = format!("two servers are called `{name}`; rename one of them");
-            return Err(Problem::new(what).at(key.line).inside(Step::key(servers)));
+            return Err(ConfigProblem::new(what).at(key.line).inside(PathStep::key(servers)));
         }
         let (node, env_file) = entry::ours(node, dialect);
-        let (key, given) = (Key { name, line: key.line }, key.name);
-        adopted.push(Adopted { key, given, node, env_file });
+        let (key, given) = (ConfigKey { name, line: key.line }, key.name);
+        adopted.push(AdoptedServer { key, given, node, env_file });
     }
-    Ok(Foreign { servers: adopted, inputs })
+    Ok(ForeignConfig { servers: adopted, inputs })
 }
 
-impl Foreign {
+impl ForeignConfig {
     /// Returns the servers as a config of ours, with nothing filled in. `envFile` stands where it stood.
-    pub(super) fn as_node(&self) -> Node {
-        let servers = self.servers.iter().map(|Adopted { key, node, env_file, .. }| {
+    pub(super) fn as_node(&self) -> ConfigNode {
+        let servers = self.servers.iter().map(|AdoptedServer { key, node, env_file, .. }| {
             let mut node = node.clone();
-            if let (Content::Table(entries), Some(file)) = (&mut node.content, env_file) {
-                let key = Key { name: "envFile".to_owned(), line: file.line };
+            if let (NodeContent::Table(entries), Some(file)) = (&mut node.content, env_file) {
+                let key = ConfigKey { name: "envFile".to_owned(), line: file.line };
                 entries.push((key, file.clone()));
             }
             (key.clone(), node)
         });
-        let servers = Node::new(1, Content::Table(servers.collect()));
-        let key = Key { name: "servers".to_owned(), line: 1 };
-        Node::new(1, Content::Table(vec![(key, servers)]))
+        let servers = ConfigNode::new(1, NodeContent::Table(servers.collect()));
+        let key = ConfigKey { name: "servers".to_owned(), line: 1 };
+        ConfigNode::new(1, NodeContent::Table(vec![(key, servers)]))
     }
 }
 
-impl Adopted {
+impl AdoptedServer {
     /// Fills in what stands for something, and reads the file with more of its environment. Returns what is missing.
     ///
     /// # Errors
@@ -132,9 +136,9 @@ impl Adopted {
         &mut self,
         meaning: Meaning<'_>,
         workspace: &Workspace,
-    ) -> Result<BTreeSet<Missing>, Problem> {
+    ) -> Result<BTreeSet<MissingValue>, ConfigProblem> {
         self.fill_in(meaning, workspace).map_err(|problem| {
-            problem.inside(Step::key(&self.key.name)).inside(Step::key("servers"))
+            problem.inside(PathStep::key(&self.key.name)).inside(PathStep::key("servers"))
         })
     }
 
@@ -142,11 +146,11 @@ impl Adopted {
         &mut self,
         meaning: Meaning<'_>,
         workspace: &Workspace,
-    ) -> Result<BTreeSet<Missing>, Problem> {
+    ) -> Result<BTreeSet<MissingValue>, ConfigProblem> {
         let mut missing = skipped::fill_server(&mut self.node, meaning)?;
         let env_file = self.env_file.take().filter(|_| !self.node.is_switched_off());
         let Some(mut file) = env_file else { return Ok(missing) };
-        let in_file = |problem: Problem| problem.inside(Step::key("envFile"));
+        let in_file = |problem: ConfigProblem| problem.inside(PathStep::key("envFile"));
         let path =
             skipped::tolerating(meaning, |tolerant| substitute::variables(&mut file, tolerant));
         missing.extend(path.map_err(in_file)?);

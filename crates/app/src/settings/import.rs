@@ -9,15 +9,15 @@ use switchboard_mcp_client::ServerConfig;
 
 use super::{
     foreign::{self, Workspace, environment_name, for_import},
-    inputs::Input,
+    inputs::ConfigInput,
     json,
-    node::{Content, Node},
+    node::{ConfigNode, NodeContent},
     text_of,
 };
 
 /// A server of another program's config.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ForeignServer {
     /// The name that it can have with us.
     pub(crate) name: String,
     /// The name that it has there.
@@ -34,7 +34,7 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// It cannot be read, or is no config of a program that we know.
-pub(crate) fn servers_of(file: &Path, separator: &str) -> anyhow::Result<Vec<Found>> {
+pub(crate) fn servers_of(file: &Path, separator: &str) -> anyhow::Result<Vec<ForeignServer>> {
     let shown = file.display();
     let text = text_of(file)?;
     let tell = |problem| anyhow!("{shown}{problem}");
@@ -65,33 +65,33 @@ pub(crate) fn servers_of(file: &Path, separator: &str) -> anyhow::Result<Vec<Fou
             _ => Map::new(),
         };
         let (name, given) = (server.key.name, server.given);
-        Found { name, given, settings, variables: variables.into_inner(), problem }
+        ForeignServer { name, given, settings, variables: variables.into_inner(), problem }
     });
     Ok(servers.collect())
 }
 
 /// Returns what an empty answer to an input means, if it can stand between `${` and `}`.
-fn default_of<'a>(id: &str, inputs: &'a [Input]) -> Option<&'a str> {
+fn default_of<'a>(id: &str, inputs: &'a [ConfigInput]) -> Option<&'a str> {
     let input = inputs.iter().find(|input| input.id == id)?;
     input.default.as_deref().filter(|default| !default.contains('}'))
 }
 
 /// What we would say of such a server if it stood in a config of ours.
-fn problem_of(node: &Node) -> Option<String> {
+fn problem_of(node: &ConfigNode) -> Option<String> {
     match ServerConfig::deserialize(node.clone()) {
         Ok(config) => config.kind().err(),
         Err(problem) => Some(problem.to_string().trim_start_matches([':', ' ']).to_owned()),
     }
 }
 
-fn value(node: &Node) -> Value {
+fn value(node: &ConfigNode) -> Value {
     match &node.content {
-        Content::Null => Value::Null,
-        Content::Bool(value) => Value::Bool(*value),
-        Content::Number(number) => Value::Number(number.clone()),
-        Content::Text(text) => Value::String(text.clone()),
-        Content::List(items) => items.iter().map(value).collect(),
-        Content::Table(entries) => {
+        NodeContent::Null => Value::Null,
+        NodeContent::Bool(value) => Value::Bool(*value),
+        NodeContent::Number(number) => Value::Number(number.clone()),
+        NodeContent::Text(text) => Value::String(text.clone()),
+        NodeContent::List(items) => items.iter().map(value).collect(),
+        NodeContent::Table(entries) => {
             entries.iter().map(|(key, node)| (key.name.clone(), value(node))).collect()
         }
     }

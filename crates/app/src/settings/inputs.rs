@@ -2,11 +2,11 @@
 
 use switchboard_mcp_client::ServerConfig;
 
-use super::node::{Content, Node};
+use super::node::{ConfigNode, NodeContent};
 
 /// Something that a config wants to be asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Input {
+pub(crate) struct ConfigInput {
     /// What `${input:…}` calls it.
     pub(crate) id: String,
     /// What people are asked.
@@ -15,32 +15,34 @@ pub(crate) struct Input {
     pub(crate) default: Option<String>,
     /// Whether the answer must not be seen.
     pub(crate) password: bool,
-    /// The only answers, where there are any.
+    /// The only answers, if there are any.
     pub(crate) options: Vec<String>,
 }
 
 /// Reads the list of inputs; what has no id cannot be meant by anything.
-pub(super) fn read(list: &Node) -> Vec<Input> {
-    let Content::List(items) = &list.content else {
+pub(super) fn read(list: &ConfigNode) -> Vec<ConfigInput> {
+    let NodeContent::List(items) = &list.content else {
         return Vec::new();
     };
-    let text = |node: Option<&Node>| match node.map(|node| &node.content) {
-        Some(Content::Text(text)) => Some(text.clone()),
+    let text = |node: Option<&ConfigNode>| match node.map(|node| &node.content) {
+        Some(NodeContent::Text(text)) => Some(text.clone()),
         _ => None,
     };
-    let options = |node: Option<&Node>| match node.map(|node| &node.content) {
-        Some(Content::List(items)) => items
+    let options = |node: Option<&ConfigNode>| match node.map(|node| &node.content) {
+        Some(NodeContent::List(items)) => items
             .iter()
             .filter_map(|item| text(Some(item)).or_else(|| text(item.get("value"))))
             .collect(),
         _ => Vec::new(),
     };
     let inputs = items.iter().filter_map(|item| {
-        Some(Input {
+        Some(ConfigInput {
             id: text(item.get("id"))?,
             description: text(item.get("description")),
             default: text(item.get("default")),
-            password: item.get("password").is_some_and(|node| node.content == Content::Bool(true)),
+            password: item
+                .get("password")
+                .is_some_and(|node| node.content == NodeContent::Bool(true)),
             options: options(item.get("options")),
         })
     });

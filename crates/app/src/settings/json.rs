@@ -10,10 +10,10 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     jsonc,
-    node::{Content, Key, Lines, Node},
-    problem::Problem,
+    node::{ConfigKey, ConfigNode, LineIndex, NodeContent},
+    problem::ConfigProblem,
 };
-use crate::excerpt::{self, Position};
+use crate::excerpt::{self, TextPosition};
 
 /// Whether a text is meant to be JSON: no TOML begins with `{`, or with a `[` that opens a list.
 pub(super) fn looks_like_it(text: &str) -> bool {
@@ -23,48 +23,50 @@ pub(super) fn looks_like_it(text: &str) -> bool {
 }
 
 /// Parses a JSON document; comments and trailing commas are allowed.
-pub(super) fn parse(text: &str) -> Result<Node, Problem> {
+pub(super) fn parse(text: &str) -> Result<ConfigNode, ConfigProblem> {
     let syntax = |error: serde_json::Error| {
-        Problem::syntax(text, Position::of(text, &error), &excerpt::reason(&error))
+        ConfigProblem::syntax(text, TextPosition::of(text, &error), &excerpt::reason(&error))
     };
     let plain = jsonc::plain(text);
     // Finds what is wrong, depth included, before the tree is built.
     serde_json::from_str::<Value>(&plain).map_err(syntax)?;
     let root: &RawValue = serde_json::from_str(&plain).map_err(syntax)?;
-    Tree { text: &plain, lines: Lines::of(&plain) }.node(root).map_err(syntax)
+    Tree { text: &plain, lines: LineIndex::of(&plain) }.node(root).map_err(syntax)
 }
 
 struct Tree<'a> {
     text: &'a str,
-    lines: Lines,
+    lines: LineIndex,
 }
 
 impl Tree<'_> {
-    fn node(&self, raw: &RawValue) -> serde_json::Result<Node> {
+    fn node(&self, raw: &RawValue) -> serde_json::Result<ConfigNode> {
         let text = raw.get();
         let content = match text.as_bytes().first() {
             Some(b'{') => {
-                let Entries(entries) = serde_json::from_str(text)?;
+                let RawEntries(entries) = serde_json::from_str(text)?;
                 let entries = entries.into_iter().map(|(name, value)| {
-                    let key =
-                        Key { name: serde_json::from_str(name.get())?, line: self.line(name) };
+                    let key = ConfigKey {
+                        name: serde_json::from_str(name.get())?,
+                        line: self.line(name),
+                    };
                     Ok((key, self.node(value)?))
                 });
-                Content::Table(entries.collect::<serde_json::Result<_>>()?)
+                NodeContent::Table(entries.collect::<serde_json::Result<_>>()?)
             }
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(text)?;
                 let items = items.into_iter().map(|item| self.node(item));
-                Content::List(items.collect::<serde_json::Result<_>>()?)
+                NodeContent::List(items.collect::<serde_json::Result<_>>()?)
             }
             _ => match serde_json::from_str(text)? {
-                Value::Bool(value) => Content::Bool(value),
-                Value::Number(number) => Content::Number(number),
-                Value::String(text) => Content::Text(text),
-                _ => Content::Null,
+                Value::Bool(value) => NodeContent::Bool(value),
+                Value::Number(number) => NodeContent::Number(number),
+                Value::String(text) => NodeContent::Text(text),
+                _ => NodeContent::Null,
             },
         };
-        Ok(Node::new(self.line(raw), content))
+        Ok(ConfigNode::new(self.line(raw), content))
     }
 
     /// Raw values are pieces of the text; where a piece begins says on which line it is.
@@ -75,26 +77,26 @@ impl Tree<'_> {
 }
 
 /// The entries of an object, in order.
-struct Entries<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+struct RawEntries<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Entries<'de> {
+impl<'de> Deserialize<'de> for RawEntries<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Entries<'de>;
+        struct RawEntriesVisitor;
+        impl<'de> Visitor<'de> for RawEntriesVisitor {
+            type Value = RawEntries<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawEntries<'de>, A::Error> {
                 let mut entries = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     entries.push(entry);
                 }
-                Ok(Entries(entries))
+                Ok(RawEntries(entries))
             }
         }
-        deserializer.deserialize_map(InOrder)
+        deserializer.deserialize_map(RawEntriesVisitor)
     }
 }

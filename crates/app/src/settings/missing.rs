@@ -2,17 +2,17 @@
 
 use std::fmt::{self, Display};
 
-/// A value that a config refers to and that is not there. What needs it is skipped, where that is possible (SPEC MC-8).
+/// A value that a config refers to and that is not there. What needs it is skipped, if that is possible (SPEC MC-8).
 /// Displays as the reason: "the environment variable TOKEN is not set".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Missing {
+pub(crate) enum MissingValue {
     /// An environment variable that is not set.
     Variable(String),
     /// An environment variable whose value is not valid Unicode.
     Unicode(String),
 }
 
-impl Missing {
+impl MissingValue {
     fn describe(&self, f: &mut fmt::Formatter<'_>, quote: &str) -> fmt::Result {
         let (name, problem) = match self {
             Self::Variable(name) => (name, "is not set"),
@@ -22,7 +22,7 @@ impl Missing {
     }
 }
 
-impl Display for Missing {
+impl Display for MissingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.describe(f, "")
     }
@@ -30,20 +30,20 @@ impl Display for Missing {
 
 /// Why a `${…}` cannot be filled in. Displays as an error of the config says it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unfilled {
+pub(super) enum SubstitutionError {
     /// It is written wrongly.
     Wrong(String),
     /// What it refers to is not there.
-    Missing(Missing),
+    Missing(MissingValue),
 }
 
-impl Unfilled {
+impl SubstitutionError {
     pub(super) fn wrong(what: impl Display) -> Self {
         Self::Wrong(what.to_string())
     }
 }
 
-impl Display for Unfilled {
+impl Display for SubstitutionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wrong(what) => f.write_str(what),

@@ -4,39 +4,39 @@ use serde_json::Number;
 
 /// A value and the line on which it begins.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(super) struct ConfigNode {
     pub(super) line: usize,
-    pub(super) content: Content,
+    pub(super) content: NodeContent,
 }
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Content {
+pub(super) enum NodeContent {
     Null,
     Bool(bool),
     /// With its digits as they were written.
     Number(Number),
     Text(String),
-    List(Vec<Node>),
+    List(Vec<ConfigNode>),
     /// In the order of the file; a key that is given twice is there twice.
-    Table(Vec<(Key, Node)>),
+    Table(Vec<(ConfigKey, ConfigNode)>),
 }
 
 /// The name of an entry and the line on which it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Key {
+pub(super) struct ConfigKey {
     pub(super) name: String,
     pub(super) line: usize,
 }
 
-impl Node {
-    pub(super) fn new(line: usize, content: Content) -> Self {
+impl ConfigNode {
+    pub(super) fn new(line: usize, content: NodeContent) -> Self {
         Self { line, content }
     }
 
-    /// The entry of this name, where the node is a table that has one.
+    /// The entry of this name, if the node is a table that has one.
     pub(super) fn get(&self, name: &str) -> Option<&Self> {
-        let Content::Table(entries) = &self.content else {
+        let NodeContent::Table(entries) = &self.content else {
             return None;
         };
         entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
@@ -44,11 +44,11 @@ impl Node {
 
     /// Whether the node is a table that says `enabled = false`.
     pub(super) fn is_switched_off(&self) -> bool {
-        let Content::Table(entries) = &self.content else {
+        let NodeContent::Table(entries) = &self.content else {
             return false;
         };
-        let is_off = |(key, value): &(Key, Self)| {
-            key.name == "enabled" && value.content == Content::Bool(false)
+        let is_off = |(key, value): &(ConfigKey, Self)| {
+            key.name == "enabled" && value.content == NodeContent::Bool(false)
         };
         entries.iter().any(is_off)
     }
@@ -56,16 +56,16 @@ impl Node {
     /// The `name` that the node gives itself.
     pub(super) fn own_name(&self) -> Option<&str> {
         match &self.get("name")?.content {
-            Content::Text(name) => Some(name),
+            NodeContent::Text(name) => Some(name),
             _ => None,
         }
     }
 }
 
 /// Finds the lines of byte offsets in a text.
-pub(super) struct Lines(Vec<usize>);
+pub(super) struct LineIndex(Vec<usize>);
 
-impl Lines {
+impl LineIndex {
     pub(super) fn of(text: &str) -> Self {
         Self(text.match_indices('\n').map(|(offset, _)| offset).collect())
     }

@@ -9,7 +9,7 @@ use switchboard_mcp_client::ServerConfig;
 
 const VARIABLE: &str = "SWITCHBOARD_CONFIG";
 
-/// Tells the server which config it stands in, where it is one of ours and the config means it.
+/// Tells the server which config it stands in, if it is one of ours and the config means it.
 pub(crate) fn share(config: &mut ServerConfig, file: &Path, has_zwave: bool) {
     let is_told = config.env.contains_key(VARIABLE)
         || config.args.iter().any(|arg| arg == "--config" || arg.starts_with("--config="));

@@ -5,20 +5,20 @@ use std::fmt::{self, Display};
 use serde::de::{self, Expected, Unexpected};
 use switchboard_runtime::lookup::close_names;
 
-use super::node::Node;
-use crate::excerpt::{Position, excerpt};
+use super::node::ConfigNode;
+use crate::excerpt::{TextPosition, excerpt};
 
 /// What is wrong, on which line and at which key. Displays from the line on: `:12: …` follows the file's name.
 #[derive(Debug)]
-pub(crate) struct Problem {
-    what: What,
+pub(crate) struct ConfigProblem {
+    what: ProblemKind,
     line: Option<usize>,
     /// From the top of the config.
-    path: Vec<Step>,
+    path: Vec<PathStep>,
 }
 
 #[derive(Debug)]
-enum What {
+enum ProblemKind {
     UnknownKey { key: String, way_out: String },
     Syntax { column: usize, reason: String, excerpt: String },
     Other(String),
@@ -26,31 +26,31 @@ enum What {
 
 /// One step from the top of a config to a value.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Key(String),
     /// An item of a list, with the name that it gives itself.
     Item(usize, Option<String>),
 }
 
-impl Step {
+impl PathStep {
     pub(super) fn key(name: &str) -> Self {
         Self::Key(name.to_owned())
     }
 
-    pub(super) fn item(index: usize, node: &Node) -> Self {
+    pub(super) fn item(index: usize, node: &ConfigNode) -> Self {
         Self::Item(index, node.own_name().map(str::to_owned))
     }
 }
 
-impl Problem {
+impl ConfigProblem {
     pub(super) fn new(what: impl Display) -> Self {
-        Self { what: What::Other(what.to_string()), line: None, path: Vec::new() }
+        Self { what: ProblemKind::Other(what.to_string()), line: None, path: Vec::new() }
     }
 
-    pub(super) fn syntax(text: &str, position: Position, reason: &str) -> Self {
-        let Position { line, column } = position;
+    pub(super) fn syntax(text: &str, position: TextPosition, reason: &str) -> Self {
+        let TextPosition { line, column } = position;
         let excerpt = excerpt(text, position);
-        let what = What::Syntax { column, reason: reason.to_owned(), excerpt };
+        let what = ProblemKind::Syntax { column, reason: reason.to_owned(), excerpt };
         Self { what, line: Some(line), path: Vec::new() }
     }
 
@@ -61,7 +61,7 @@ impl Problem {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", quoted(known)),
         };
-        let what = What::UnknownKey { key: key.to_owned(), way_out };
+        let what = ProblemKind::UnknownKey { key: key.to_owned(), way_out };
         Self { what, line: None, path: Vec::new() }
     }
 
@@ -72,7 +72,7 @@ impl Problem {
     }
 
     /// Tells that the problem lies behind this step.
-    pub(super) fn inside(mut self, step: Step) -> Self {
+    pub(super) fn inside(mut self, step: PathStep) -> Self {
         self.path.insert(0, step);
         self
     }
@@ -80,7 +80,7 @@ impl Problem {
     /// The tool that the path leads to, and the rest of the path as people write it.
     fn place(&self) -> (Option<String>, String) {
         let (tool, rest) = match &self.path[..] {
-            [Step::Key(tools), Step::Item(index, name), rest @ ..] if tools == "tools" => {
+            [PathStep::Key(tools), PathStep::Item(index, name), rest @ ..] if tools == "tools" => {
                 let tool = match name {
                     Some(name) => format!("tool `{name}`"),
                     None => format!("tool number {}", index + 1),
@@ -92,24 +92,26 @@ impl Problem {
         let mut keys = String::new();
         for step in rest {
             match step {
-                Step::Key(key) if keys.is_empty() => keys.push_str(key),
-                Step::Key(key) => keys = format!("{keys}.{key}"),
-                Step::Item(index, _) => keys = format!("{keys}[{index}]"),
+                PathStep::Key(key) if keys.is_empty() => keys.push_str(key),
+                PathStep::Key(key) => keys = format!("{keys}.{key}"),
+                PathStep::Item(index, _) => keys = format!("{keys}[{index}]"),
             }
         }
         (tool, keys)
     }
 }
 
-impl Display for Problem {
+impl Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
         let (tool, keys) = self.place();
         match &self.what {
-            What::Syntax { column, reason, excerpt } => write!(f, ":{column}: {reason}\n{excerpt}"),
-            What::UnknownKey { key, way_out } => {
+            ProblemKind::Syntax { column, reason, excerpt } => {
+                write!(f, ":{column}: {reason}\n{excerpt}")
+            }
+            ProblemKind::UnknownKey { key, way_out } => {
                 write!(f, ": unknown key `{key}` ")?;
                 match (tool, keys.as_str()) {
                     (Some(tool), "") => write!(f, "in {tool}")?,
@@ -119,7 +121,7 @@ impl Display for Problem {
                 }
                 write!(f, "; {way_out}")
             }
-            What::Other(what) => {
+            ProblemKind::Other(what) => {
                 f.write_str(": ")?;
                 if let Some(tool) = tool {
                     write!(f, "{tool}: ")?;
@@ -133,9 +135,9 @@ impl Display for Problem {
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for ConfigProblem {}
 
-impl de::Error for Problem {
+impl de::Error for ConfigProblem {
     fn custom<T: Display>(what: T) -> Self {
         Self::new(what)
     }

@@ -7,9 +7,9 @@ use indexmap::IndexMap;
 use switchboard_local::{BuiltinsConfig, builtins};
 
 use super::{
-    missing::{Missing, Unfilled},
-    node::{Content, Key, Node},
-    problem::{Problem, Step},
+    missing::{MissingValue, SubstitutionError},
+    node::{ConfigKey, ConfigNode, NodeContent},
+    problem::{ConfigProblem, PathStep},
     substitute::{self, Meaning},
 };
 
@@ -59,7 +59,7 @@ impl Skipped {
     }
 
     /// Notes a server, if values are missing in its settings.
-    pub(super) fn add_server(&mut self, name: &str, missing: &BTreeSet<Missing>) {
+    pub(super) fn add_server(&mut self, name: &str, missing: &BTreeSet<MissingValue>) {
         if !missing.is_empty() {
             self.servers.insert(name.to_owned(), reason(missing));
         }
@@ -70,8 +70,8 @@ fn sentence(kind: &str, name: &str, reason: &str) -> String {
     format!("{kind} '{name}' is skipped: {reason}")
 }
 
-fn reason(missing: &BTreeSet<Missing>) -> String {
-    missing.iter().map(Missing::to_string).collect::<Vec<_>>().join("; ")
+fn reason(missing: &BTreeSet<MissingValue>) -> String {
+    missing.iter().map(MissingValue::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Fills in the variables of a config of ours. A server, model or tool in which one is missing is skipped; elsewhere that
@@ -79,25 +79,27 @@ fn reason(missing: &BTreeSet<Missing>) -> String {
 ///
 /// # Errors
 /// A value is missing elsewhere, or a `${…}` is written wrongly.
-pub(super) fn fill(root: &mut Node, meaning: Meaning<'_>) -> Result<Skipped, Problem> {
+pub(super) fn fill(root: &mut ConfigNode, meaning: Meaning<'_>) -> Result<Skipped, ConfigProblem> {
     let mut skipped = Skipped::default();
-    let Content::Table(sections) = &mut root.content else {
+    let NodeContent::Table(sections) = &mut root.content else {
         substitute::variables(root, meaning)?;
         return Ok(skipped);
     };
     for (key, section) in sections {
         let filled = match (key.name.as_str(), &mut section.content) {
-            ("servers", Content::Table(servers)) => fill_servers(servers, meaning, &mut skipped),
-            ("models", Content::Table(models)) => {
+            ("servers", NodeContent::Table(servers)) => {
+                fill_servers(servers, meaning, &mut skipped)
+            }
+            ("models", NodeContent::Table(models)) => {
                 drop_unfilled(models, meaning, &mut skipped.models, |_| true)
             }
-            ("builtins", Content::Table(tools)) => {
+            ("builtins", NodeContent::Table(tools)) => {
                 drop_unfilled(tools, meaning, &mut skipped.tools, is_builtin)
             }
-            ("tools", Content::List(tools)) => fill_tools(tools, meaning, &mut skipped.tools),
+            ("tools", NodeContent::List(tools)) => fill_tools(tools, meaning, &mut skipped.tools),
             _ => substitute::variables(section, meaning),
         };
-        filled.map_err(|problem| problem.inside(Step::key(&key.name)))?;
+        filled.map_err(|problem| problem.inside(PathStep::key(&key.name)))?;
     }
     Ok(skipped)
 }
@@ -108,11 +110,11 @@ pub(super) fn fill(root: &mut Node, meaning: Meaning<'_>) -> Result<Skipped, Pro
 /// As `fill`.
 pub(super) fn tolerating(
     meaning: Meaning<'_>,
-    fill: impl FnOnce(Meaning<'_>) -> Result<(), Problem>,
-) -> Result<BTreeSet<Missing>, Problem> {
+    fill: impl FnOnce(Meaning<'_>) -> Result<(), ConfigProblem>,
+) -> Result<BTreeSet<MissingValue>, ConfigProblem> {
     let missing = RefCell::new(BTreeSet::new());
     let tolerant = |asked: &str| match meaning(asked) {
-        Err(Unfilled::Missing(what)) => {
+        Err(SubstitutionError::Missing(what)) => {
             missing.borrow_mut().insert(what);
             Ok(None)
         }
@@ -124,13 +126,13 @@ pub(super) fn tolerating(
 
 /// A skipped server stays among the settings: its name and its prefix are taken, and it is shown (SPEC TL-4).
 fn fill_servers(
-    servers: &mut [(Key, Node)],
+    servers: &mut [(ConfigKey, ConfigNode)],
     meaning: Meaning<'_>,
     skipped: &mut Skipped,
-) -> Result<(), Problem> {
+) -> Result<(), ConfigProblem> {
     for (name, server) in servers {
         let filled = fill_server(server, meaning);
-        let missing = filled.map_err(|problem| problem.inside(Step::key(&name.name)))?;
+        let missing = filled.map_err(|problem| problem.inside(PathStep::key(&name.name)))?;
         skipped.add_server(&name.name, &missing);
     }
     Ok(())
@@ -141,18 +143,19 @@ fn fill_servers(
 /// # Errors
 /// A `${…}` is written wrongly.
 pub(super) fn fill_server(
-    server: &mut Node,
+    server: &mut ConfigNode,
     meaning: Meaning<'_>,
-) -> Result<BTreeSet<Missing>, Problem> {
+) -> Result<BTreeSet<MissingValue>, ConfigProblem> {
     let mut missing = BTreeSet::new();
     // A server that is not used needs no variables: often it is off because they are missing.
-    let (false, Content::Table(settings)) = (server.is_switched_off(), &mut server.content) else {
+    let (false, NodeContent::Table(settings)) = (server.is_switched_off(), &mut server.content)
+    else {
         return Ok(missing);
     };
     let mut unreadable = BTreeSet::new();
     for (key, value) in &mut *settings {
         let filled = tolerating(meaning, |tolerant| substitute::variables(value, tolerant));
-        let filled = filled.map_err(|problem| problem.inside(Step::key(&key.name)))?;
+        let filled = filled.map_err(|problem| problem.inside(PathStep::key(&key.name)))?;
         // A duration, say, cannot be read as long as its variable is missing.
         if !filled.is_empty() && !TEXTS.contains(&key.name.as_str()) {
             unreadable.insert(key.name.clone());
@@ -165,13 +168,13 @@ pub(super) fn fill_server(
 
 /// Takes the entries out in which a value is missing, of those that may be skipped.
 fn drop_unfilled(
-    entries: &mut Vec<(Key, Node)>,
+    entries: &mut Vec<(ConfigKey, ConfigNode)>,
     meaning: Meaning<'_>,
     skipped: &mut IndexMap<String, String>,
     may_skip: impl Fn(&str) -> bool,
-) -> Result<(), Problem> {
+) -> Result<(), ConfigProblem> {
     for (key, node) in &mut *entries {
-        let inside = |problem: Problem| problem.inside(Step::key(&key.name));
+        let inside = |problem: ConfigProblem| problem.inside(PathStep::key(&key.name));
         if !may_skip(&key.name) {
             substitute::variables(node, meaning).map_err(inside)?;
             continue;
@@ -188,13 +191,13 @@ fn drop_unfilled(
 
 /// Takes the definitions out in which a value is missing. One without a name is wrong anyway.
 fn fill_tools(
-    tools: &mut Vec<Node>,
+    tools: &mut Vec<ConfigNode>,
     meaning: Meaning<'_>,
     skipped: &mut IndexMap<String, String>,
-) -> Result<(), Problem> {
+) -> Result<(), ConfigProblem> {
     let mut filled = Vec::with_capacity(tools.len());
     for (index, mut tool) in std::mem::take(tools).into_iter().enumerate() {
-        let step = Step::item(index, &tool);
+        let step = PathStep::item(index, &tool);
         let fill = |meaning: Meaning<'_>| substitute::variables_of_tool(&mut tool, meaning);
         let missing = tolerating(meaning, fill).map_err(|problem| problem.inside(step))?;
         match tool.own_name().filter(|_| !missing.is_empty()) {

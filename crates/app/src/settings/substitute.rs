@@ -3,9 +3,9 @@
 use std::env::VarError;
 
 use super::{
-    missing::{Missing, Unfilled},
-    node::{Content, Node},
-    problem::{Problem, Step},
+    missing::{MissingValue, SubstitutionError},
+    node::{ConfigNode, NodeContent},
+    problem::{ConfigProblem, PathStep},
 };
 
 /// What a tool definition says in these is taken as it is: it speaks to models, not to us.
@@ -14,42 +14,49 @@ const TAKEN_AS_THEY_ARE: [&str; 3] = ["parameters", "mock_response", "mock_respo
 /// Reads an environment variable.
 pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;
 
-/// Says what stands for the text between `${` and `}`; nothing where that is to be left as it is.
-pub(super) type Meaning<'a> = &'a dyn Fn(&str) -> Result<Option<String>, Unfilled>;
+/// Says what stands for the text between `${` and `}`; nothing if that is to be left as it is.
+pub(super) type Meaning<'a> = &'a dyn Fn(&str) -> Result<Option<String>, SubstitutionError>;
 
 /// Fills in the variables; `$${` stands for a plain `${`.
-pub(super) fn variables(root: &mut Node, meaning: Meaning<'_>) -> Result<(), Problem> {
+pub(super) fn variables(root: &mut ConfigNode, meaning: Meaning<'_>) -> Result<(), ConfigProblem> {
     within(root, meaning, false)
 }
 
 /// As [`variables`], for a definition of a tool.
-pub(super) fn variables_of_tool(tool: &mut Node, meaning: Meaning<'_>) -> Result<(), Problem> {
+pub(super) fn variables_of_tool(
+    tool: &mut ConfigNode,
+    meaning: Meaning<'_>,
+) -> Result<(), ConfigProblem> {
     within(tool, meaning, true)
 }
 
-fn within(node: &mut Node, meaning: Meaning<'_>, in_tools: bool) -> Result<(), Problem> {
+fn within(
+    node: &mut ConfigNode,
+    meaning: Meaning<'_>,
+    in_tools: bool,
+) -> Result<(), ConfigProblem> {
     // A server that is not used needs no variables: often it is off because they are missing.
     if node.is_switched_off() {
         return Ok(());
     }
     match &mut node.content {
-        Content::Text(text) if text.contains("${") => {
-            *text = fill(text, meaning).map_err(|what| Problem::new(what).at(node.line))?;
+        NodeContent::Text(text) if text.contains("${") => {
+            *text = fill(text, meaning).map_err(|what| ConfigProblem::new(what).at(node.line))?;
         }
-        Content::List(items) => {
+        NodeContent::List(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                let step = Step::item(index, item);
+                let step = PathStep::item(index, item);
                 within(item, meaning, in_tools).map_err(|problem| problem.inside(step))?;
             }
         }
-        Content::Table(entries) => {
+        NodeContent::Table(entries) => {
             for (key, value) in entries {
                 if in_tools && TAKEN_AS_THEY_ARE.contains(&key.name.as_str()) {
                     continue;
                 }
                 let in_tools = in_tools || key.name == "tools";
                 within(value, meaning, in_tools)
-                    .map_err(|problem| problem.inside(Step::key(&key.name)))?;
+                    .map_err(|problem| problem.inside(PathStep::key(&key.name)))?;
             }
         }
         _ => {}
@@ -58,7 +65,7 @@ fn within(node: &mut Node, meaning: Meaning<'_>, in_tools: bool) -> Result<(), P
 }
 
 /// The text with its variables filled in.
-pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, Unfilled> {
+pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, SubstitutionError> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -70,7 +77,7 @@ pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, Unfilled>
             continue;
         }
         filled.push_str(before);
-        let unclosed = || Unfilled::wrong("`${` has no `}`; write `$${` for a plain `${`");
+        let unclosed = || SubstitutionError::wrong("`${` has no `}`; write `$${` for a plain `${`");
         let end = from.find('}').ok_or_else(unclosed)?;
         match meaning(&from[2..end])? {
             Some(value) => filled.push_str(&value),
@@ -83,13 +90,13 @@ pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, Unfilled>
 }
 
 /// The value of `NAME`, or of `NAME:-default`.
-pub(super) fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, Unfilled> {
+pub(super) fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, SubstitutionError> {
     let (name, default) = match asked.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (asked, None),
     };
     if !is_name(name) {
-        return Err(Unfilled::wrong(format_args!(
+        return Err(SubstitutionError::wrong(format_args!(
             "`${{{asked}}}` does not name a variable; write `$${{` for a plain `${{`"
         )));
     }
@@ -98,10 +105,10 @@ pub(super) fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, Un
         (Ok(value), Some(_)) if !value.is_empty() => Ok(value),
         (_, Some(default)) => Ok(default.to_owned()),
         (Err(VarError::NotPresent), None) => {
-            Err(Unfilled::Missing(Missing::Variable(name.to_owned())))
+            Err(SubstitutionError::Missing(MissingValue::Variable(name.to_owned())))
         }
         (Err(VarError::NotUnicode(_)), None) => {
-            Err(Unfilled::Missing(Missing::Unicode(name.to_owned())))
+            Err(SubstitutionError::Missing(MissingValue::Unicode(name.to_owned())))
         }
     }
 }

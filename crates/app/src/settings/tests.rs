@@ -10,13 +10,13 @@ fn json_of(text: &str) -> Result<Loaded, String> {
     check(json::parse(text))
 }
 
-fn check(root: Result<Node, Problem>) -> Result<Loaded, String> {
+fn check(root: Result<ConfigNode, ConfigProblem>) -> Result<Loaded, String> {
     let variable = |name: &str| match name {
         "HOST" => Ok("example.org".to_owned()),
         _ => Err(VarError::NotPresent),
     };
     let file = Path::new("switchboard");
-    root.and_then(|root| read(Parsed::Ours(root), file, &variable)).map_err(|e| e.to_string())
+    root.and_then(|root| read(ParsedConfig::Ours(root), file, &variable)).map_err(|e| e.to_string())
 }
 
 fn names(loaded: Result<Loaded, String>) -> Vec<String> {

@@ -7,56 +7,56 @@ use toml::{
 };
 
 use super::{
-    node::{Content, Key, Lines, Node},
-    problem::Problem,
+    node::{ConfigKey, ConfigNode, LineIndex, NodeContent},
+    problem::ConfigProblem,
 };
-use crate::excerpt::Position;
+use crate::excerpt::TextPosition;
 
 /// Parses a TOML document.
-pub(super) fn parse(text: &str) -> Result<Node, Problem> {
+pub(super) fn parse(text: &str) -> Result<ConfigNode, ConfigProblem> {
     let document = DeTable::parse(text).map_err(|error| {
         let offset = error.span().map_or(text.len(), |span| span.start);
-        Problem::syntax(text, Position::at(text, offset), error.message())
+        ConfigProblem::syntax(text, TextPosition::at(text, offset), error.message())
     })?;
-    Ok(Node::new(1, table(document.into_inner(), &Lines::of(text))?))
+    Ok(ConfigNode::new(1, table(document.into_inner(), &LineIndex::of(text))?))
 }
 
-fn table(table: DeTable<'_>, lines: &Lines) -> Result<Content, Problem> {
+fn table(table: DeTable<'_>, lines: &LineIndex) -> Result<NodeContent, ConfigProblem> {
     let entries = table.into_iter().map(|(name, value)| {
         let line = lines.at(name.span().start);
-        let key = Key { line, name: name.into_inner().into_owned() };
+        let key = ConfigKey { line, name: name.into_inner().into_owned() };
         let mut node = node(value, lines)?;
         // `[a]` and what follows it: the table begins where its name stands.
         node.line = node.line.max(line);
         Ok((key, node))
     });
-    Ok(Content::Table(entries.collect::<Result<_, Problem>>()?))
+    Ok(NodeContent::Table(entries.collect::<Result<_, ConfigProblem>>()?))
 }
 
-fn node(value: Spanned<DeValue<'_>>, lines: &Lines) -> Result<Node, Problem> {
+fn node(value: Spanned<DeValue<'_>>, lines: &LineIndex) -> Result<ConfigNode, ConfigProblem> {
     let line = lines.at(value.span().start);
     let no_number = |text: &str| {
         let what = format!("`{text}` is not a number that JSON knows");
-        Problem::new(what).at(line)
+        ConfigProblem::new(what).at(line)
     };
     let content = match value.into_inner() {
-        DeValue::String(text) => Content::Text(text.into_owned()),
-        DeValue::Boolean(value) => Content::Bool(value),
+        DeValue::String(text) => NodeContent::Text(text.into_owned()),
+        DeValue::Boolean(value) => NodeContent::Bool(value),
         // What people mean by a date in JSON is its text.
-        DeValue::Datetime(date) => Content::Text(date.to_string()),
+        DeValue::Datetime(date) => NodeContent::Text(date.to_string()),
         DeValue::Integer(integer) => {
-            Content::Number(whole(&integer).ok_or_else(|| no_number(integer.as_str()))?)
+            NodeContent::Number(whole(&integer).ok_or_else(|| no_number(integer.as_str()))?)
         }
         DeValue::Float(float) => {
-            Content::Number(digits(float.as_str()).ok_or_else(|| no_number(float.as_str()))?)
+            NodeContent::Number(digits(float.as_str()).ok_or_else(|| no_number(float.as_str()))?)
         }
         DeValue::Array(items) => {
             let items = items.into_iter().map(|item| node(item, lines));
-            Content::List(items.collect::<Result<_, _>>()?)
+            NodeContent::List(items.collect::<Result<_, _>>()?)
         }
         DeValue::Table(entries) => table(entries, lines)?,
     };
-    Ok(Node::new(line, content))
+    Ok(ConfigNode::new(line, content))
 }
 
 fn whole(integer: &DeInteger<'_>) -> Option<Number> {

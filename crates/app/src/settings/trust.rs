@@ -23,7 +23,7 @@ use crate::{
 
 /// Whether a person may be asked about a config.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum TrustPrompt {
     /// If there is a terminal.
     Allowed,
     /// Never: calls run meanwhile, and the terminal belongs to them.
@@ -75,13 +75,13 @@ pub(super) fn check(
     file: &Path,
     text: &str,
     effects: Effects,
-    question: Question,
+    question: TrustPrompt,
 ) -> anyhow::Result<()> {
     let entry = entry(file, text);
     if entry.as_deref().is_some_and(Path::exists) {
         return Ok(());
     }
-    if question == Question::Allowed && ask::is_possible() && is_allowed(file, &effects) {
+    if question == TrustPrompt::Allowed && ask::is_possible() && is_allowed(file, &effects) {
         return match entry {
             Some(entry) => write(&entry, file),
             // Without a state folder, it is asked about each time.

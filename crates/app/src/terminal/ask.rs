@@ -1,4 +1,4 @@
-//! Asks people, where there are any: questions on stderr, answers from stdin.
+//! Asks people, if there are any: questions on stderr, answers from stdin.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -36,7 +36,7 @@ pub(crate) fn line(question: &str) -> io::Result<String> {
 /// # Errors
 /// As [`line()`].
 pub(crate) fn secret(question: &str) -> io::Result<String> {
-    let hidden = Hidden::new()?;
+    let hidden = EchoOff::new()?;
     let answer = line(question);
     drop(hidden);
     // The line's end was not shown either.
@@ -45,9 +45,9 @@ pub(crate) fn secret(question: &str) -> io::Result<String> {
 }
 
 /// The terminal shows nothing that is typed, until this is dropped.
-struct Hidden(Termios);
+struct EchoOff(Termios);
 
-impl Hidden {
+impl EchoOff {
     fn new() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut hidden = before.clone();
@@ -57,7 +57,7 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         // A terminal that is gone needs no restoring.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Input as it is typed, until this is dropped: then the terminal is as it was.
-pub(super) struct Input<T> {
+pub(super) struct TerminalInput<T> {
     before: Termios,
     /// What becomes of what was typed and not read when this is dropped.
     unread: OptionalActions,
@@ -28,7 +28,7 @@ pub(super) struct Input<T> {
     typed: mpsc::UnboundedReceiver<T>,
 }
 
-impl<T: Send + 'static> Input<T> {
+impl<T: Send + 'static> TerminalInput<T> {
     /// Changes the terminal and takes what `read` reads from it, until that `is_last`. What was typed before counts for
     /// nothing: it was no answer.
     ///
@@ -73,7 +73,7 @@ impl<T: Send + 'static> Input<T> {
     }
 }
 
-impl<T> Drop for Input<T> {
+impl<T> Drop for TerminalInput<T> {
     fn drop(&mut self) {
         self.unwanted.store(true, Ordering::Release);
         // A terminal that is gone needs no restoring.

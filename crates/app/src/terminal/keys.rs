@@ -4,11 +4,11 @@ use std::io;
 
 use rustix::termios::{LocalModes, OptionalActions};
 
-use super::input::Input;
+use super::input::TerminalInput;
 
 /// A key that was pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum KeyPress {
     /// A letter, or anything else with no meaning of its own.
     Letter(char),
     /// Ctrl-C, or Escape.
@@ -18,39 +18,39 @@ pub(crate) enum Key {
 }
 
 /// Keys as they are pressed, until this is dropped: then the terminal is as it was.
-pub(crate) struct Keys(Input<Key>);
+pub(crate) struct KeyPresses(TerminalInput<KeyPress>);
 
-impl Keys {
+impl KeyPresses {
     /// Takes keys one by one.
     ///
     /// # Errors
     /// Stdin is no terminal.
     pub(crate) fn open() -> io::Result<Self> {
         let single = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
-        let input = Input::open(
+        let input = TerminalInput::open(
             |terminal| terminal.local_modes.remove(single),
             OptionalActions::Now,
             read,
-            |key| *key == Key::End,
+            |key| *key == KeyPress::End,
         );
         input.map(Self)
     }
 
     /// The next key.
-    pub(crate) async fn next(&mut self) -> Key {
-        self.0.next().await.unwrap_or(Key::End)
+    pub(crate) async fn next(&mut self) -> KeyPress {
+        self.0.next().await.unwrap_or(KeyPress::End)
     }
 }
 
-fn read() -> Key {
+fn read() -> KeyPress {
     // Past the buffer of stdin: what lay in it would never be there for `poll`.
     let mut byte = [0_u8];
     match rustix::io::read(io::stdin(), &mut byte) {
         Ok(1) => match byte[0] {
-            0x03 | 0x1b => Key::Interrupt,
-            0x04 => Key::End,
-            byte => Key::Letter(char::from(byte)),
+            0x03 | 0x1b => KeyPress::Interrupt,
+            0x04 => KeyPress::End,
+            byte => KeyPress::Letter(char::from(byte)),
         },
-        _ => Key::End,
+        _ => KeyPress::End,
     }
 }

@@ -21,14 +21,14 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
-static IS_HUSHED: AtomicBool = AtomicBool::new(false);
+static IS_PAUSED: AtomicBool = AtomicBool::new(false);
 
 /// While this is held no spinner moves: somebody is asked something in its place.
-pub(crate) struct Hush;
+pub(crate) struct SpinnerPause;
 
-impl Hush {
+impl SpinnerPause {
     pub(crate) fn begin() -> Self {
-        IS_HUSHED.store(true, Ordering::Relaxed);
+        IS_PAUSED.store(true, Ordering::Relaxed);
         if IS_SHOWN.swap(false, Ordering::Relaxed) {
             draw(CLEAR_LINE);
         }
@@ -36,9 +36,9 @@ impl Hush {
     }
 }
 
-impl Drop for Hush {
+impl Drop for SpinnerPause {
     fn drop(&mut self) {
-        IS_HUSHED.store(false, Ordering::Relaxed);
+        IS_PAUSED.store(false, Ordering::Relaxed);
     }
 }
 
@@ -75,7 +75,7 @@ impl Spinner {
 
     /// Shows the next picture, with what goes on and for how long.
     pub(crate) fn show(&mut self, label: &str, elapsed: Duration) {
-        if IS_HUSHED.load(Ordering::Relaxed) {
+        if IS_PAUSED.load(Ordering::Relaxed) {
             return;
         }
         let label = text::one_line(label);

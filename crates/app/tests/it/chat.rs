@@ -151,7 +151,7 @@ fn chats_are_listed() {
     let place = place.file("state/switchboard/chats/bad.json", "{");
     let list = place.run(&["chat", "--list", "--json"]);
     assert_eq!(list.json().as_array().unwrap().len(), 1);
-    assert!(list.stderr.contains("bad.json` is no chat"), "{list:?}");
+    assert!(list.stderr.contains("bad.json` is not a chat"), "{list:?}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn wrong_usage_of_chat_ends_with_2() {
     for (words, expected) in [
         (&["--resume"][..], "there is no chat to go on with yet"),
         (&["--resume", "nothing"], "there is no chat `nothing`; `switchboard chat --list`"),
-        (&["--resume", "script.json"], "`script.json` is no chat"),
+        (&["--resume", "script.json"], "`script.json` is not a chat"),
         (&["--json"], "--list"),
         (&["--list", "--resume"], "cannot be used with"),
     ] {

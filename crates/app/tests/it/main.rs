@@ -41,7 +41,7 @@ mod zwave;
 mod worker;
 mod voice;
 mod doctor;
-mod doctor_places;
+mod doctor_disk;
 mod unusable_store;
 mod streams;
 mod usage;

@@ -130,7 +130,7 @@ fn a_file_that_cannot_be_replayed_is_told_why() {
         ("bare.jsonl", "neither result nor error"),
         ("calls.csv", "as jsonl or --as mocks"),
         ("other.toml", "`other.toml` has no recorded calls"),
-        ("real.toml", "tool `e` is no mock"),
+        ("real.toml", "tool `e` is not a mock"),
     ] {
         let said = place.refusal(&["--replay", file, "tools"]);
         assert!(said.contains(says), "{file}: {said}");

@@ -115,7 +115,7 @@ fn the_example_of_the_manual_runs() {
             is_well.then_some(checks)
         });
         let first = checks[0]["message"].as_str().unwrap();
-        assert!(first.contains("lets us in as user `"), "{first}");
+        assert!(first.contains("accepts us as user `"), "{first}");
     }
     let listed = |expected: usize| {
         let words = ["calls", "--fleet", "--json"];

@@ -33,7 +33,7 @@ pub(crate) struct Accepted {
 
 /// A queued call, or what became of it, as it is shown.
 #[derive(Serialize, ToSchema)]
-pub struct Queued {
+pub(crate) struct Queued {
     id: String,
     tool: String,
     /// The token that it was called with.

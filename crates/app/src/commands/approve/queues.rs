@@ -1,10 +1,10 @@
-//! Where calls wait for a person: on this machine, and, with a cluster, at any of its gateways.
+//! The approval queues: that of this machine and, with a cluster, that of its gateways.
 
 use anyhow::Context;
 use switchboard_approvals::{AllowRule, ApprovalQueue, Error, PendingApproval};
 use switchboard_cluster::ClusterView;
 
-use crate::{approvals, cluster, connections::on_runtime, settings::Loaded};
+use crate::{approvals, cluster, runtime::on_runtime, settings::Loaded};
 
 /// The queues that a command looks at: that of this machine first.
 pub(super) struct ApprovalQueues(Vec<ApprovalQueue>);

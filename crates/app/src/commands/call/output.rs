@@ -11,16 +11,16 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use switchboard_toolcall::{Answer, ErrorKind, Part, ToolError, ToolOutput, ToolResult};
 
 use crate::{
-    cli::{Call, Cli},
-    commands::calls::words,
-    terminal::{self, Failed, Paint, text},
+    cli::{CallArgs, Cli},
+    commands::calls::format,
+    terminal::{self, CommandFailed, Paint, text},
 };
 
 /// Prints the result of a call, and writes its binary content to the file that was asked for.
 ///
 /// # Errors
 /// Stdout takes no more, or there is nothing to write to the file, or it cannot be written.
-pub(super) fn print(result: &ToolResult, call: &Call, cli: &Cli) -> anyhow::Result<()> {
+pub(super) fn print(result: &ToolResult, call: &CallArgs, cli: &Cli) -> anyhow::Result<()> {
     if call.json {
         return Ok(terminal::print(&serde_json::to_string(result)?)?);
     }
@@ -61,7 +61,7 @@ fn status(result: &ToolResult, paint: Paint) -> String {
     let name = text::one_line(&result.tool_name);
     let took = match result.execution_time_ms() {
         short @ 1.0..10.0 => format!("{short:.1} ms"),
-        _ => words::took(result.elapsed),
+        _ => format::took(result.elapsed),
     };
     paint.dim(&format!("{mark} {name} {took} {}", result.call_id))
 }
@@ -76,7 +76,7 @@ fn save(result: &ToolResult, answer: &Answer, file: &Path) -> anyhow::Result<()>
     };
     let binaries: Vec<_> = parts.iter().filter_map(Part::as_binary).collect();
     let [binary] = binaries[..] else {
-        bail!(Failed(match binaries.len() {
+        bail!(CommandFailed(match binaries.len() {
             0 => format!(
                 "`{name}` answered without an image or other binary content; nothing was written to {shown}"
             ),
@@ -87,7 +87,7 @@ fn save(result: &ToolResult, answer: &Answer, file: &Path) -> anyhow::Result<()>
     };
     // What is not base64 is still what the tool sent; the artifact holds the same bytes.
     let bytes = BASE64_STANDARD.decode(binary.data).unwrap_or_else(|_| binary.data.into());
-    fs::write(file, &bytes).with_context(|| Failed(format!("failed to write `{shown}`")))?;
+    fs::write(file, &bytes).with_context(|| CommandFailed(format!("failed to write `{shown}`")))?;
     terminal::tell(&format!("{} bytes written to {shown}", bytes.len()));
     Ok(())
 }

@@ -1,19 +1,19 @@
-//! `switchboard call --no-wait`: a call that is laid into the queue.
+//! `switchboard call --no-wait`: queues the call.
 
 use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState, durable};
 use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError};
 
-use super::{Calling, Told};
+use super::{CallCommand, CallReport};
 
 /// A call that is in the queue.
-pub(super) struct Accepted {
+pub(super) struct SubmittedCall {
     id: CallId,
     state: QueueState,
     name: String,
 }
 
-impl Accepted {
+impl SubmittedCall {
     /// The id, or the object that REST answers with.
     pub(super) fn text(&self, json: bool) -> String {
         let Self { id, state, name } = self;
@@ -25,13 +25,13 @@ impl Accepted {
     }
 }
 
-impl Calling<'_> {
-    /// Lays the call into the queue, or tells why it cannot be.
-    pub(super) async fn queue(&self, call: ToolCall, cx: &CallContext) -> Told {
-        let executor = &self.house.executor;
+impl CallCommand<'_> {
+    /// Queues the call, or says why it cannot be queued.
+    pub(super) async fn queue(&self, call: ToolCall, cx: &CallContext) -> CallReport {
+        let executor = &self.app.executor;
         let Some(queue) = self.connections.queue(executor) else {
             let error = self.unqueued(&call.name, cx);
-            return Told::Ended(Box::new(executor.refuse(call, error, cx).await));
+            return CallReport::Ended(Box::new(executor.refuse(call, error, cx).await));
         };
         let name = call.name.clone();
         // Ids are greater than those that were made before them.
@@ -44,15 +44,15 @@ impl Calling<'_> {
                     false => None,
                 };
                 let state = state.unwrap_or(QueueState::Queued);
-                Told::Queued(Accepted { id, state, name })
+                CallReport::Queued(SubmittedCall { id, state, name })
             }
-            Err(result) => Told::Ended(result),
+            Err(result) => CallReport::Ended(result),
         }
     }
 
-    /// Why a call cannot be queued where nobody looked for a queue: its tool is here, or there is no cluster.
+    /// Says why a call cannot be queued without a queue: its tool is local, or there is no cluster.
     fn unqueued(&self, name: &str, cx: &CallContext) -> ToolError {
-        match self.house.executor.tools().lookup(name) {
+        match self.app.executor.tools().lookup(name) {
             Err(error) => error,
             Ok(_) if !self.has_cluster => durable::no_queue(name),
             Ok(tool) => match durable::takes(tool.spec(), cx.idempotency_key.is_some()) {

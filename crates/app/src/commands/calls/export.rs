@@ -10,18 +10,18 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use switchboard_audit::{CallDetail, Reader, Record};
 
-use super::{failed, mocks, open, words::counted};
+use super::{failed, format::counted, mocks, open};
 use crate::{
-    cli::{Export, Form, Format},
+    cli::{ExportArgs, ExportAs, ExportFormat},
     settings::Loaded,
-    terminal::{self, Failed},
+    terminal::{self, CommandFailed},
 };
 
 /// The names of the columns.
 const COLUMNS: &str = "id,tool,server,arguments,outcome,error_kind,duration_ms,started,caller,conversation,bytes,reused,result,error";
 
-pub(super) fn run(export: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> {
-    if export.format == Format::Parquet {
+pub(super) fn run(export: &ExportArgs, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    if export.format == ExportFormat::Parquet {
         bail!(
             "parquet is not written; `--format jsonl` and `--format csv` are, and DuckDB, pandas and their kin read both"
         );
@@ -32,7 +32,7 @@ pub(super) fn run(export: &Export, loaded: &Loaded) -> anyhow::Result<ExitCode> 
     let mut records = reader.list(&filter).map_err(failed)?;
     records.reverse();
     let done = match export.form {
-        Some(Form::Mocks) => {
+        Some(ExportAs::Mocks) => {
             let made = mocks::of(&mut reader, &records, loaded)?;
             write_to(export.output.as_deref(), |out| out.write_all(made.json.as_bytes()))?;
             made.summary
@@ -68,7 +68,7 @@ fn write_to(
         let mut stdout = BufWriter::new(io::stdout().lock());
         return match write(&mut stdout).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(anyhow!(Failed(format!("failed to write to stdout: {error}"))))
+                Err(anyhow!(CommandFailed(format!("failed to write to stdout: {error}"))))
             }
             _ => Ok(()),
         };
@@ -82,11 +82,11 @@ fn write_to(
 fn rows(
     reader: &mut Reader,
     records: &[Record],
-    format: Format,
+    format: ExportFormat,
     out: &mut dyn Write,
     problem: &mut Option<anyhow::Error>,
 ) -> io::Result<()> {
-    if format == Format::Csv {
+    if format == ExportFormat::Csv {
         writeln!(out, "{COLUMNS}")?;
     }
     for record in records {
@@ -100,7 +100,7 @@ fn rows(
             }
         };
         match format {
-            Format::Csv => writeln!(out, "{}", csv(&detail))?,
+            ExportFormat::Csv => writeln!(out, "{}", csv(&detail))?,
             _ => {
                 serde_json::to_writer(&mut *out, &detail)?;
                 out.write_all(b"\n")?;

@@ -1,4 +1,4 @@
-//! The calls of all nodes, where the config names a cluster.
+//! The calls of all nodes, if the config names a cluster.
 
 use std::{cell::Cell, time::Duration};
 
@@ -10,9 +10,11 @@ use switchboard_workers::Error;
 use super::failed;
 use crate::{
     cluster,
-    connections::{is_watched, on_runtime, unless_interrupted},
+    interrupt::unless_interrupted,
+    runtime::on_runtime,
     settings::Loaded,
-    terminal::{Failed, spinner, text},
+    terminal::is_watched,
+    terminal::{CommandFailed, spinner, text},
 };
 
 /// How long servers may take to answer at first.
@@ -56,17 +58,19 @@ pub(super) fn short(node: &StoreNode) -> String {
 
 async fn open(loaded: &Loaded) -> anyhow::Result<Records> {
     let Some(cluster) = cluster::connect(loaded).await? else {
-        bail!("there is no fleet to ask: the config names none (`[cluster] nats = \"nats://…\"`)");
+        bail!(
+            "there is no cluster to ask: the config names none (`[cluster] nats = \"nats://…\"`)"
+        );
     };
     cluster.reached(PATIENCE).await.map_err(refused)?;
     Ok(Records::new(cluster))
 }
 
 fn refused(error: Error) -> anyhow::Error {
-    anyhow!(Failed(format!("{:#}", anyhow!(error))))
+    anyhow!(CommandFailed(format!("{:#}", anyhow!(error))))
 }
 
-/// Does `work`, with how far it is where people watch.
+/// Does `work`, with how far it is if people watch.
 async fn watched<T>(
     json: bool,
     reading: &Cell<Option<Reading>>,
@@ -74,7 +78,7 @@ async fn watched<T>(
 ) -> anyhow::Result<T> {
     let label = || match reading.get() {
         Some(Reading { read, all }) => format!("reading records: {read} of {all}…"),
-        None => "asking the fleet…".to_owned(),
+        None => "asking the cluster…".to_owned(),
     };
     let work = unless_interrupted(work);
     if is_watched(json) { spinner::watch(label, work).await } else { work.await }

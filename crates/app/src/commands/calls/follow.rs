@@ -10,22 +10,23 @@ use switchboard_audit::{self as audit, Record};
 use switchboard_cluster::records;
 use switchboard_workers::jobs::Change;
 
-use super::{failed, fleet, list, open, queued, words};
+use super::{failed, fleet, format, list, open, queued};
 use crate::{
-    cli::{Calls, Cli},
-    connections::{INTERRUPTED, Interrupted, on_runtime, unless_interrupted},
+    cli::{CallsArgs, Cli},
+    interrupt::{INTERRUPTED, Interrupted, unless_interrupted},
+    runtime::on_runtime,
     settings::Loaded,
     terminal::{self, Paint, text},
 };
 
-pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = calls.filters.filter(loaded.settings.executor.slow_call);
     let passes = filter.matcher().map_err(failed)?;
     let paint = Paint::stdout(cli.color);
     let is_terminal = io::stdout().is_terminal();
-    let form = Form { json: calls.json, is_terminal, paint };
+    let form = LineFormat { json: calls.json, is_terminal, paint };
     let work = async {
-        let mut source = Source::begin(calls, loaded).await?;
+        let mut source = FollowSource::begin(calls, loaded).await?;
         let changes = queued::changes(loaded).await?;
         let ended = async {
             loop {
@@ -58,13 +59,13 @@ pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<E
 }
 
 /// Whose calls are followed.
-enum Source {
+enum FollowSource {
     Here(Box<audit::RecordFollower>),
     Fleet(Box<records::Follow>),
 }
 
-impl Source {
-    async fn begin(calls: &Calls, loaded: &Loaded) -> anyhow::Result<Self> {
+impl FollowSource {
+    async fn begin(calls: &CallsArgs, loaded: &Loaded) -> anyhow::Result<Self> {
         Ok(match calls.fleet {
             true => Self::Fleet(Box::new(fleet::follow(loaded).await?)),
             false => Self::Here(Box::new(open(loaded)?.follow().map_err(failed)?)),
@@ -80,13 +81,13 @@ impl Source {
 }
 
 /// How lines are written.
-struct Form {
+struct LineFormat {
     json: bool,
     is_terminal: bool,
     paint: Paint,
 }
 
-impl Form {
+impl LineFormat {
     fn record(&self, record: &Record) -> anyhow::Result<String> {
         Ok(match (self.json, self.is_terminal) {
             (true, _) => serde_json::to_string(record)?,
@@ -106,12 +107,12 @@ impl Form {
 
 fn shown(record: &Record, paint: Paint) -> String {
     let code = text::pad(record.outcome.code(), 7);
-    let outcome = words::coloured(&code, record.outcome, paint);
+    let outcome = format::coloured(&code, record.outcome, paint);
     let tool = text::pad(&text::shorten(&record.tool, 32), 24);
-    let took = format!("{:>8}", words::duration_of(record));
+    let took = format!("{:>8}", format::duration_of(record));
     let room = terminal::width().saturating_sub(8 + tool.len() + code.len() + took.len() + 8);
     let arguments = text::shorten(&record.arguments, room.max(8));
-    let clock = words::clock(record.started);
+    let clock = format::clock(record.started);
     format!("{}  {}  {outcome}  {took}  {arguments}", paint.dim(&clock), paint.bold(&tool))
 }
 

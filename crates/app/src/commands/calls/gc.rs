@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use switchboard_audit::retention;
 
-use super::{failed, folder, words};
-use crate::{cli::Gc, settings::Loaded, terminal};
+use super::{failed, folder, format};
+use crate::{cli::GcArgs, settings::Loaded, terminal};
 
-pub(super) fn run(gc: &Gc, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+pub(super) fn run(gc: &GcArgs, loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let (folder, config) = (folder(loaded)?, &loaded.settings.audit);
     let collected = match gc.dry_run {
         true => retention::preview(&folder, config),
@@ -18,7 +18,7 @@ pub(super) fn run(gc: &Gc, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         terminal::print(&serde_json::to_string(&collected)?)?;
     } else {
         let word = if gc.dry_run { "would go" } else { "went" };
-        let (bytes, left) = (words::size(collected.bytes), words::size(collected.left));
+        let (bytes, left) = (format::size(collected.bytes), format::size(collected.left));
         terminal::print(&format!(
             "{} segments and {} artifacts {word}, {bytes} in all; {left} stay",
             collected.segments, collected.artifacts

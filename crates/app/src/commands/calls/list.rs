@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use switchboard_audit::Record;
 use unicode_width::UnicodeWidthStr;
 
-use super::{failed, fleet, open, words};
+use super::{failed, fleet, format, open};
 use crate::{
-    cli::{Calls, Cli},
+    cli::{CallsArgs, Cli},
     settings::Loaded,
     terminal::{self, Paint, text},
 };
@@ -26,7 +26,7 @@ const LEAST_ARGUMENTS: usize = 8;
 /// Ids begin with the time; shorter beginnings are seldom one call's.
 const SHORTEST_ID: usize = 10;
 
-pub(super) fn run(calls: &Calls, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let mut filter = calls.filters.filter(loaded.settings.executor.slow_call);
     let usual = if calls.json { FOR_PROGRAMS } else { FOR_PEOPLE };
     let most = match calls.limit.unwrap_or(usual) {
@@ -85,8 +85,8 @@ fn table(records: &[Record], paint: Paint) -> String {
             let tool = text::shorten(&record.tool, 32);
             let outcome = record.outcome.code().to_owned();
             let node = record.node.as_ref().map(fleet::short).unwrap_or_default();
-            let took = words::duration_of(record);
-            [id.clone(), words::ago(record.started, now), tool, outcome, took, node]
+            let took = format::duration_of(record);
+            [id.clone(), format::ago(record.started, now), tool, outcome, took, node]
         })
         .collect();
     let width = |column: usize| cells.iter().map(|row| row[column].width()).max().unwrap_or(0);
@@ -102,7 +102,7 @@ fn table(records: &[Record], paint: Paint) -> String {
                     .map(|(cell, column)| text::pad(cell, widths[column]));
             let node = if widths[5] > 0 { format!("  {node}") } else { node };
             let took = format!("{}{took}", " ".repeat(widths[4].saturating_sub(took.width())));
-            let outcome = words::coloured(&outcome, record.outcome, paint);
+            let outcome = format::coloured(&outcome, record.outcome, paint);
             let when = if has_time { format!("  {}", paint.dim(&when)) } else { String::new() };
             let arguments =
                 room.map(|room| format!("  {}", text::shorten(&record.arguments, room)));

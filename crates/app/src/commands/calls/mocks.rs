@@ -7,8 +7,8 @@ use switchboard_audit::{Reader, Record};
 use switchboard_local::replay::{self, ReplayRecord};
 use switchboard_toolcall::ToolSpec;
 
-use super::{failed, words::counted};
-use crate::{commands::known, rehearsal, settings::Loaded, terminal};
+use super::{failed, format::counted};
+use crate::{commands::current_tools, overrides, settings::Loaded, terminal};
 
 /// A config of mock tools, and what to say of it.
 pub(super) struct Mocks {
@@ -30,14 +30,14 @@ pub(super) fn of(
         let Some(detail) = reader.show(record.id).map_err(failed)? else { continue };
         let result = detail.result.as_deref().and_then(|json| serde_json::from_str(json).ok());
         let code = record.outcome.code();
-        let outcome = rehearsal::outcome(&record.tool, code, result, detail.error, detail.hint);
+        let outcome = overrides::outcome(&record.tool, code, result, detail.error, detail.hint);
         let args = serde_json::from_str(&record.arguments);
         if let (Some(outcome), Ok(args)) = (outcome, args) {
             calls.push(ReplayRecord { tool: record.tool.clone(), args, outcome });
         }
     }
     let (played, left) = (calls.len(), records.len() - calls.len());
-    let known = known::tools(loaded, records, true)?;
+    let known = current_tools::tools(loaded, records, true)?;
     let spec = |name: &str| -> Option<ToolSpec> { known.get(name).map(|tool| tool.spec().clone()) };
     let unknown: BTreeSet<_> =
         calls.iter().map(|call| &call.tool).filter(|tool| !known.contains_key(*tool)).collect();

@@ -1,25 +1,24 @@
-//! Queued calls, where `[cluster]` is set: how one is, and how they change.
+//! Queued calls, if `[cluster]` is set: how one is, and how they change.
 
 use anyhow::anyhow;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchboard_audit::{CallOutcome, Record};
-use switchboard_gateway::Queued;
 use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, ToolExecutor};
-use switchboard_toolcall::CallId;
+use switchboard_toolcall::{CallId, ErrorKind, ProgressUpdate, ToolResult};
 use switchboard_workers::{
     Jobs, Queue,
     jobs::{Change, Changes},
 };
 
-use super::words;
+use super::format;
 use crate::{
     cluster,
     settings::Loaded,
-    terminal::{self, Failed, Paint, json::pretty, text},
+    terminal::{self, CommandFailed, Paint, json::pretty, text},
 };
 
-/// The queued call with this id, where there is a cluster that knows it.
+/// The queued call with this id, if there is a cluster that knows it.
 ///
 /// # Errors
 /// The cluster's settings cannot be used, or it cannot be asked.
@@ -30,7 +29,7 @@ pub(super) async fn look(loaded: &Loaded, id: CallId) -> anyhow::Result<Option<Q
     let queue = Queue::new(jobs, ToolExecutor::default());
     let away = |error: switchboard_toolcall::BoxError| {
         let error = anyhow!(error);
-        anyhow!(Failed(format!("the queue cannot be asked: {error:#}")))
+        anyhow!(CommandFailed(format!("the queue cannot be asked: {error:#}")))
     };
     queue.look(id).await.map_err(away)
 }
@@ -52,9 +51,35 @@ pub(super) async fn changes(loaded: &Loaded) -> anyhow::Result<Option<Changes>> 
     }
 }
 
-/// One object, as `GET /api/calls/ID` gives it.
-pub(super) fn object(call: QueuedCall) -> anyhow::Result<String> {
-    Ok(serde_json::to_string(&Queued::from(call))?)
+/// One object with the fields of `GET /api/calls/ID`.
+pub(super) fn object(call: &QueuedCall) -> anyhow::Result<String> {
+    let result = call.result.as_ref();
+    let timestamp = |time| Timestamp::try_from(time).map(|time| format!("{time:.3}"));
+    let mut object = json!({
+        "id": call.id.to_string(),
+        "tool": call.tool,
+        "caller": call.caller,
+        "state": call.state.code(),
+        "attempts": call.attempts,
+        "outcome": result.map_or("running", ToolResult::outcome_code),
+        "error_kind": result.and_then(ToolResult::error_kind).map(ErrorKind::code),
+        "started": timestamp(call.queued)?,
+        "changed": timestamp(call.changed)?,
+    });
+    if let Some(ProgressUpdate { progress, total, message }) = &call.progress {
+        let mut step = json!({"progress": progress});
+        if let Some(total) = total {
+            step["total"] = json!(total);
+        }
+        if let Some(message) = message {
+            step["message"] = json!(message);
+        }
+        object["progress"] = step;
+    }
+    if let Some(result) = result {
+        object["result"] = serde_json::to_value(result)?;
+    }
+    Ok(object.to_string())
 }
 
 /// All about one, for people.
@@ -66,10 +91,10 @@ pub(super) fn page(call: &QueuedCall, paint: Paint) -> String {
         Some(total) => format!("{} of {total}", step.progress),
         None => step.progress.to_string(),
     });
-    let took = call.result.as_ref().map(|result| words::took(result.elapsed));
+    let took = call.result.as_ref().map(|result| format::took(result.elapsed));
     let facts = [
-        ("queued", Some(words::local(call.queued))),
-        ("changed", Some(words::local(call.changed))),
+        ("queued", Some(format::local(call.queued))),
+        ("changed", Some(format::local(call.changed))),
         ("attempts", Some(call.attempts.to_string())),
         ("progress", far),
         ("took", took),
@@ -90,7 +115,7 @@ pub(super) fn page(call: &QueuedCall, paint: Paint) -> String {
 
 /// A change as one line for people.
 pub(super) fn line(change: &Change, paint: Paint) -> String {
-    let clock = paint.dim(&words::clock(change.changed));
+    let clock = paint.dim(&format::clock(change.changed));
     let tool = paint.bold(&text::pad(&text::shorten(&change.tool, 32), 24));
     let state = coloured(change.state, paint);
     let attempt = match change.attempts {

@@ -11,12 +11,12 @@ use switchboard_audit::CallDetail;
 use switchboard_runtime::{Approval, Ruling, record::Stages};
 use switchboard_toolcall::CallId;
 
-use super::{failed, fleet, open, queued, words};
+use super::{failed, fleet, format, open, queued};
 use crate::{
-    cli::{Cli, ShowCall},
-    connections::on_runtime,
+    cli::{Cli, ShowCallArgs},
+    runtime::on_runtime,
     settings::Loaded,
-    terminal::{self, Failed, Paint, json::pretty, text},
+    terminal::{self, CommandFailed, Paint, json::pretty, text},
 };
 
 /// How many calls are named where an id could be several.
@@ -24,7 +24,7 @@ const CANDIDATES: usize = 5;
 /// How wide the bar of the longest stage is.
 const BAR: usize = 30;
 
-pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(call: &ShowCallArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let paint = Paint::stdout(cli.color);
     let recorded = recorded(call, loaded);
     // A queued call may be known here by its record, or only to the cluster.
@@ -37,7 +37,7 @@ pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result
         None => Ok(None),
     };
     let text = match (queued, recorded) {
-        (Ok(Some(queued)), _) if call.json => queued::object(queued)?,
+        (Ok(Some(queued)), _) if call.json => queued::object(&queued)?,
         (Ok(Some(queued)), _) => queued::page(&queued, paint),
         // A cluster that is away keeps nobody from looking at what is written down here.
         (_, Ok(detail)) if call.json => serde_json::to_string(&detail)?,
@@ -50,7 +50,7 @@ pub(super) fn run(call: &ShowCall, loaded: &Loaded, cli: &Cli) -> anyhow::Result
 }
 
 /// What the records have of the call: those of this node, or of all.
-fn recorded(call: &ShowCall, loaded: &Loaded) -> anyhow::Result<CallDetail> {
+fn recorded(call: &ShowCallArgs, loaded: &Loaded) -> anyhow::Result<CallDetail> {
     if call.fleet {
         let mut found = fleet::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
         let ids: Vec<_> = found.iter().map(|detail| detail.record.id).collect();
@@ -70,7 +70,7 @@ fn recorded(call: &ShowCall, loaded: &Loaded) -> anyhow::Result<CallDetail> {
 
 fn none(asked: &str) -> anyhow::Error {
     let text = format!("no call's id begins with `{asked}`; `switchboard calls` lists them");
-    anyhow!(Failed(text))
+    anyhow!(CommandFailed(text))
 }
 
 /// The call whose id begins so, of those that were found.
@@ -82,30 +82,33 @@ fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
             let shown = several.iter().take(CANDIDATES).map(ToString::to_string);
             let more = if several.len() > CANDIDATES { ", …" } else { "" };
             let shown = shown.collect::<Vec<_>>().join(", ");
-            Err(anyhow!(Failed(format!("several calls' ids begin with `{asked}`: {shown}{more}"))))
+            Err(anyhow!(CommandFailed(format!(
+                "several calls' ids begin with `{asked}`: {shown}{more}"
+            ))))
         }
     }
 }
 
 fn page(detail: &CallDetail, paint: Paint) -> String {
     let record = &detail.record;
-    let outcome = words::coloured(record.outcome.code(), record.outcome, paint);
+    let outcome = format::coloured(record.outcome.code(), record.outcome, paint);
     let mut page = format!(
         "{}  {outcome}\n{}\n",
         paint.bold(&text::one_line(&record.tool)),
         paint.dim(&record.id.to_string())
     );
     let now = SystemTime::now();
-    let started = format!("{} ({})", words::local(record.started), words::ago(record.started, now));
+    let started =
+        format!("{} ({})", format::local(record.started), format::ago(record.started, now));
     let facts = [
         ("started", Some(started)),
-        ("took", record.duration.map(words::took)),
+        ("took", record.duration.map(format::took)),
         ("node", record.node.as_ref().map(|node| format!("{} ({})", node.host, node.id))),
         ("server", record.server.clone()),
         ("caller", record.caller.clone()),
         ("conversation", record.conversation.clone()),
         ("answer", record.reused.map(|reused| format!("not run: {}", reused.code()))),
-        ("size", record.bytes.map(words::size)),
+        ("size", record.bytes.map(format::size)),
         ("approval", detail.approval.as_ref().map(said)),
         ("cut", detail.truncated.then(|| "what the caller saw was cut".to_owned())),
     ];
@@ -140,7 +143,7 @@ fn page(detail: &CallDetail, paint: Paint) -> String {
     }
     if !detail.artifacts.is_empty() {
         let artifacts = detail.artifacts.iter().map(|artifact| {
-            let size = words::size(artifact.size);
+            let size = format::size(artifact.size);
             let media_type = text::one_line(&artifact.media_type);
             format!("{}  {}  {media_type}  {size}", artifact.id, artifact.kind)
         });
@@ -165,7 +168,7 @@ fn page(detail: &CallDetail, paint: Paint) -> String {
 fn said(approval: &Approval) -> String {
     let by = approval.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let held = match approval.id {
-        Some(_) => format!(" after {}", words::took(approval.held)),
+        Some(_) => format!(" after {}", format::took(approval.held)),
         None => String::new(),
     };
     let reason = approval.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -209,7 +212,7 @@ fn bars(stages: &Stages, paint: Paint) -> String {
         )]
         let length = (share * BAR as f64).ceil() as usize;
         let bar = paint.green(&text::pad(&"█".repeat(length), BAR));
-        format!("{}  {bar}  {:>9}", text::pad(name, 6), words::took(*took))
+        format!("{}  {bar}  {:>9}", text::pad(name, 6), format::took(*took))
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -9,9 +9,9 @@ use std::{
 use switchboard_audit::{CallActivity, ToolStats};
 use unicode_width::UnicodeWidthStr;
 
-use super::{failed, fleet, open, words};
+use super::{failed, fleet, format, open};
 use crate::{
-    cli::{Cli, Stats},
+    cli::{Cli, StatsArgs},
     settings::Loaded,
     terminal::{self, Paint, text},
 };
@@ -21,7 +21,7 @@ const FIGURES: usize = 56;
 /// How many bars the chart has.
 const PARTS: usize = 24;
 
-pub(super) fn run(stats: &Stats, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(stats: &StatsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = stats.filters.filter(loaded.settings.executor.slow_call);
     if stats.fleet {
         let records = fleet::list(&filter, loaded, stats.json)?;
@@ -33,7 +33,7 @@ pub(super) fn run(stats: &Stats, loaded: &Loaded, cli: &Cli) -> anyhow::Result<E
 }
 
 fn show(
-    stats: &Stats,
+    stats: &StatsArgs,
     figures: &[ToolStats],
     activity: impl FnOnce() -> anyhow::Result<Option<CallActivity>>,
     cli: &Cli,
@@ -58,7 +58,7 @@ fn between_tabs(figures: &ToolStats) -> String {
 }
 
 fn table(figures: &[ToolStats], activity: Option<&CallActivity>, paint: Paint) -> String {
-    let took = |milliseconds: f64| words::took(Duration::from_secs_f64(milliseconds / 1000.0));
+    let took = |milliseconds: f64| format::took(Duration::from_secs_f64(milliseconds / 1000.0));
     let head = ["tool", "calls", "failures", "p50", "p95", "p99", "bytes"].map(str::to_owned);
     let rows = figures.iter().map(|tool| {
         [
@@ -68,7 +68,7 @@ fn table(figures: &[ToolStats], activity: Option<&CallActivity>, paint: Paint) -
             took(tool.p50_ms),
             took(tool.p95_ms),
             took(tool.p99_ms),
-            words::size(tool.bytes),
+            format::size(tool.bytes),
         ]
     });
     let rows: Vec<[String; 7]> = rows.collect();
@@ -89,13 +89,13 @@ fn table(figures: &[ToolStats], activity: Option<&CallActivity>, paint: Paint) -
     let mut lines = vec![paint.dim(&line(&head))];
     for (row, figures) in rows.iter().zip(figures) {
         let counts = activity.and_then(|activity| activity.calls.get(&figures.tool));
-        let chart = counts.filter(|_| room).map(|counts| words::sparkline(counts));
+        let chart = counts.filter(|_| room).map(|counts| format::sparkline(counts));
         let chart = chart.map(|chart| format!("  {}", paint.cyan(&chart))).unwrap_or_default();
         lines.push(format!("{}{chart}", line(row)));
     }
     if let Some(activity) = activity.filter(|_| room) {
         let span =
-            format!("from {} to {}", words::local(activity.from), words::local(activity.until));
+            format!("from {} to {}", format::local(activity.from), format::local(activity.until));
         lines.push(paint.dim(&span));
     }
     lines.join("\n")

@@ -31,7 +31,7 @@ A line that begins with // is said with one slash.";
 const NAMES: [&str; 6] = ["help", "tools", "model", "save", "clear", "quit"];
 
 impl Command {
-    /// Reads a line: none where it is something to say, an error where there is no such command.
+    /// Reads a line: `None` if it is something to say, an error if there is no such command.
     pub(super) fn parse(line: &str) -> Option<Result<Self, String>> {
         let line = line.trim();
         let rest = line.strip_prefix('/').filter(|rest| !rest.starts_with('/'))?;

@@ -13,7 +13,7 @@ use super::store::make_folder;
 /// How much of it is remembered.
 const MOST: usize = 1000;
 
-/// The file of what was typed; none where there is no place for it.
+/// The file of what was typed; `None` if there is no place for it.
 pub(super) struct History(Option<PathBuf>);
 
 impl History {

@@ -9,57 +9,57 @@ use anyhow::Context;
 use rustyline::{Config, Editor, error::ReadlineError, history::MemHistory};
 use tokio::{sync::mpsc, task::block_in_place};
 
-use super::{history::History, store::Store};
-use crate::{connections::Interrupted, terminal};
+use super::{history::History, store::ChatStore};
+use crate::{interrupt::Interrupted, terminal};
 
 const PROMPT: &str = "> ";
 
 /// What comes next.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(super) enum ChatLine {
     Text(String),
     End,
 }
 
 /// Lines, one after another.
-pub(super) enum Lines {
-    Typed(Box<Typed>),
+pub(super) enum ChatInput {
+    Editor(Box<LineEditor>),
     Piped(mpsc::Receiver<io::Result<String>>),
 }
 
 /// Somebody who types.
-pub(super) struct Typed {
+pub(super) struct LineEditor {
     editor: Editor<(), MemHistory>,
     history: History,
 }
 
-impl Lines {
+impl ChatInput {
     /// Lines from the terminal, with what was typed before; else from stdin as they come.
-    pub(super) fn open(store: &Store) -> Self {
+    pub(super) fn open(store: &ChatStore) -> Self {
         let is_typed = io::stdin().is_terminal() && io::stdout().is_terminal();
-        match is_typed.then(|| Typed::new(History::at(store.history_file()))) {
-            Some(Ok(typed)) => Self::Typed(Box::new(typed)),
+        match is_typed.then(|| LineEditor::new(History::at(store.history_file()))) {
+            Some(Ok(typed)) => Self::Editor(Box::new(typed)),
             Some(Err(_)) | None => Self::Piped(piped()),
         }
     }
 
     /// Whether somebody types.
     pub(super) fn is_typed(&self) -> bool {
-        matches!(self, Self::Typed(_))
+        matches!(self, Self::Editor(_))
     }
 
     /// The next line.
     ///
     /// # Errors
     /// Stdin cannot be read, or somebody pressed Ctrl-C where nobody types.
-    pub(super) async fn next(&mut self) -> anyhow::Result<Line> {
+    pub(super) async fn next(&mut self) -> anyhow::Result<ChatLine> {
         match self {
             // Servers go on meanwhile, on threads of their own.
-            Self::Typed(typed) => block_in_place(|| typed.next()),
+            Self::Editor(typed) => block_in_place(|| typed.next()),
             Self::Piped(lines) => tokio::select! {
                 line = lines.recv() => match line.transpose().context("failed to read stdin")? {
-                    Some(line) => Ok(Line::Text(line)),
-                    None => Ok(Line::End),
+                    Some(line) => Ok(ChatLine::Text(line)),
+                    None => Ok(ChatLine::End),
                 },
                 _ = tokio::signal::ctrl_c() => Err(Interrupted.into()),
             },
@@ -67,7 +67,7 @@ impl Lines {
     }
 }
 
-impl Typed {
+impl LineEditor {
     fn new(history: History) -> rustyline::Result<Self> {
         let config = Config::builder().max_history_size(1000)?.build();
         let typed = MemHistory::with_config(&config);
@@ -78,7 +78,7 @@ impl Typed {
         Ok(Self { editor, history })
     }
 
-    fn next(&mut self) -> anyhow::Result<Line> {
+    fn next(&mut self) -> anyhow::Result<ChatLine> {
         let mut was_interrupted = false;
         loop {
             match self.editor.readline(PROMPT) {
@@ -86,14 +86,14 @@ impl Typed {
                     if !line.trim().is_empty() && self.editor.add_history_entry(&line)? {
                         self.history.add(&line);
                     }
-                    return Ok(Line::Text(line));
+                    return Ok(ChatLine::Text(line));
                 }
-                Err(ReadlineError::Interrupted) if was_interrupted => return Ok(Line::End),
+                Err(ReadlineError::Interrupted) if was_interrupted => return Ok(ChatLine::End),
                 Err(ReadlineError::Interrupted) => {
                     was_interrupted = true;
                     terminal::tell("Ctrl-C once more ends the chat");
                 }
-                Err(ReadlineError::Eof) => return Ok(Line::End),
+                Err(ReadlineError::Eof) => return Ok(ChatLine::End),
                 Err(error) => return Err(error).context("failed to read the terminal"),
             }
         }

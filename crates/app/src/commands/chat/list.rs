@@ -8,15 +8,15 @@ use std::{
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
-use super::store::{self, Kept, Store};
+use super::store::{self, ChatStore, SavedChat};
 use crate::{
-    cli::{Chat, Cli},
+    cli::{ChatArgs, Cli},
     terminal::{self, Paint, text},
 };
 
 /// One chat in the list.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ChatRow {
     id: String,
     model: String,
     started: String,
@@ -25,8 +25,8 @@ struct Row {
     title: String,
 }
 
-pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let kept = Store::open().all()?;
+pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let kept = ChatStore::open().all()?;
     let rows: Vec<_> = kept.iter().filter_map(|kept| row(kept, chat.json)).collect();
     if chat.json {
         terminal::print(&serde_json::to_string(&rows)?)?;
@@ -41,7 +41,7 @@ pub(super) fn run(chat: &Chat, cli: &Cli) -> anyhow::Result<ExitCode> {
 }
 
 /// What is known of a chat; one that cannot be read is told and left out.
-fn row(kept: &Kept, for_programs: bool) -> Option<Row> {
+fn row(kept: &SavedChat, for_programs: bool) -> Option<ChatRow> {
     let transcript = store::read(&kept.file)
         .inspect_err(|error| terminal::tell(&text::lines(&format!("warning: {error:#}"))))
         .ok()?;
@@ -52,12 +52,19 @@ fn row(kept: &Kept, for_programs: bool) -> Option<Row> {
     };
     let (turns, title) = (transcript.turns(), transcript.title());
     let id = kept.id.clone();
-    Some(Row { id, model: transcript.model, started: transcript.started, updated, turns, title })
+    Some(ChatRow {
+        id,
+        model: transcript.model,
+        started: transcript.started,
+        updated,
+        turns,
+        title,
+    })
 }
 
 /// Columns on a terminal, whole texts between tabs in a pipe.
-fn line(row: &Row, paint: Paint) -> String {
-    let Row { id, model, updated, turns, title, .. } = row;
+fn line(row: &ChatRow, paint: Paint) -> String {
+    let ChatRow { id, model, updated, turns, title, .. } = row;
     if !io::stdout().is_terminal() {
         let (model, title) = (text::one_line(model), text::one_line(title));
         return format!("{id}\t{updated}\t{turns}\t{model}\t{title}");

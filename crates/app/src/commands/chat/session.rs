@@ -8,40 +8,40 @@ use tokio::time::Instant;
 
 use super::{
     command::{self, Command},
-    lines::{Line, Lines},
-    store::{self, Store},
+    lines::{ChatInput, ChatLine},
+    store::{self, ChatStore},
     transcript::Transcript,
 };
 use crate::{
-    cli::{Chat, Cli},
-    house::House,
-    model::{self, Chosen},
+    assembly::App,
+    cli::{ChatArgs, Cli},
+    model::{self, ChosenModel},
     settings::Loaded,
-    talk::{self, Answers, Ending, Screen},
     terminal::{self, Paint, text},
+    turn_view::{self, AnswerDisplay, TurnEnding, TurnScreen},
 };
 
 /// What a chat stands in, and never changes.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'a> {
-    pub(super) chat: &'a Chat,
+pub(super) struct ChatDeps<'a> {
+    pub(super) chat: &'a ChatArgs,
     pub(super) cli: &'a Cli,
-    pub(super) house: &'a House,
+    pub(super) app: &'a App,
     pub(super) loaded: &'a Loaded,
 }
 
-impl Around<'_> {
-    /// The loop around a model, as this chat wants it.
-    fn agent(&self, chosen: &Chosen) -> anyhow::Result<Agent> {
-        chosen.agent(&self.chat.asked, self.house, self.loaded.settings.agent.clone())
+impl ChatDeps<'_> {
+    /// The loop of a model, as this chat wants it.
+    fn agent(&self, chosen: &ChosenModel) -> anyhow::Result<Agent> {
+        chosen.agent(&self.chat.model_args, self.app, self.loaded.settings.agent.clone())
     }
 }
 
 /// A chat that goes on.
-pub(super) struct Session<'a> {
-    around: Around<'a>,
-    store: Store,
-    chosen: Chosen,
+pub(super) struct ChatSession<'a> {
+    deps: ChatDeps<'a>,
+    store: ChatStore,
+    chosen: ChosenModel,
     agent: Agent,
     transcript: Transcript,
     paint: Paint,
@@ -51,21 +51,21 @@ pub(super) struct Session<'a> {
     failed: bool,
 }
 
-impl<'a> Session<'a> {
+impl<'a> ChatSession<'a> {
     /// A chat with a model, which goes on where the transcript ends.
     ///
     /// # Errors
     /// A pattern of tools is none.
     pub(super) fn new(
-        around: Around<'a>,
-        store: Store,
-        chosen: Chosen,
+        deps: ChatDeps<'a>,
+        store: ChatStore,
+        chosen: ChosenModel,
         mut transcript: Transcript,
     ) -> anyhow::Result<Self> {
-        let agent = around.agent(&chosen)?;
+        let agent = deps.agent(&chosen)?;
         transcript.model.clone_from(&chosen.name);
-        let paint = Paint::stderr(around.cli.color);
-        Ok(Self { around, store, chosen, agent, transcript, paint, saved: None, failed: false })
+        let paint = Paint::stderr(deps.cli.color);
+        Ok(Self { deps, store, chosen, agent, transcript, paint, saved: None, failed: false })
     }
 
     /// Talks until there is nothing more to say.
@@ -73,15 +73,15 @@ impl<'a> Session<'a> {
     /// # Errors
     /// Stdin or stdout fails, or Ctrl-C was pressed where nobody types.
     pub(super) async fn run(mut self) -> anyhow::Result<ExitCode> {
-        let mut lines = Lines::open(&self.store);
+        let mut lines = ChatInput::open(&self.store);
         if lines.is_typed() {
             self.greet();
         }
         loop {
             match lines.next().await? {
-                Line::End => break,
-                Line::Text(line) if line.trim().is_empty() => {}
-                Line::Text(line) => match Command::parse(&line) {
+                ChatLine::End => break,
+                ChatLine::Text(line) if line.trim().is_empty() => {}
+                ChatLine::Text(line) => match Command::parse(&line) {
                     None => self.turn(&line).await?,
                     Some(Ok(Command::Quit)) => break,
                     Some(Ok(command)) => self.obey(command).await?,
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
         let name = &self.chosen.name;
         let line = format!("{name} with {many} {tools}; /help lists the commands, Ctrl-D ends");
         terminal::tell(&self.paint.dim(&line));
-        if self.around.chat.resume.is_some() {
+        if self.deps.chat.resume.is_some() {
             let (id, title) = (&self.transcript.id, text::shorten(&self.transcript.title(), 50));
             let turns = self.transcript.turns();
             let line = format!("going on with {id}: {title} (questions so far: {turns})");
@@ -116,23 +116,26 @@ impl<'a> Session<'a> {
         let said = said.trim();
         // Two slashes say one, for one begins a command.
         self.transcript.messages.say(if said.starts_with("//") { &said[1..] } else { said });
-        let mut screen = Screen::new(Answers::Streamed, true, self.around.cli.color);
+        let mut screen = TurnScreen::new(AnswerDisplay::Streamed, true, self.deps.cli.color);
         let (agent, messages) = (&self.agent, &mut self.transcript.messages);
-        let outcome = talk::turn(agent, messages, &self.chosen, &mut screen).await;
+        let outcome = turn_view::turn(agent, messages, &self.chosen, &mut screen).await;
         // Kept also where nobody can be shown anything any more.
         self.keep();
         let outcome = outcome?;
-        let ending =
-            Ending::of(outcome.as_ref(), self.chosen.model.provider(), self.agent.offers_tools());
+        let ending = TurnEnding::of(
+            outcome.as_ref(),
+            self.chosen.model.provider(),
+            self.agent.offers_tools(),
+        );
         match &ending {
-            Ending::Cancelled => {
+            TurnEnding::Cancelled => {
                 terminal::tell(&self.paint.yellow("cancelled; what was finished is kept"));
             }
             ending => ending.tell(self.paint),
         }
-        self.failed |= !matches!(ending, Ending::Answer { .. });
+        self.failed |= !matches!(ending, TurnEnding::Answer { .. });
         if let Some(outcome) = outcome.filter(|_| screen.is_watched()) {
-            let line = talk::summary(outcome.usage, began.elapsed());
+            let line = turn_view::summary(outcome.usage, began.elapsed());
             terminal::tell(&self.paint.dim(&line));
         }
         Ok(())
@@ -170,7 +173,7 @@ impl<'a> Session<'a> {
             Command::Clear => {
                 self.transcript = Transcript::new(
                     self.chosen.name.clone(),
-                    self.around.chat.asked.conversation(),
+                    self.deps.chat.model_args.conversation(),
                 );
                 terminal::tell(&self.paint.dim("a new chat begins"));
             }
@@ -180,8 +183,8 @@ impl<'a> Session<'a> {
     }
 
     async fn change_model(&mut self, name: &str) -> anyhow::Result<()> {
-        let chosen = model::choose(Some(name), self.around.loaded).await?;
-        self.agent = self.around.agent(&chosen)?;
+        let chosen = model::choose(Some(name), self.deps.loaded).await?;
+        self.agent = self.deps.agent(&chosen)?;
         self.chosen = chosen;
         self.transcript.model.clone_from(&self.chosen.name);
         // A chat in which nothing was said yet is not saved.
@@ -211,8 +214,8 @@ impl<'a> Session<'a> {
 
     /// The tools that the model is offered, each with what it does.
     fn offered(&self) -> Vec<(String, String)> {
-        let offered = self.chosen.offered(&self.around.chat.asked.tools).ok().flatten();
-        let all = self.around.house.executor.tools().listed();
+        let offered = self.chosen.offered(&self.deps.chat.model_args.tools).ok().flatten();
+        let all = self.deps.app.executor.tools().listed();
         let is_offered = |name: &str| offered.as_ref().is_none_or(|globs| globs.matches(name));
         let tools = all.iter().filter(|tool| is_offered(tool.name()));
         let described = |text: &str| text::one_line(text);
@@ -225,7 +228,7 @@ impl<'a> Session<'a> {
             terminal::tell("the model is offered no tools");
             return Ok(());
         }
-        let paint = Paint::stdout(self.around.cli.color);
+        let paint = Paint::stdout(self.deps.cli.color);
         let widest = tools.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let room = terminal::width().saturating_sub(widest + 2).max(20);
         let lines = tools.iter().map(|(name, description)| {
@@ -238,7 +241,7 @@ impl<'a> Session<'a> {
 
     fn print_models(&self) -> anyhow::Result<()> {
         let others =
-            self.around.loaded.settings.models.keys().filter(|name| **name != self.chosen.name);
+            self.deps.loaded.settings.models.keys().filter(|name| **name != self.chosen.name);
         let others: Vec<_> = others.map(String::as_str).collect();
         let others = match others.is_empty() {
             true => String::new(),

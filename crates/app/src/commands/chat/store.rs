@@ -13,17 +13,17 @@ use switchboard_runtime::private_files;
 use super::transcript::Transcript;
 use crate::environment;
 
-/// The folder of all chats; none where the environment names no place for it.
-pub(super) struct Store(Option<PathBuf>);
+/// The folder of all chats; `None` if the environment names no place for it.
+pub(super) struct ChatStore(Option<PathBuf>);
 
 /// A chat that is kept, and when it was last written.
-pub(super) struct Kept {
+pub(super) struct SavedChat {
     pub(super) id: String,
     pub(super) file: PathBuf,
     pub(super) updated: SystemTime,
 }
 
-impl Store {
+impl ChatStore {
     /// The store of this user; makes no folder yet.
     pub(super) fn open() -> Self {
         Self(environment::state_home())
@@ -54,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub(super) fn all(&self) -> anyhow::Result<Vec<Kept>> {
+    pub(super) fn all(&self) -> anyhow::Result<Vec<SavedChat>> {
         let Some(folder) = self.0.as_ref().map(|folder| folder.join("chats")) else {
             return Ok(Vec::new());
         };
@@ -70,7 +70,7 @@ impl Store {
             let updated = fs::metadata(&file).and_then(|about| about.modified());
             // One that vanishes meanwhile is none any more.
             if let (Some(id), true, Ok(updated)) = (id, is_chat, updated) {
-                all.push(Kept { id, file, updated });
+                all.push(SavedChat { id, file, updated });
             }
         }
         all.sort_by(|one, other| (other.updated, &other.id).cmp(&(one.updated, &one.id)));
@@ -117,7 +117,7 @@ impl Store {
 pub(super) fn read(file: &Path) -> anyhow::Result<Transcript> {
     let shown = file.display();
     let text = fs::read_to_string(file).with_context(|| format!("failed to read `{shown}`"))?;
-    Transcript::parse(&text).with_context(|| format!("`{shown}` is no chat"))
+    Transcript::parse(&text).with_context(|| format!("`{shown}` is not a chat"))
 }
 
 /// Writes a chat, whole or not at all, for nobody else to read.

@@ -3,23 +3,23 @@
 use switchboard_local::{ImplementationType, ToolDefinition, builtins::control_speaker_volume};
 use switchboard_runtime::{Verdict, lookup::close_names};
 
-use super::{Check, Status, places};
+use super::{CheckStatus, DoctorCheck, disk};
 use crate::{
-    house::{self, House},
+    assembly::{self, App},
     settings::Loaded,
 };
 
 /// Checks the tools that there are.
-pub(super) fn of_tools(loaded: &Loaded, house: &House) -> Vec<Check> {
-    let mut checks = vec![tools(loaded, house)];
-    checks.extend(handlers(loaded, house));
+pub(super) fn of_tools(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
+    let mut checks = vec![tools(loaded, app)];
+    checks.extend(handlers(loaded, app));
     checks.extend(programs(loaded));
-    checks.extend(policy(loaded, house));
+    checks.extend(policy(loaded, app));
     checks
 }
 
 /// Checks what tools need on this machine.
-pub(super) async fn of_surroundings(loaded: &Loaded) -> Vec<Check> {
+pub(super) async fn of_environment(loaded: &Loaded) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     if !loaded.skipped.tools.contains_key("search_web") {
         checks.push(search(loaded));
@@ -30,50 +30,54 @@ pub(super) async fn of_surroundings(loaded: &Loaded) -> Vec<Check> {
     checks
 }
 
-fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
-    Check::new(name, status, message)
+fn check(name: &'static str, status: CheckStatus, message: impl Into<String>) -> DoctorCheck {
+    DoctorCheck::new(name, status, message)
 }
 
 /// Models and tools that are skipped; servers have rows of their own.
-pub(super) fn of_skipped(loaded: &Loaded) -> Vec<Check> {
+pub(super) fn of_skipped(loaded: &Loaded) -> Vec<DoctorCheck> {
     let kinds = [("model", &loaded.skipped.models), ("tool", &loaded.skipped.tools)];
     let rows = kinds.into_iter().flat_map(|(kind, skipped)| {
         skipped.iter().map(move |(name, reason)| {
-            Check::new(format!("{kind} {name}"), Status::Broken, format!("skipped: {reason}"))
+            DoctorCheck::new(
+                format!("{kind} {name}"),
+                CheckStatus::Broken,
+                format!("skipped: {reason}"),
+            )
         })
     });
     rows.collect()
 }
 
 /// Which config was read.
-pub(super) fn config_file(loaded: &Loaded) -> Check {
+pub(super) fn config_file(loaded: &Loaded) -> DoctorCheck {
     match &loaded.file {
         Some(file) => {
-            let about = places::size_and_age(file).unwrap_or_default();
-            check("config", Status::Ok, format!("{} was read{about}", file.display()))
+            let about = disk::size_and_age(file).unwrap_or_default();
+            check("config", CheckStatus::Ok, format!("{} was read{about}", file.display()))
         }
         None => {
             let note = "no config file; built-in tools only (see --config in `switchboard --help`)";
-            check("config", Status::Info, note)
+            check("config", CheckStatus::Info, note)
         }
     }
 }
 
-fn tools(loaded: &Loaded, house: &House) -> Check {
-    let (all, defined) = (house.executor.tools().all(), loaded.settings.tools.len());
+fn tools(loaded: &Loaded, app: &App) -> DoctorCheck {
+    let (all, defined) = (app.executor.tools().all(), loaded.settings.tools.len());
     let of_servers = all.iter().filter(|tool| tool.spec().server().is_some()).count();
     let mut message = format!("{} tools, {defined} of them defined in the config", all.len());
     if loaded.enabled_servers().next().is_some() {
         message = format!("{message}, {of_servers} of servers");
     }
-    check("tools", Status::Ok, message)
+    check("tools", CheckStatus::Ok, message)
 }
 
 /// A handler that does not exist is the call's error, so only this tells before the call (SPEC LT-2).
-fn handlers(loaded: &Loaded, house: &House) -> Vec<Check> {
+fn handlers(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
     let missing = loaded.settings.tools.iter().enumerate().filter_map(|(index, definition)| {
-        let (kind, handler) = definition.missing_handler(&house.handlers)?;
-        let known = house.handlers.names(kind);
+        let (kind, handler) = definition.missing_handler(&app.handlers)?;
+        let known = app.handlers.names(kind);
         let close = close_names(handler, known.iter().map(String::as_str));
         let way_out = match close.first() {
             Some(near) => format!("did you mean `{near}`?"),
@@ -82,17 +86,17 @@ fn handlers(loaded: &Loaded, house: &House) -> Vec<Check> {
         let place = loaded.place_of_tool(index);
         let problem = kind.not_found(handler);
         let message = format!("{place}: tool `{}`: {problem}; {way_out}", definition.name);
-        Some(check("handlers", Status::Broken, message))
+        Some(check("handlers", CheckStatus::Broken, message))
     });
     let missing: Vec<_> = missing.collect();
     match missing.is_empty() {
-        true => vec![check("handlers", Status::Ok, "every defined tool has its handler")],
+        true => vec![check("handlers", CheckStatus::Ok, "every defined tool has its handler")],
         false => missing,
     }
 }
 
 /// A program that is not there is the call's error, so only this tells before the call (SPEC TK-1).
-fn programs(loaded: &Loaded) -> Vec<Check> {
+fn programs(loaded: &Loaded) -> Vec<DoctorCheck> {
     let tools = loaded.settings.tools.iter().enumerate();
     let missing = tools.filter_map(|(index, definition)| {
         let (place, program) = (loaded.place_of_tool(index), definition.missing_program()?);
@@ -101,55 +105,59 @@ fn programs(loaded: &Loaded) -> Vec<Check> {
              `program` to its path",
             definition.name
         );
-        Some(check("programs", Status::Broken, message))
+        Some(check("programs", CheckStatus::Broken, message))
     });
     let missing: Vec<_> = missing.collect();
     let is_command =
         |tool: &ToolDefinition| tool.implementation.kind == ImplementationType::Command;
     match missing.is_empty() {
         true if loaded.settings.tools.iter().any(is_command) => {
-            vec![check("programs", Status::Ok, "every command tool has its program")]
+            vec![check("programs", CheckStatus::Ok, "every command tool has its program")]
         }
         _ => missing,
     }
 }
 
-fn policy(loaded: &Loaded, house: &House) -> Option<Check> {
-    let rules = house::rules(loaded).ok()?;
-    let all = house.executor.tools().all();
+fn policy(loaded: &Loaded, app: &App) -> Option<DoctorCheck> {
+    let rules = assembly::rules(loaded).ok()?;
+    let all = app.executor.tools().all();
     let denied = all.iter().filter_map(|tool| match rules.judge(tool) {
         Verdict::Allow | Verdict::AskFirst(_) => None,
         Verdict::Deny(rule) => Some(format!("{} is denied by {rule}", tool.name())),
     });
     let denied: Vec<_> = denied.collect();
     Some(match denied.is_empty() {
-        true => check("policy", Status::Ok, "every tool may run"),
-        false => check("policy", Status::Info, denied.join("\n")),
+        true => check("policy", CheckStatus::Ok, "every tool may run"),
+        false => check("policy", CheckStatus::Info, denied.join("\n")),
     })
 }
 
-fn search(loaded: &Loaded) -> Check {
+fn search(loaded: &Loaded) -> DoctorCheck {
     match &loaded.settings.builtins.search_web {
         Some(config) => {
-            check("search_web", Status::Ok, format!("searches with {:?}", config.provider))
+            check("search_web", CheckStatus::Ok, format!("searches with {:?}", config.provider))
         }
         None => {
             let note = "not configured; set [builtins.search_web] provider to use it";
-            check("search_web", Status::Info, note)
+            check("search_web", CheckStatus::Info, note)
         }
     }
 }
 
 /// Whether a mixer answers the tool. A machine without one is not broken.
-async fn mixer(loaded: &Loaded) -> Check {
+async fn mixer(loaded: &Loaded) -> DoctorCheck {
     let config = loaded.settings.builtins.control_speaker_volume.clone();
     match control_speaker_volume::answering_mixer(config).await {
-        Ok(mixer) => check("mixer", Status::Ok, format!("{mixer} answers")),
+        Ok(mixer) => check("mixer", CheckStatus::Ok, format!("{mixer} answers")),
         Err(error) => {
             let text = error.for_model;
             let prefix = "Tool 'control_speaker_volume' is unavailable: ";
             let reason = text.strip_prefix(prefix).unwrap_or(&text);
-            check("mixer", Status::Info, format!("control_speaker_volume cannot be used: {reason}"))
+            check(
+                "mixer",
+                CheckStatus::Info,
+                format!("control_speaker_volume cannot be used: {reason}"),
+            )
         }
     }
 }

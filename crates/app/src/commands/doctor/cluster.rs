@@ -11,7 +11,7 @@ use switchboard_cluster::{figures, streams};
 use switchboard_workers::{Bucket, Cluster, Error, offer::Presence};
 use tokio::time::{Instant, timeout};
 
-use super::{Check, Status};
+use super::{CheckStatus, DoctorCheck};
 use crate::{connections::Connections, settings::Loaded};
 
 /// How long servers may take to let us in.
@@ -33,23 +33,23 @@ pub(super) fn is_set(loaded: &Loaded) -> bool {
 }
 
 /// Looks at all of it; what cannot be looked at without the rest is left out.
-pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Check> {
-    let Some(shipped) = connections.shipped() else { return Vec::new() };
-    let cluster = shipped.cluster();
+pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<DoctorCheck> {
+    let Some(shipper) = connections.shipper() else { return Vec::new() };
+    let cluster = shipper.cluster();
     if let Err(error) = cluster.reached(PATIENCE).await {
         return vec![broken("cluster", format!("{:#}", anyhow!(error)))];
     }
     let server = server(cluster, loaded);
-    if server.status == Status::Broken {
+    if server.status == CheckStatus::Broken {
         return vec![server];
     }
     let mut checks = vec![server];
     match own_subjects(cluster).await {
-        Ok(took) => checks.push(check("cluster subjects", Status::Ok, took)),
+        Ok(took) => checks.push(check("cluster subjects", CheckStatus::Ok, took)),
         Err(problem) => checks.push(broken("cluster subjects", problem)),
     }
     match jetstream(cluster).await {
-        Ok(said) => checks.push(check("cluster jetstream", Status::Ok, said)),
+        Ok(said) => checks.push(check("cluster jetstream", CheckStatus::Ok, said)),
         Err(problem) => {
             checks.push(broken("cluster jetstream", problem));
             return checks;
@@ -63,20 +63,20 @@ pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Che
     checks
 }
 
-fn check(name: &'static str, status: Status, message: impl Into<String>) -> Check {
-    Check::new(name, status, message)
+fn check(name: &'static str, status: CheckStatus, message: impl Into<String>) -> DoctorCheck {
+    DoctorCheck::new(name, status, message)
 }
 
-fn broken(name: &'static str, message: impl Into<String>) -> Check {
-    check(name, Status::Broken, message)
+fn broken(name: &'static str, message: impl Into<String>) -> DoctorCheck {
+    check(name, CheckStatus::Broken, message)
 }
 
-fn refused(name: &'static str, error: Error) -> Check {
+fn refused(name: &'static str, error: Error) -> DoctorCheck {
     broken(name, format!("{:#}", anyhow!(error)))
 }
 
 /// Which server it is, who we are to it, and whether it is new enough.
-fn server(cluster: &Cluster, loaded: &Loaded) -> Check {
+fn server(cluster: &Cluster, loaded: &Loaded) -> DoctorCheck {
     let info = cluster.client().server_info();
     let (address, version) = (cluster.address(), &info.version);
     let (major, minor) = OLDEST;
@@ -105,8 +105,8 @@ fn server(cluster: &Cluster, loaded: &Loaded) -> Check {
     // A name that nobody gave it says nothing.
     let name = Some(&info.server_name).filter(|name| name.len() < info.server_id.len());
     let name = name.map(|name| format!(" (server `{name}`)")).unwrap_or_default();
-    let message = format!("NATS {version} at {address}{name} lets us in {who}; prefix `{prefix}`");
-    check("cluster", Status::Ok, message)
+    let message = format!("NATS {version} at {address}{name} accepts us {who}; prefix `{prefix}`");
+    check("cluster", CheckStatus::Ok, message)
 }
 
 /// Whether we may publish and subscribe below our prefix, and how long that takes.
@@ -155,19 +155,19 @@ async fn jetstream(cluster: &Cluster) -> Result<String, String> {
 }
 
 /// Whether what nodes say to each other is signed.
-fn key(cluster: &Cluster) -> Check {
+fn key(cluster: &Cluster) -> DoctorCheck {
     match cluster.signer().has_key() {
-        true => check("cluster key", Status::Ok, "what nodes say to each other is signed"),
+        true => check("cluster key", CheckStatus::Ok, "what nodes say to each other is signed"),
         false => {
             let message = "none is set: whoever can write to NATS can run workers' tools, make tokens and answer approvals; set the \
                            same `[cluster] key` on all nodes (`openssl rand -base64 32` makes one)";
-            check("cluster key", Status::Info, message)
+            check("cluster key", CheckStatus::Info, message)
         }
     }
 }
 
 /// Whether buckets and streams are there, on as many servers as was asked for.
-async fn kept(cluster: &Cluster) -> Vec<Check> {
+async fn kept(cluster: &Cluster) -> Vec<DoctorCheck> {
     let (names, asked) = (cluster.names(), cluster.replicas());
     let buckets = Bucket::ALL.map(|bucket| format!("KV_{}", names.bucket(bucket)));
     let streams = STREAMS.map(|word| names.stream(word));
@@ -183,7 +183,7 @@ async fn kept(cluster: &Cluster) -> Vec<Check> {
                         "`{name}` is kept on {replicas} of the servers, and `replicas` asks for {asked}: \
                          `nats stream edit {name} --replicas {asked}` changes it"
                     );
-                    checks.push(check("cluster replicas", Status::Info, message));
+                    checks.push(check("cluster replicas", CheckStatus::Info, message));
                 }
             }
             Ok(None) => missing.push(name),
@@ -197,12 +197,12 @@ async fn kept(cluster: &Cluster) -> Vec<Check> {
     if !missing.is_empty() {
         message = format!("{message}; made when they are first needed: {}", missing.join(", "));
     }
-    checks.insert(0, check("cluster buckets", Status::Ok, message));
+    checks.insert(0, check("cluster buckets", CheckStatus::Ok, message));
     checks
 }
 
 /// The workers of each group; one of another version than ours is told of.
-async fn workers(cluster: &Cluster) -> Vec<Check> {
+async fn workers(cluster: &Cluster) -> Vec<DoctorCheck> {
     const OURS: &str = env!("CARGO_PKG_VERSION");
     let present = match timeout(PATIENCE, figures::present(cluster)).await {
         Ok(Ok(present)) => present,
@@ -211,7 +211,7 @@ async fn workers(cluster: &Cluster) -> Vec<Check> {
     };
     if present.is_empty() {
         let note = "none is there; `switchboard worker --group NAME` offers tools to the fleet";
-        return vec![check("cluster workers", Status::Info, note)];
+        return vec![check("cluster workers", CheckStatus::Info, note)];
     }
     let mut groups = BTreeMap::<&str, Vec<&Presence>>::new();
     for worker in &present {
@@ -232,13 +232,13 @@ async fn workers(cluster: &Cluster) -> Vec<Check> {
         if differ {
             message = format!("{message}; this is {OURS}: update what is older");
         }
-        check("cluster workers", if differ { Status::Info } else { Status::Ok }, message)
+        check("cluster workers", if differ { CheckStatus::Info } else { CheckStatus::Ok }, message)
     };
     groups.into_iter().map(line).collect()
 }
 
-/// The calls that were given up, where there are any.
-async fn dead_letters(cluster: &Cluster) -> Option<Check> {
+/// Reports dead letters, if there are any.
+async fn dead_letters(cluster: &Cluster) -> Option<DoctorCheck> {
     let jobs = cluster.jobs();
     let queues = match timeout(PATIENCE, figures::queues(cluster, &jobs)).await.ok()? {
         Ok(queues) => queues,
@@ -249,17 +249,17 @@ async fn dead_letters(cluster: &Cluster) -> Option<Check> {
     (!dead.is_empty()).then(|| {
         let stream = cluster.names().stream("dead");
         let message = format!(
-            "dead letters wait, durable calls that were given up: {}; `nats stream view {stream}` shows them",
+            "dead letters: durable calls that failed for good: {}; `nats stream view {stream}` shows them",
             dead.join(", ")
         );
-        check("cluster queues", Status::Info, message)
+        check("cluster queues", CheckStatus::Info, message)
     })
 }
 
-/// How far our clock and the servers' are apart, where that is worth a word.
-async fn clocks(cluster: &Cluster) -> Option<Check> {
+/// How far our clock and the servers' are apart, if that is worth a word.
+async fn clocks(cluster: &Cluster) -> Option<DoctorCheck> {
     #[derive(serde::Deserialize)]
-    struct Said {
+    struct ServerTime {
         ts: jiff::Timestamp,
     }
     let name = cluster.names().stream("records");
@@ -267,7 +267,7 @@ async fn clocks(cluster: &Cluster) -> Option<Check> {
     let began = Instant::now();
     let answer = timeout(ANSWER, cluster.client().request(asked, "".into())).await.ok()?.ok()?;
     // A stream that is not there has no time either.
-    let theirs: SystemTime = serde_json::from_slice::<Said>(&answer.payload).ok()?.ts.into();
+    let theirs: SystemTime = serde_json::from_slice::<ServerTime>(&answer.payload).ok()?.ts.into();
     let ours = SystemTime::now() - began.elapsed() / 2;
     let apart = ours.duration_since(theirs).unwrap_or_else(|early| early.duration());
     let seconds = apart.as_secs_f64();

@@ -8,9 +8,9 @@ use switchboard_models::{Lowering, ModelConfig, Provider, connect, lower, ollama
 use switchboard_toolcall::{ToolPatterns, ToolSpec};
 use tokio::{net::TcpStream, time::timeout};
 
-use super::{Check, Status};
+use super::{CheckStatus, DoctorCheck};
 use crate::{
-    house::House,
+    assembly::App,
     model::{self, authority, missing_key},
     settings::Loaded,
     terminal::text,
@@ -26,8 +26,8 @@ pub(super) struct ModelReport {
     provider: Provider,
     model: String,
     base_url: String,
-    key: Key,
-    /// Whether it answers; only looked at where it is on this machine or an Ollama.
+    key: KeySource,
+    /// Whether it answers; only looked at if it is on this machine or an Ollama.
     #[serde(skip_serializing_if = "Option::is_none")]
     reachable: Option<bool>,
     /// Ollama: the models that it has.
@@ -45,7 +45,7 @@ pub(super) struct ModelReport {
 /// Where the key comes from; never the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Key {
+enum KeySource {
     Config,
     Environment,
     Missing,
@@ -53,23 +53,23 @@ enum Key {
 }
 
 /// Looks at all models of the config at once.
-pub(super) async fn probe(house: &House, loaded: &Loaded) -> Vec<ModelReport> {
+pub(super) async fn probe(app: &App, loaded: &Loaded) -> Vec<ModelReport> {
     let models = loaded.settings.models.iter();
-    join_all(models.map(|(name, config)| ModelReport::of(name, config, house))).await
+    join_all(models.map(|(name, config)| ModelReport::of(name, config, app))).await
 }
 
 impl ModelReport {
-    async fn of(name: &str, config: &ModelConfig, house: &House) -> Self {
+    async fn of(name: &str, config: &ModelConfig, app: &App) -> Self {
         let given = config.api_key.as_ref().is_some_and(|key| !key.reveal().trim().is_empty());
         let config = model::completed(config.clone());
         let key = match (given, &config.api_key, missing_key(&config)) {
-            (true, _, _) => Key::Config,
-            (false, Some(_), _) => Key::Environment,
-            (false, None, Some(_)) => Key::Missing,
-            (false, None, None) => Key::NotNeeded,
+            (true, _, _) => KeySource::Config,
+            (false, Some(_), _) => KeySource::Environment,
+            (false, None, Some(_)) => KeySource::Missing,
+            (false, None, None) => KeySource::NotNeeded,
         };
         let base_url = config.base_url();
-        let (tools, pattern_problem) = offered(&config, house);
+        let (tools, pattern_problem) = offered(&config, app);
         let specs: Vec<_> = tools.iter().collect();
         let mut report = Self {
             name: name.to_owned(),
@@ -91,7 +91,8 @@ impl ModelReport {
     async fn look(&mut self, config: &ModelConfig, base_url: &str) {
         if let Err(error) = connect(config) {
             self.problem = Some(error.to_string());
-        } else if let (Key::Missing, Some(variable)) = (self.key, self.provider.info().key_variable)
+        } else if let (KeySource::Missing, Some(variable)) =
+            (self.key, self.provider.info().key_variable)
         {
             self.problem = Some(format!("there is no key; set {variable}, or `api_key`"));
         } else if self.provider == Provider::Ollama {
@@ -157,12 +158,12 @@ impl ModelReport {
     }
 
     /// The finding for people.
-    pub(super) fn check(&self) -> Check {
+    pub(super) fn check(&self) -> DoctorCheck {
         let key = match self.key {
-            Key::Config => ", key in the config",
-            Key::Environment => ", key in the environment",
-            Key::Missing => ", no key",
-            Key::NotNeeded => "",
+            KeySource::Config => ", key in the config",
+            KeySource::Environment => ", key in the environment",
+            KeySource::Missing => ", no key",
+            KeySource::NotNeeded => "",
         };
         let reached = match self.reachable {
             Some(true) => ", reachable",
@@ -178,9 +179,9 @@ impl ModelReport {
             lines.push(format!("installed: {all}"));
         }
         lines.extend(self.lowered());
-        let status = if self.problem.is_some() { Status::Broken } else { Status::Ok };
+        let status = if self.problem.is_some() { CheckStatus::Broken } else { CheckStatus::Ok };
         let lines: Vec<_> = lines.iter().map(|line| text::one_line(line)).collect();
-        Check::new(format!("model {}", self.name), status, lines.join("\n"))
+        DoctorCheck::new(format!("model {}", self.name), status, lines.join("\n"))
     }
 
     /// Which tools are sent in another form; what exactly is changed of a schema is for programs.
@@ -203,11 +204,11 @@ impl ModelReport {
 }
 
 /// The tools that the model is offered, under the names by which they are shown; and what is wrong with its patterns.
-fn offered(config: &ModelConfig, house: &House) -> (Vec<ToolSpec>, Option<String>) {
+fn offered(config: &ModelConfig, app: &App) -> (Vec<ToolSpec>, Option<String>) {
     let globs = config.tools.as_deref().map(ToolPatterns::new).transpose();
     let problem = globs.as_ref().err().map(|error| format!("`tools`: {error}"));
     let globs = globs.ok().flatten();
-    let all = house.executor.tools().listed();
+    let all = app.executor.tools().listed();
     let offered = all.iter().filter(|tool| globs.as_ref().is_none_or(|g| g.matches(tool.name())));
     let named = |name: &str, spec: &ToolSpec| ToolSpec { name: name.to_owned(), ..spec.clone() };
     (offered.map(|tool| named(tool.name(), tool.spec())).collect(), problem)

@@ -10,9 +10,9 @@ use switchboard_runtime::{RegisteredTool, rename};
 use switchboard_toolcall::{HumanDuration, Origin};
 use tokio::time::{Instant, timeout};
 
-use super::{Check, Status};
+use super::{CheckStatus, DoctorCheck};
 use crate::{
-    commands::zwave, connections::Connections, house::House, settings::Loaded, terminal::text,
+    assembly::App, commands::zwave, connections::Connections, settings::Loaded, terminal::text,
 };
 
 /// How many lines of a server's stderr are shown.
@@ -54,7 +54,7 @@ pub(super) struct ServerReport {
 
 /// Waits for all servers at once and asks what each has.
 pub(super) async fn probe(
-    house: &House,
+    app: &App,
     connections: &Connections,
     is_watched: bool,
 ) -> Vec<ServerReport> {
@@ -65,11 +65,11 @@ pub(super) async fn probe(
         u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }));
     let (times, ()) = tokio::join!(times, connections.settled(is_watched));
-    let tools = house.executor.tools().all();
+    let tools = app.executor.tools().all();
     let servers = connections.all().into_iter().zip(times);
     let reports =
         servers.map(|(server, time)| ServerReport::of(&server, time, &tools, connections));
-    join_all(reports.map(|report| report.with_health(house))).await
+    join_all(reports.map(|report| report.with_health(app))).await
 }
 
 impl ServerReport {
@@ -126,9 +126,9 @@ impl ServerReport {
     }
 
     /// The same report with the health of the devices, if the server is a `switchboard zwave`.
-    async fn with_health(mut self, house: &House) -> Self {
+    async fn with_health(mut self, app: &App) -> Self {
         if self.error.is_none() && self.info["name"] == zwave::SERVER_NAME {
-            match super::zwave::health(&self.name, house).await {
+            match super::zwave::health(&self.name, app).await {
                 Ok(health) => self.health = health,
                 Err(problem) => self.error = Some(problem),
             }
@@ -137,13 +137,13 @@ impl ServerReport {
     }
 
     /// The finding for people.
-    pub(super) fn check(&self) -> Check {
+    pub(super) fn check(&self) -> DoctorCheck {
         let mut lines = vec![match &self.error {
             Some(error) => error.clone(),
             None => self.summary(),
         }];
         lines.extend(self.health.clone());
-        lines.extend(self.set_aside.iter().map(|tool| format!("set aside: {tool}")));
+        lines.extend(self.set_aside.iter().map(|tool| format!("skipped: {tool}")));
         lines.extend(self.renames.iter().map(|(tool, names)| {
             let names: Vec<_> = names.iter().map(|(from, to)| format!("{from} → {to}")).collect();
             format!("renamed for {tool}: {}", names.join(", "))
@@ -156,13 +156,13 @@ impl ServerReport {
         let skipped = self.stderr.len().saturating_sub(STDERR_LINES);
         lines.extend(self.stderr.iter().skip(skipped).map(|line| format!("stderr: {line}")));
         let status = match (&self.error, self.set_aside.is_empty()) {
-            (Some(_), _) => Status::Broken,
-            (None, false) => Status::Info,
-            (None, true) => Status::Ok,
+            (Some(_), _) => CheckStatus::Broken,
+            (None, false) => CheckStatus::Info,
+            (None, true) => CheckStatus::Ok,
         };
         // A server's own words must not command the terminal.
         let lines: Vec<_> = lines.iter().map(|line| text::one_line(line)).collect();
-        Check::new(format!("server {}", self.name), status, lines.join("\n"))
+        DoctorCheck::new(format!("server {}", self.name), status, lines.join("\n"))
     }
 
     /// `time-server 1.2 over stdio, protocol 2025-11-25, 3 tools, connected in 0.12s`
@@ -223,9 +223,9 @@ fn is_rejected(name: &&Arc<str>) -> bool {
 }
 
 /// Servers that the config switches off.
-pub(super) fn switched_off(loaded: &Loaded) -> Option<Check> {
+pub(super) fn switched_off(loaded: &Loaded) -> Option<DoctorCheck> {
     let off = loaded.settings.servers.iter().filter(|(_, config)| !config.is_enabled());
     let off: Vec<_> = off.map(|(name, _)| name.as_str()).collect();
     let message = format!("switched off in the config: {}", off.join(", "));
-    (!off.is_empty()).then(|| Check::new("servers", Status::Info, message))
+    (!off.is_empty()).then(|| DoctorCheck::new("servers", CheckStatus::Info, message))
 }

@@ -2,7 +2,7 @@
 
 use switchboard_voice::reach::{ServiceStatus, reach};
 
-use super::{Check, Status};
+use super::{CheckStatus, DoctorCheck};
 use crate::settings::Loaded;
 
 /// Whether the config names any.
@@ -12,15 +12,15 @@ pub(super) fn is_set(loaded: &Loaded) -> bool {
 }
 
 /// Looks at all of them at once.
-pub(super) async fn probe(loaded: &Loaded) -> Vec<Check> {
+pub(super) async fn probe(loaded: &Loaded) -> Vec<DoctorCheck> {
     reach(&loaded.settings.voice).await.into_iter().map(check).collect()
 }
 
-fn check(ServiceStatus { setting, name, problem }: ServiceStatus) -> Check {
+fn check(ServiceStatus { setting, name, problem }: ServiceStatus) -> DoctorCheck {
     let (status, message) = match problem {
-        None => (Status::Ok, format!("{name}, reachable")),
-        Some(problem) if name.is_empty() => (Status::Broken, problem),
-        Some(problem) => (Status::Broken, format!("{name} cannot be reached: {problem}")),
+        None => (CheckStatus::Ok, format!("{name}, reachable")),
+        Some(problem) if name.is_empty() => (CheckStatus::Broken, problem),
+        Some(problem) => (CheckStatus::Broken, format!("{name} cannot be reached: {problem}")),
     };
-    Check::new(format!("voice {setting}"), status, message)
+    DoctorCheck::new(format!("voice {setting}"), status, message)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolOutput};
 
-use crate::house::House;
+use crate::assembly::App;
 
 /// The tool of that server that says how the network is.
 const TOOL: &str = "check_zwave_health";
@@ -16,11 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(15);
 ///
 /// # Errors
 /// The network cannot be used: the reason.
-pub(super) async fn health(server: &str, house: &House) -> Result<Option<String>, String> {
-    let name = format!("{server}{}{TOOL}", house.executor.tools().separator());
+pub(super) async fn health(server: &str, app: &App) -> Result<Option<String>, String> {
+    let name = format!("{server}{}{TOOL}", app.executor.tools().separator());
     let mut cx = CallContext::for_caller("command line").with_client("cli");
     cx.timeout = Some(PATIENCE);
-    let result = house.executor.execute(ToolCall::new(name, Map::new()), &cx).await;
+    let result = app.executor.execute(ToolCall::new(name, Map::new()), &cx).await;
     match &result.outcome {
         Ok(answer) => read(&answer.output),
         // A policy that denies the check also keeps its result from doctor.

@@ -12,7 +12,7 @@ use toml_edit::{
     Array, DocumentMut, InlineTable, Item, Table, TableLike, Value as TomlValue, value,
 };
 
-use crate::excerpt::{Position, excerpt};
+use crate::excerpt::{TextPosition, excerpt};
 
 /// How many variables or headers stand on one line.
 const ON_ONE_LINE: usize = 2;
@@ -39,8 +39,9 @@ impl Target {
             read => read.with_context(|| format!("failed to read config `{shown}`"))?,
         };
         let document = text.parse::<DocumentMut>().map_err(|error| {
-            let position = Position::at(&text, error.span().map_or(text.len(), |span| span.start));
-            let Position { line, column } = position;
+            let position =
+                TextPosition::at(&text, error.span().map_or(text.len(), |span| span.start));
+            let TextPosition { line, column } = position;
             anyhow!("{shown}:{line}:{column}: {}\n{}", error.message(), excerpt(&text, position))
         })?;
         Ok(Self { file, document })

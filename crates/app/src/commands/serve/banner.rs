@@ -2,12 +2,12 @@
 
 use std::{env, net::SocketAddr};
 
-use crate::{house::House, settings::Loaded};
+use crate::{assembly::App, settings::Loaded};
 
 /// The addresses, how clients connect, and what does not work yet.
-pub(super) fn text(address: SocketAddr, house: &House, loaded: &Loaded) -> String {
+pub(super) fn text(address: SocketAddr, app: &App, loaded: &Loaded) -> String {
     let url = format!("http://{address}");
-    let tools = house.executor.tools().listed().len();
+    let tools = app.executor.tools().listed().len();
     let servers = loaded.enabled_servers().filter(|(_, config)| config.skipped.is_none()).count();
     let connecting = match servers {
         0 => String::new(),

@@ -10,7 +10,7 @@ use switchboard_mcp_client::Servers;
 use switchboard_mcp_server::{self as server, Server};
 use switchboard_runtime::{DurableCalls, ToolExecutor};
 
-use crate::{approvals, cluster, commands::token, settings::Loaded};
+use crate::{approvals, cluster::ClusterConnection, commands::token, settings::Loaded};
 
 /// A gateway, alone or among others.
 pub(super) struct Membership {
@@ -19,13 +19,16 @@ pub(super) struct Membership {
 }
 
 impl Membership {
-    /// Joins the others, where there are any.
+    /// Joins the others, if there are any.
     ///
     /// # Errors
     /// Tokens cannot be read, or `[cluster]` cannot be used.
-    pub(super) async fn new(loaded: &Loaded) -> anyhow::Result<Self> {
+    pub(super) async fn new(
+        loaded: &Loaded,
+        connection: &ClusterConnection,
+    ) -> anyhow::Result<Self> {
         let tokens = token::open_if_possible()?;
-        let cluster = match cluster::connect(loaded).await? {
+        let cluster = match connection.get(loaded).await? {
             Some(cluster) => Some(ClusterState::join(&cluster, tokens.clone()).await),
             None => None,
         };

@@ -14,13 +14,13 @@ use tokio::{
 };
 
 use crate::{
+    assembly::App,
     cli::Cli,
     connections::Connections,
-    house::House,
-    model, rehearsal,
+    model, overrides,
     settings::{
         Loaded, Settings,
-        trust::{Question, Untrusted},
+        trust::{TrustPrompt, Untrusted},
     },
 };
 
@@ -32,7 +32,7 @@ const OFTEN: Duration = Duration::from_secs(1);
 /// # Errors
 /// Signals cannot be listened for.
 pub(super) async fn follow(
-    house: &House,
+    app: &App,
     connections: &Connections,
     models: Option<&Models>,
     cli: &Cli,
@@ -53,9 +53,9 @@ pub(super) async fn follow(
         }
         seen = stamp(file);
         untrusted = None;
-        match apply(house, connections, models, cli) {
+        match apply(app, connections, models, cli) {
             Ok(now) => {
-                let tools = house.executor.tools();
+                let tools = app.executor.tools();
                 let (tools, servers) = (tools.listed().len(), tools.servers().len());
                 tracing::info!("the config applies as it is now: {tools} tools, {servers} servers");
                 for section in later(&loaded.settings, &now.settings) {
@@ -85,14 +85,14 @@ fn tell_refusal(error: &anyhow::Error) {
 }
 
 fn apply(
-    house: &House,
+    app: &App,
     connections: &Connections,
     models: Option<&Models>,
     cli: &Cli,
 ) -> anyhow::Result<Loaded> {
-    let loaded = rehearsal::load_asking(cli, Question::Forbidden)?;
+    let loaded = overrides::load_asking(cli, TrustPrompt::Forbidden)?;
     let chat = model::for_chat(&loaded)?;
-    house.reload(&loaded, connections)?;
+    app.reload(&loaded, connections)?;
     if let Some(models) = models {
         models.replace(&chat);
     }
@@ -118,16 +118,16 @@ fn later<'a>(started: &Settings, now: &Settings) -> impl Iterator<Item = &'a str
 }
 
 /// When the file was written, and how long it is.
-type Stamp = Option<(SystemTime, u64)>;
+type FileStamp = Option<(SystemTime, u64)>;
 
-fn stamp(file: Option<&Path>) -> Stamp {
+fn stamp(file: Option<&Path>) -> FileStamp {
     let data = fs::metadata(file?).ok()?;
     Some((data.modified().ok()?, data.len()))
 }
 
 /// Waits until the file is another one, and has stayed so for a moment: an editor may still be writing. Or until
 /// somebody trusts what was refused.
-async fn changed(file: Option<&Path>, seen: Stamp, untrusted: Option<&Untrusted>) {
+async fn changed(file: Option<&Path>, seen: FileStamp, untrusted: Option<&Untrusted>) {
     loop {
         sleep(OFTEN).await;
         if untrusted.is_some_and(Untrusted::is_trusted_now) {

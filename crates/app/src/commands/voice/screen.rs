@@ -9,12 +9,12 @@ use switchboard_voice::{VoiceEvent, VoiceState, Watcher};
 use crate::terminal::{self, Paint, text};
 
 /// Shows what happens, as it happens.
-pub(super) struct Screen {
+pub(super) struct VoiceScreen {
     is_json: bool,
     paint: Paint,
 }
 
-impl Screen {
+impl VoiceScreen {
     pub(super) fn new(is_json: bool, color: ColorChoice) -> Self {
         Self { is_json, paint: Paint::stderr(color) }
     }

@@ -1,7 +1,7 @@
 //! One foreign server → one entry of `[servers]`.
 
 use super::{
-    super::node::{Content, Key, Node},
+    super::node::{ConfigKey, ConfigNode, NodeContent},
     Dialect,
 };
 
@@ -27,35 +27,37 @@ const OURS: &[&str] = &[
 ];
 
 /// The entry with the keys that we know, under our names; and the file that has more of its environment.
-pub(super) fn ours(entry: Node, dialect: Dialect) -> (Node, Option<Node>) {
+pub(super) fn ours(entry: ConfigNode, dialect: Dialect) -> (ConfigNode, Option<ConfigNode>) {
     let line = entry.line;
-    let Content::Table(entries) = entry.content else {
+    let NodeContent::Table(entries) = entry.content else {
         return (entry, None);
     };
     let mut env_file = None;
-    let mut kept: Vec<(Key, Node)> = Vec::new();
+    let mut kept: Vec<(ConfigKey, ConfigNode)> = Vec::new();
     for (key, value) in entries {
         let renamed = |name: &str, content| {
-            Some((Key { name: name.to_owned(), line: key.line }, Node::new(value.line, content)))
+            Some((
+                ConfigKey { name: name.to_owned(), line: key.line },
+                ConfigNode::new(value.line, content),
+            ))
         };
         let entry = match (key.name.as_str(), value.content) {
-            (_, Content::Null) => None,
-            ("envFile", content @ Content::Text(_)) => {
-                env_file = Some(Node::new(value.line, content));
+            (_, NodeContent::Null) => None,
+            ("envFile", content @ NodeContent::Text(_)) => {
+                env_file = Some(ConfigNode::new(value.line, content));
                 None
             }
-            ("type" | "transport" | "transportType", Content::Text(kind)) => {
-                known_type(&kind).and_then(|kind| renamed("type", Content::Text(kind.to_owned())))
-            }
+            ("type" | "transport" | "transportType", NodeContent::Text(kind)) => known_type(&kind)
+                .and_then(|kind| renamed("type", NodeContent::Text(kind.to_owned()))),
             (name @ ("command" | "cwd" | "url"), content) => renamed(name, content),
             ("serverUrl" | "httpUrl", content) => renamed("url", content),
-            ("args", Content::List(items)) => renamed("args", Content::List(texts(items))),
-            (name @ ("env" | "headers"), Content::Table(entries)) => {
-                renamed(name, Content::Table(named_texts(entries)))
+            ("args", NodeContent::List(items)) => renamed("args", NodeContent::List(texts(items))),
+            (name @ ("env" | "headers"), NodeContent::Table(entries)) => {
+                renamed(name, NodeContent::Table(named_texts(entries)))
             }
             (name @ ("args" | "env" | "headers"), content) => renamed(name, content),
-            ("disabled", Content::Bool(off)) => renamed("enabled", Content::Bool(!off)),
-            ("enabled", content @ Content::Bool(_)) => renamed("enabled", content),
+            ("disabled", NodeContent::Bool(off)) => renamed("enabled", NodeContent::Bool(!off)),
+            ("enabled", content @ NodeContent::Bool(_)) => renamed("enabled", content),
             (name, content) if dialect == Dialect::Servers && is_ours(name, &content) => {
                 renamed(name, content)
             }
@@ -63,7 +65,7 @@ pub(super) fn ours(entry: Node, dialect: Dialect) -> (Node, Option<Node>) {
         };
         kept.extend(entry);
     }
-    (Node::new(line, Content::Table(kept)), env_file)
+    (ConfigNode::new(line, NodeContent::Table(kept)), env_file)
 }
 
 /// How we call a transport; one that nobody knows is left to the other keys.
@@ -77,31 +79,31 @@ fn known_type(kind: &str) -> Option<&'static str> {
 }
 
 /// Others use some of these words for something else, in another form.
-fn is_ours(name: &str, content: &Content) -> bool {
+fn is_ours(name: &str, content: &NodeContent) -> bool {
     let fits = match name {
-        "tools" | "rename" => matches!(content, Content::Table(_)),
-        "timeout" => matches!(content, Content::Text(_)),
+        "tools" | "rename" => matches!(content, NodeContent::Table(_)),
+        "timeout" => matches!(content, NodeContent::Text(_)),
         _ => true,
     };
     fits && OURS.contains(&name)
 }
 
 /// `null` stands for a variable that is not to be set.
-fn named_texts(entries: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
-    let given = entries.into_iter().filter(|(_, node)| node.content != Content::Null);
+fn named_texts(entries: Vec<(ConfigKey, ConfigNode)>) -> Vec<(ConfigKey, ConfigNode)> {
+    let given = entries.into_iter().filter(|(_, node)| node.content != NodeContent::Null);
     given.map(|(key, node)| (key, text(node))).collect()
 }
 
-fn texts(items: Vec<Node>) -> Vec<Node> {
+fn texts(items: Vec<ConfigNode>) -> Vec<ConfigNode> {
     items.into_iter().map(text).collect()
 }
 
 /// Numbers and booleans as the child sees them.
-fn text(node: Node) -> Node {
+fn text(node: ConfigNode) -> ConfigNode {
     let content = match node.content {
-        Content::Number(number) => Content::Text(number.to_string()),
-        Content::Bool(value) => Content::Text(value.to_string()),
+        NodeContent::Number(number) => NodeContent::Text(number.to_string()),
+        NodeContent::Bool(value) => NodeContent::Text(value.to_string()),
         other => other,
     };
-    Node::new(node.line, content)
+    ConfigNode::new(node.line, content)
 }

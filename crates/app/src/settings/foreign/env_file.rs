@@ -4,34 +4,38 @@ use std::fs;
 
 use super::{
     super::{
-        node::{Content, Key, Node},
-        problem::Problem,
+        node::{ConfigKey, ConfigNode, NodeContent},
+        problem::ConfigProblem,
     },
     Workspace,
 };
 
 /// Adds the file's variables to the entry's `env`; those that it has already win.
-pub(super) fn add(entry: &mut Node, file: &Node, workspace: &Workspace) -> Result<(), Problem> {
-    let Content::Text(path) = &file.content else {
+pub(super) fn add(
+    entry: &mut ConfigNode,
+    file: &ConfigNode,
+    workspace: &Workspace,
+) -> Result<(), ConfigProblem> {
+    let NodeContent::Text(path) = &file.content else {
         return Ok(());
     };
     let path = workspace.join(path);
     let text = fs::read_to_string(&path).map_err(|error| {
-        Problem::new(format!("failed to read `{}`: {error}", path.display())).at(file.line)
+        ConfigProblem::new(format!("failed to read `{}`: {error}", path.display())).at(file.line)
     })?;
-    let Content::Table(keys) = &mut entry.content else {
+    let NodeContent::Table(keys) = &mut entry.content else {
         return Ok(());
     };
     if !keys.iter().any(|(key, _)| key.name == "env") {
-        let key = Key { name: "env".to_owned(), line: file.line };
-        keys.push((key, Node::new(file.line, Content::Table(Vec::new()))));
+        let key = ConfigKey { name: "env".to_owned(), line: file.line };
+        keys.push((key, ConfigNode::new(file.line, NodeContent::Table(Vec::new()))));
     }
     let env = keys.iter_mut().find(|(key, _)| key.name == "env");
-    if let Some((_, Node { content: Content::Table(env), .. })) = env {
+    if let Some((_, ConfigNode { content: NodeContent::Table(env), .. })) = env {
         for (name, value) in variables(&text) {
             if !env.iter().any(|(key, _)| key.name == name) {
-                let key = Key { name, line: file.line };
-                env.push((key, Node::new(file.line, Content::Text(value))));
+                let key = ConfigKey { name, line: file.line };
+                env.push((key, ConfigNode::new(file.line, NodeContent::Text(value))));
             }
         }
     }

@@ -1,6 +1,6 @@
 use std::{env::VarError, path::Path};
 
-use super::super::{Loaded, Parsed, json, parse, read};
+use super::super::{Loaded, ParsedConfig, json, parse, read};
 use super::*;
 
 fn dialect(file: &str, text: &str) -> Option<Dialect> {
@@ -38,7 +38,7 @@ fn whose_config_it_is_shows_in_its_keys() {
         assert_eq!(dialect(file, text), expected, "{file} {text}");
     }
     let toml = parse("[mcpServers.x]\ncommand = \"y\"", Path::new("x.toml"));
-    assert!(matches!(toml, Ok(Parsed::Ours(_))));
+    assert!(matches!(toml, Ok(ParsedConfig::Ours(_))));
 }
 
 // MC-8

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     environment,
     settings::{
-        missing::Unfilled,
+        missing::SubstitutionError,
         substitute::{self, Variable},
     },
 };
@@ -60,7 +60,7 @@ pub(in crate::settings) fn for_use(
     asked: &str,
     workspace: &Workspace,
     variable: Variable<'_>,
-) -> Result<Option<String>, Unfilled> {
+) -> Result<Option<String>, SubstitutionError> {
     if asked.starts_with("input:") {
         return Ok(None);
     }

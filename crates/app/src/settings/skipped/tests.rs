@@ -1,6 +1,6 @@
 use std::{env::VarError, path::Path};
 
-use super::super::{Loaded, Parsed, read, toml};
+use super::super::{Loaded, ParsedConfig, read, toml};
 
 fn loaded(config: &str) -> Result<Loaded, String> {
     let variable = |name: &str| match name {
@@ -8,7 +8,7 @@ fn loaded(config: &str) -> Result<Loaded, String> {
         "BYTES" => Err(VarError::NotUnicode("\u{fffd}".into())),
         _ => Err(VarError::NotPresent),
     };
-    let root = toml::parse(config).map(Parsed::Ours);
+    let root = toml::parse(config).map(ParsedConfig::Ours);
     root.and_then(|root| read(root, Path::new("c.toml"), &variable)).map_err(|e| e.to_string())
 }
 

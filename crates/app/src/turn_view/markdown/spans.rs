@@ -2,14 +2,14 @@
 
 /// What switches on, and what switches off only that.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Style(pub(super) &'static str, pub(super) &'static str);
+pub(super) struct TextStyle(pub(super) &'static str, pub(super) &'static str);
 
-pub(super) const BOLD: Style = Style("\x1b[1m", "\x1b[22m");
-pub(super) const DIM: Style = Style("\x1b[2m", "\x1b[22m");
-pub(super) const ITALIC: Style = Style("\x1b[3m", "\x1b[23m");
-pub(super) const CODE: Style = Style("\x1b[36m", "\x1b[39m");
+pub(super) const BOLD: TextStyle = TextStyle("\x1b[1m", "\x1b[22m");
+pub(super) const DIM: TextStyle = TextStyle("\x1b[2m", "\x1b[22m");
+pub(super) const ITALIC: TextStyle = TextStyle("\x1b[3m", "\x1b[23m");
+pub(super) const CODE: TextStyle = TextStyle("\x1b[36m", "\x1b[39m");
 
-impl Style {
+impl TextStyle {
     pub(super) fn on(self, text: &str) -> String {
         format!("{}{text}{}", self.0, self.1)
     }
@@ -23,20 +23,20 @@ pub(super) fn spans(line: &str, is_whole: bool, before: Option<char>) -> (String
     while taken < line.len() {
         let rest = &line[taken..];
         match span(rest, is_whole, before) {
-            Span::Plain(length) => {
+            TextSpan::Plain(length) => {
                 shown.push_str(&rest[..length]);
                 taken += length;
                 before = rest[..length].chars().next_back();
             }
-            Span::Whole { style, inner, length } => {
+            TextSpan::Whole { style, inner, length } => {
                 let inner =
                     if style.0 == CODE.0 { inner.to_owned() } else { spans(inner, true, None).0 };
                 shown.push_str(&style.on(&inner));
                 taken += length;
                 before = Some('*');
             }
-            Span::Open(_) if !is_whole => break,
-            Span::Open(mark) => {
+            TextSpan::Open(_) if !is_whole => break,
+            TextSpan::Open(mark) => {
                 shown.push_str(&rest[..mark]);
                 taken += mark;
                 before = rest[..mark].chars().next_back();
@@ -47,39 +47,39 @@ pub(super) fn spans(line: &str, is_whole: bool, before: Option<char>) -> (String
 }
 
 /// What begins at a place.
-enum Span<'a> {
+enum TextSpan<'a> {
     /// So many bytes of plain text.
     Plain(usize),
     /// A span from mark to mark.
-    Whole { style: Style, inner: &'a str, length: usize },
+    Whole { style: TextStyle, inner: &'a str, length: usize },
     /// A mark of so many bytes whose span is not closed so far.
     Open(usize),
 }
 
-fn span(text: &str, is_whole: bool, before: Option<char>) -> Span<'_> {
-    let Some(first) = text.chars().next() else { return Span::Plain(0) };
+fn span(text: &str, is_whole: bool, before: Option<char>) -> TextSpan<'_> {
+    let Some(first) = text.chars().next() else { return TextSpan::Plain(0) };
     if !matches!(first, '`' | '*' | '_') {
-        return Span::Plain(first.len_utf8());
+        return TextSpan::Plain(first.len_utf8());
     }
     let rest = text.trim_start_matches(first);
     let mark = &text[..text.len() - rest.len()];
     if rest.is_empty() {
-        return Span::Open(mark.len());
+        return TextSpan::Open(mark.len());
     }
     let style = match (first, mark.len()) {
         ('`', _) => CODE,
         (_, 1) => ITALIC,
         (_, 2) => BOLD,
-        _ => return Span::Plain(mark.len()),
+        _ => return TextSpan::Plain(mark.len()),
     };
     // `snake_case`, `2*3` and `2 * 3` are no emphasis.
     let inside_word = before.is_some_and(char::is_alphanumeric);
     if first != '`' && (inside_word || rest.starts_with(char::is_whitespace)) {
-        return Span::Plain(mark.len());
+        return TextSpan::Plain(mark.len());
     }
     match closing(rest, is_whole, mark, first) {
-        Some(end) => Span::Whole { style, inner: &rest[..end], length: end + 2 * mark.len() },
-        None => Span::Open(mark.len()),
+        Some(end) => TextSpan::Whole { style, inner: &rest[..end], length: end + 2 * mark.len() },
+        None => TextSpan::Open(mark.len()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs that are not the real thing: recorded answers in place of tools (`--replay`), faults on purpose (`--fault`).
+//! Loads the settings with what `--replay` (recorded answers in place of tools) and `--fault` (failures on purpose) change.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -15,7 +15,7 @@ use switchboard_toolcall::{CallId, ErrorKind};
 
 use crate::{
     cli::Cli,
-    settings::{self, Loaded, Skipped, trust::Question},
+    settings::{self, Loaded, Skipped, trust::TrustPrompt},
 };
 
 /// What is served in place of the real tools.
@@ -32,14 +32,14 @@ pub(crate) enum Replay {
 /// # Errors
 /// The settings, the recorded calls or the faults cannot be read.
 pub(crate) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
-    load_asking(cli, Question::Allowed)
+    load_asking(cli, TrustPrompt::Allowed)
 }
 
 /// Loads the settings as [`load`] does.
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_asking(cli: &Cli, question: Question) -> anyhow::Result<Loaded> {
+pub(crate) fn load_asking(cli: &Cli, question: TrustPrompt) -> anyhow::Result<Loaded> {
     let mut loaded = settings::load_asking(cli.config.as_deref(), question)?;
     if let Some(file) = &cli.replay {
         loaded.replay = Some(read(file)?);
@@ -49,7 +49,7 @@ pub(crate) fn load_asking(cli: &Cli, question: Question) -> anyhow::Result<Loade
         loaded.settings.cluster.nats = None;
     }
     if cli.fault.is_empty() && cli.fault_seed.is_some() {
-        bail!("--fault-seed says which faults: there are none without --fault");
+        bail!("--fault-seed needs --fault");
     }
     if !cli.fault.is_empty() {
         let seed = cli.fault_seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
@@ -74,7 +74,7 @@ fn read(file: &Path) -> anyhow::Result<Replay> {
     }
     let is_mock = |tool: &ToolDefinition| tool.implementation.kind == ImplementationType::Mock;
     match tools.iter().find(|tool| !is_mock(tool)) {
-        Some(tool) => bail!("`{shown}`: tool `{}` is no mock; {wanted}", tool.name),
+        Some(tool) => bail!("`{shown}`: tool `{}` is not a mock; {wanted}", tool.name),
         None => Ok(Replay::Tools(tools)),
     }
 }
@@ -87,7 +87,7 @@ fn is_line_of_call(line: &str) -> bool {
 
 /// A line of an export, as far as it matters here.
 #[derive(Deserialize)]
-struct Line {
+struct ExportedCall {
     id: CallId,
     tool: String,
     arguments: Value,
@@ -106,20 +106,20 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 fn calls(text: &str) -> anyhow::Result<Vec<ReplayRecord>> {
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let line: Line = serde_json::from_str(line)
+        let line: ExportedCall = serde_json::from_str(line)
             .map_err(|error| anyhow!("line {}: not a recorded call: {error}", index + 1))?;
         lines.push(line);
     }
     // Ids sort by time, whatever became of the file's order.
     lines.sort_by_key(|line| line.id);
-    let calls: Vec<_> = lines.into_iter().filter_map(Line::recorded).collect();
+    let calls: Vec<_> = lines.into_iter().filter_map(ExportedCall::recorded).collect();
     if calls.is_empty() {
         bail!("none of its calls can be played again: they have neither result nor error");
     }
     Ok(calls)
 }
 
-impl Line {
+impl ExportedCall {
     fn recorded(self) -> Option<ReplayRecord> {
         let args = match self.arguments {
             Value::Object(args) => args,
@@ -130,7 +130,7 @@ impl Line {
     }
 }
 
-/// What a recorded call gives when it is played again; none where it never came to its tool, runs, or its result was
+/// What a recorded call gives when it is played again; `None` if it never came to its tool, runs, or its result was
 /// not kept.
 pub(crate) fn outcome(
     tool: &str,

@@ -1,4 +1,4 @@
-//! A house of recorded answers: no tool in it does anything.
+//! An app whose tools give recorded answers (`--replay`).
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,10 +7,10 @@ use switchboard_local::{Handlers, ToolDefinition, builtins, replay};
 use switchboard_runtime::{ServerSettings, services};
 use switchboard_toolcall::{Tool, ToolSpec};
 
-use super::House;
-use crate::{rehearsal::Replay, settings::Loaded};
+use super::App;
+use crate::{overrides::Replay, settings::Loaded};
 
-impl House {
+impl App {
     /// Adds the tools of a replay, those of servers under their servers.
     pub(super) fn add_replayed_tools(
         &self,
@@ -21,7 +21,7 @@ impl House {
         let definitions = match replay {
             Replay::Tools(definitions) => definitions.clone(),
             Replay::Calls(calls) => {
-                let known = self.known_here(loaded);
+                let known = self.specs_here(loaded);
                 replay::definitions(calls.iter().cloned(), |name| known.get(name).cloned())
             }
         };
@@ -41,8 +41,8 @@ impl House {
         for (server, tools) in servers {
             let added = self.executor.tools().add_server(server, ServerSettings::default());
             problems.extend(added.err().map(|error| error.to_string()));
-            let set_aside = self.executor.tools().set_server_tools(server, tools);
-            problems.extend(set_aside.iter().map(ToString::to_string));
+            let skipped = self.executor.tools().set_server_tools(server, tools);
+            problems.extend(skipped.iter().map(ToString::to_string));
         }
         self.add_reader_of_results(&definitions, problems);
     }
@@ -64,8 +64,8 @@ impl House {
         }
     }
 
-    /// What is known of tools without starting anything: the built-in ones, the runtime's, the config's.
-    fn known_here(&self, loaded: &Loaded) -> HashMap<String, ToolSpec> {
+    /// Returns the specs of the built-in tools, the runtime's and the config's; starts nothing.
+    fn specs_here(&self, loaded: &Loaded) -> HashMap<String, ToolSpec> {
         let defined = loaded.settings.tools.iter();
         let defined =
             defined.filter_map(|definition| definition.clone().into_tool(&Handlers::new()).ok());

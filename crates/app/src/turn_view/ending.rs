@@ -12,7 +12,7 @@ use crate::{
 
 /// How a turn ended for people: with an answer, cancelled, or without one for a reason.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Ending {
+pub(crate) enum TurnEnding {
     /// There is an answer; the note says what is wrong with it, if something is.
     Answer { text: String, note: Option<Cow<'static, str>> },
     /// Somebody pressed Ctrl-C.
@@ -21,7 +21,7 @@ pub(crate) enum Ending {
     Nothing(String),
 }
 
-impl Ending {
+impl TurnEnding {
     /// What an outcome means; none stands for one that was not waited for.
     pub(crate) fn of(outcome: Option<&Outcome>, provider: Provider, offers_tools: bool) -> Self {
         let Some(outcome) = outcome else { return Self::Cancelled };

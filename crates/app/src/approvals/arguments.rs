@@ -4,7 +4,7 @@ use serde_json::Value;
 use switchboard_toolcall::json;
 
 /// Lays the arguments out over several lines, each with this in front. What cannot be seen is written as an escape.
-pub(crate) fn arguments(arguments: &str, indent: &str) -> String {
+pub(crate) fn indented(arguments: &str, indent: &str) -> String {
     let laid_out = serde_json::from_str::<Value>(arguments)
         .and_then(|value| serde_json::to_string_pretty(&value))
         .unwrap_or_else(|_| arguments.to_owned());
@@ -24,8 +24,8 @@ mod tests {
         let expected = format!(
             "  {{\n    \"note\": \"{long}\",\n    \"command\": \"rm\\u202e\\u009b\\n\"\n  }}"
         );
-        assert_eq!(arguments(&given, "  "), expected);
+        assert_eq!(indented(&given, "  "), expected);
         let many = Value::from(vec![1; 1000]).to_string();
-        assert_eq!(arguments(&many, "").lines().count(), 1002);
+        assert_eq!(indented(&many, "").lines().count(), 1002);
     }
 }

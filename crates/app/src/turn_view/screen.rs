@@ -5,33 +5,33 @@ use std::io::{self, IsTerminal};
 use clap::ColorChoice;
 use switchboard_agent::Event;
 
-use super::{markdown::Markdown, status::Status};
+use super::{markdown::Markdown, status::TurnStatus};
 use crate::terminal::{self, Paint, WriteError, text};
 
 /// Shows a turn while it happens.
-pub(crate) struct Screen {
-    answers: Answers,
-    /// How text is laid out, where it is.
+pub(crate) struct TurnScreen {
+    answers: AnswerDisplay,
+    /// How text is laid out, if it is.
     markdown: Option<Markdown>,
     is_terminal: bool,
     /// Whether what was written to stdout ended its line.
     at_line_start: bool,
     /// Where people watch.
-    status: Option<Status>,
+    status: Option<TurnStatus>,
 }
 
 /// Whether the model's text is shown while it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answers {
+pub(crate) enum AnswerDisplay {
     /// As it comes.
     Streamed,
     /// Whoever has the outcome shows it.
     Later,
 }
 
-impl Screen {
-    /// A screen; where people do not watch it, it shows nothing but text.
-    pub(crate) fn new(answers: Answers, is_watched: bool, color: ColorChoice) -> Self {
+impl TurnScreen {
+    /// A screen; unless people watch, it shows nothing but text.
+    pub(crate) fn new(answers: AnswerDisplay, is_watched: bool, color: ColorChoice) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let is_laid_out = is_terminal && terminal::colours(color, &io::stdout());
         let is_watched = is_watched && io::stderr().is_terminal();
@@ -40,7 +40,7 @@ impl Screen {
             markdown: is_laid_out.then(|| Markdown::for_width(terminal::width())),
             is_terminal,
             at_line_start: true,
-            status: is_watched.then(|| Status::new(Paint::stderr(color))),
+            status: is_watched.then(|| TurnStatus::new(Paint::stderr(color))),
         }
     }
 
@@ -59,7 +59,9 @@ impl Screen {
     /// Shows one thing that happened.
     pub(super) fn show(&mut self, event: Event) -> Result<(), WriteError> {
         match event {
-            Event::Text(text) if self.answers == Answers::Streamed => return self.text(&text),
+            Event::Text(text) if self.answers == AnswerDisplay::Streamed => {
+                return self.text(&text);
+            }
             Event::Turn { .. } => {
                 self.end_line()?;
                 if let Some(status) = &mut self.status {

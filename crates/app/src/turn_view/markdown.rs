@@ -5,8 +5,8 @@
 
 mod spans;
 
-use self::spans::{BOLD, CODE, DIM, Style, spans};
-use super::wrap::Wrap;
+use self::spans::{BOLD, CODE, DIM, TextStyle, spans};
+use super::wrap::LineWrap;
 use crate::terminal::text;
 
 /// How much of a line is looked at, so that one without an end costs no more than others.
@@ -20,18 +20,18 @@ pub(super) struct Markdown {
     /// Whether the beginning of this line was shown.
     inside_line: bool,
     /// What ends with the line: a heading, a quote.
-    line_style: Option<Style>,
+    line_style: Option<TextStyle>,
     /// The fence of the code block that this is in.
     fence: Option<String>,
     /// The last character that was shown on this line.
     before: Option<char>,
-    wrap: Wrap,
+    wrap: LineWrap,
 }
 
 impl Markdown {
     /// For a terminal of so many columns.
     pub(super) fn for_width(width: usize) -> Self {
-        Self { wrap: Wrap::at(width), ..Self::default() }
+        Self { wrap: LineWrap::at(width), ..Self::default() }
     }
 
     /// Takes more text, and gives what can be shown of all so far.
@@ -103,19 +103,19 @@ impl Markdown {
         self.before = None;
     }
 
-    /// Shows what begins a line; false where that is not known yet.
+    /// Shows what begins a line; false if that is not known yet.
     fn begin_line(&mut self, line: usize, is_whole: bool, shown: &mut String) -> bool {
         let text = &self.held[..line];
         let indent = text.len() - text.trim_start_matches(' ').len();
         let (space, rest) = text.split_at(indent);
-        let is_open = |mark: &str| !is_whole && rest.len() <= mark.len() + 1;
+        let applies_serve_rules = |mark: &str| !is_whole && rest.len() <= mark.len() + 1;
         if !is_whole && (rest.is_empty() || "``".starts_with(rest) || "~~".starts_with(rest)) {
             return false;
         }
         let hashes = &rest[..rest.len() - rest.trim_start_matches('#').len()];
         let mut taken = 0;
         if !hashes.is_empty() && hashes.len() <= 6 {
-            if is_open(hashes) {
+            if applies_serve_rules(hashes) {
                 return false;
             }
             if rest[hashes.len()..].starts_with(' ') {
@@ -125,7 +125,7 @@ impl Markdown {
             }
         } else if let Some(mark) = ["-", "*", "+", ">"].iter().find(|mark| rest.starts_with(**mark))
         {
-            if is_open(mark) && rest.len() == 1 {
+            if applies_serve_rules(mark) && rest.len() == 1 {
                 return false;
             }
             if rest[1..].starts_with(' ') {

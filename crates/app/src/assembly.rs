@@ -1,6 +1,6 @@
 //! The wiring: settings → executor with its tools.
 
-mod replayed;
+mod replay;
 
 use std::sync::Arc;
 
@@ -13,87 +13,92 @@ use switchboard_runtime::{Approver, Policy, RulePolicy, SwapPolicy, ToolExecutor
 use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{
-    approvals, connections::Connections, records::Records, settings::Loaded, telemetry::Sent,
+    approvals, cluster::ClusterConnection, connections::Connections, records::RecordStores,
+    settings::Loaded, telemetry::TelemetryExport,
 };
 
-/// Everything that runs.
-pub(crate) struct House {
+/// The executor with its tools, and what a process keeps beside it.
+pub(crate) struct App {
     pub(crate) executor: ToolExecutor,
-    /// What defined tools may call.
+    /// The handlers that defined tools may name.
     pub(crate) handlers: Handlers,
-    /// Who answers what servers ask.
+    /// Answers what servers ask.
     pub(crate) answers: Arc<dyn ServerRequestHandler>,
+    pub(crate) cluster: ClusterConnection,
     /// What may run.
     policy: Arc<SwapPolicy>,
-    /// Whether callers come from elsewhere.
-    is_open: bool,
-    /// Whether people read elsewhere what becomes of servers, so that nothing of it is written to stderr.
+    /// Whether callers are remote, so that the rules of `[serve]` apply too.
+    applies_serve_rules: bool,
+    /// Whether failures of servers are reported elsewhere than on stderr.
     pub(crate) is_quiet: bool,
-    /// Sends the rest of the telemetry when it goes.
-    _telemetry: Option<Sent>,
+    /// Flushes on drop.
+    _telemetry: Option<TelemetryExport>,
 }
 
-/// What surrounds the executor, where a command wants it to be something of its own.
-pub(crate) struct Around {
-    /// Keeps the records.
-    pub(crate) records: Records,
-    /// Who answers what servers ask.
+/// What a command may supply in place of the defaults.
+pub(crate) struct Deps {
+    /// Where calls are recorded.
+    pub(crate) records: RecordStores,
+    /// Answers what servers ask.
     pub(crate) answers: Arc<dyn ServerRequestHandler>,
-    /// Who is asked about calls that a person must allow.
+    /// Asks a person about calls that need approval.
     pub(crate) approver: Arc<dyn Approver>,
-    /// Whether callers come from elsewhere, so that the rules of `[serve]` hold too.
-    pub(crate) is_open: bool,
+    /// May be in use already.
+    pub(crate) cluster: ClusterConnection,
+    /// Whether callers are remote, so that the rules of `[serve]` apply too.
+    pub(crate) applies_serve_rules: bool,
 }
 
-impl Around {
-    /// As the settings say, with nobody but who is at this terminal to answer servers and to allow calls.
-    pub(crate) fn usual(loaded: &Loaded) -> Self {
+impl Deps {
+    /// Uses the settings; whoever sits at this terminal answers servers and approves calls.
+    pub(crate) fn for_terminal(loaded: &Loaded) -> Self {
         Self {
-            records: Records::of(loaded),
+            records: RecordStores::of(loaded),
             answers: Arc::new(Bridge::to_people()),
             approver: approvals::here(loaded),
-            is_open: false,
+            cluster: ClusterConnection::default(),
+            applies_serve_rules: false,
         }
     }
 }
 
-impl House {
-    /// Puts the house together.
+impl App {
+    /// Builds the executor and its tools.
     ///
     /// # Errors
-    /// Something in the config cannot be used; all such problems are told at once.
+    /// Something in the config cannot be used; the error lists all such problems.
     pub(crate) fn build(loaded: &Loaded) -> anyhow::Result<Self> {
-        Self::build_in(loaded, Around::usual(loaded))
+        Self::build_with(loaded, Deps::for_terminal(loaded))
     }
 
-    /// As [`build`](Self::build), in other surroundings.
+    /// As [`build`](Self::build), with other dependencies.
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    pub(crate) fn build_in(loaded: &Loaded, around: Around) -> anyhow::Result<Self> {
-        let (house, problems) = Self::try_build_in(loaded, around);
-        match house {
-            Some(house) if problems.is_empty() => {
+    pub(crate) fn build_with(loaded: &Loaded, deps: Deps) -> anyhow::Result<Self> {
+        let (app, problems) = Self::try_build_with(loaded, deps);
+        match app {
+            Some(app) if problems.is_empty() => {
                 loaded.skipped.warn();
-                Ok(house)
+                Ok(app)
             }
             _ => Err(anyhow!(problems.join("\n       "))),
         }
     }
 
-    /// Puts together what can be, and tells what cannot.
+    /// Builds what can be built, and returns the problems of the rest.
     pub(crate) fn try_build(loaded: &Loaded) -> (Option<Self>, Vec<String>) {
-        Self::try_build_in(loaded, Around::usual(loaded))
+        Self::try_build_with(loaded, Deps::for_terminal(loaded))
     }
 
-    fn try_build_in(loaded: &Loaded, around: Around) -> (Option<Self>, Vec<String>) {
+    fn try_build_with(loaded: &Loaded, deps: Deps) -> (Option<Self>, Vec<String>) {
         let mut problems = Vec::new();
         if loaded.settings.executor.max_concurrent == 0 {
             let place = loaded.place_of_section("executor");
             problems.push(format!("{place}: `executor.max_concurrent`: nothing could run with 0"));
         }
         problems.extend(servers(loaded));
-        let policy = match policy(loaded, around.is_open) {
+        let policy = match policy(loaded, deps.applies_serve_rules) {
             Ok(policy) => policy,
             Err(problem) => {
                 problems.push(problem);
@@ -105,11 +110,11 @@ impl House {
         let mut executor = ToolExecutor::builder()
             .config(config)
             .policy(policy.clone())
-            .approver(around.approver.clone());
+            .approver(deps.approver.clone());
         if let Some(faults) = loaded.faults.clone() {
             executor = executor.wrap_tools(Arc::new(move |name, tool| faults.wrap(name, tool)));
         }
-        executor = around.records.install(executor);
+        executor = deps.records.install(executor);
         let telemetry = telemetry(loaded, &mut problems);
         if let Some(telemetry) = &telemetry {
             executor = telemetry.install(executor);
@@ -118,21 +123,22 @@ impl House {
         if let Some(telemetry) = &telemetry {
             telemetry.know(executor.tools());
         }
-        let Around { answers, is_open, .. } = around;
-        let house = Self {
+        let Deps { answers, cluster, applies_serve_rules, .. } = deps;
+        let app = Self {
             executor,
             handlers: Handlers::new(),
             answers,
+            cluster,
             policy,
-            is_open,
+            applies_serve_rules,
             is_quiet: false,
             _telemetry: telemetry,
         };
         match &loaded.replay {
-            Some(replay) => house.add_replayed_tools(replay, loaded, &mut problems),
-            None => house.add_local_tools(loaded, &mut problems),
+            Some(replay) => app.add_replayed_tools(replay, loaded, &mut problems),
+            None => app.add_local_tools(loaded, &mut problems),
         }
-        (Some(house), problems)
+        (Some(app), problems)
     }
 
     fn add_local_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
@@ -145,13 +151,14 @@ impl House {
         self.executor.tools().skip(&loaded.skipped.tools());
     }
 
-    /// Puts a new config in the place of the old one, all of it or nothing.
+    /// Applies a new config, all of it or nothing.
     ///
     /// # Errors
-    /// Something in the config cannot be used; then all is as before.
+    /// Something in the config cannot be used; then nothing changes.
     pub(crate) fn reload(&self, loaded: &Loaded, connections: &Connections) -> anyhow::Result<()> {
         let mut problems = servers(loaded);
-        let policy = policy(loaded, self.is_open).map_err(|problem| problems.push(problem)).ok();
+        let policy =
+            policy(loaded, self.applies_serve_rules).map_err(|problem| problems.push(problem)).ok();
         let tools = local_tools(loaded, &self.executor, &Handlers::new(), &mut problems);
         let Some(policy) = policy.filter(|_| problems.is_empty()) else {
             return Err(anyhow!(problems.join("\n       ")));
@@ -170,7 +177,7 @@ impl House {
 }
 
 /// A tool of this process, and where the config defines it.
-struct Local {
+struct LocalTool {
     tool: Arc<dyn Tool>,
     place: Option<String>,
 }
@@ -181,7 +188,7 @@ fn local_tools(
     executor: &ToolExecutor,
     handlers: &Handlers,
     problems: &mut Vec<String>,
-) -> Vec<Local> {
+) -> Vec<LocalTool> {
     let mut builtins = builtins::all(&loaded.settings.builtins);
     builtins::register(&builtins, handlers);
     // Without a guard programs still end with us, unless we are killed with -9.
@@ -200,12 +207,12 @@ fn local_tools(
     for service in &services {
         handlers.register_tool(HandlerKind::Internal, service.clone());
     }
-    let own = builtins.into_iter().chain(services).map(|tool| Local { tool, place: None });
+    let own = builtins.into_iter().chain(services).map(|tool| LocalTool { tool, place: None });
     let mut tools: Vec<_> = own.collect();
     for (index, definition) in loaded.settings.tools.iter().enumerate() {
         let place = loaded.place_of_tool(index);
         match definition.clone().into_tool(handlers) {
-            Ok(tool) => tools.push(Local { tool, place: Some(place) }),
+            Ok(tool) => tools.push(LocalTool { tool, place: Some(place) }),
             Err(error) => problems.push(format!("{place}: {error}")),
         }
     }
@@ -220,9 +227,9 @@ fn skipped_handler(text: String) -> Handler {
     })
 }
 
-/// What tells OpenTelemetry of calls too, where somebody wants to hear of them.
-fn telemetry(loaded: &Loaded, problems: &mut Vec<String>) -> Option<Sent> {
-    Sent::new(&loaded.settings.telemetry).unwrap_or_else(|error| {
+/// Exports calls to OpenTelemetry, if an endpoint is configured.
+fn telemetry(loaded: &Loaded, problems: &mut Vec<String>) -> Option<TelemetryExport> {
+    TelemetryExport::new(&loaded.settings.telemetry).unwrap_or_else(|error| {
         let place = loaded.place_of_section("telemetry");
         problems.push(format!("{place}: [telemetry]: {error}"));
         None
@@ -272,10 +279,13 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
 }
 
 /// What may run: the rules of `[policy]`, and for callers from elsewhere those of `[serve]` too.
-pub(crate) fn policy(loaded: &Loaded, is_open: bool) -> Result<Box<dyn Policy>, String> {
+pub(crate) fn policy(
+    loaded: &Loaded,
+    applies_serve_rules: bool,
+) -> Result<Box<dyn Policy>, String> {
     let rules = rules(loaded)?;
     let (serve, policy) = (&loaded.settings.serve, &loaded.settings.policy);
-    let (allow_if, deny_if): (&[String], &[String]) = match is_open {
+    let (allow_if, deny_if): (&[String], &[String]) = match applies_serve_rules {
         true => (&serve.allow_if, &serve.deny_if),
         false => (&[], &[]),
     };

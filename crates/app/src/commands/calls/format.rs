@@ -40,7 +40,7 @@ pub(in crate::commands) fn took(duration: Duration) -> String {
     }
 }
 
-/// How long a call took, where that is known.
+/// How long a call took, if known.
 pub(super) fn duration_of(record: &Record) -> String {
     record.duration.map(took).unwrap_or_default()
 }

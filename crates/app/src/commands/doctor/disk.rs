@@ -12,13 +12,13 @@ use switchboard_audit::{StoreUsage, usage};
 use switchboard_toolcall::HumanDuration;
 
 use super::{
-    super::calls::words::{ago, counted, size},
-    Check, Status,
+    super::calls::format::{ago, counted, size},
+    CheckStatus, DoctorCheck,
 };
 use crate::{approvals, environment, records, settings::Loaded};
 
 /// Tells where everything is kept.
-pub(super) fn all(loaded: &Loaded) -> Vec<Check> {
+pub(super) fn all(loaded: &Loaded) -> Vec<DoctorCheck> {
     let mut checks = vec![records(loaded)];
     let Some(state) = environment::state_home() else { return checks };
     checks.push(kept("tokens", &state.join("tokens.json")));
@@ -30,17 +30,17 @@ pub(super) fn all(loaded: &Loaded) -> Vec<Check> {
 
 /// Whether calls can be recorded, and what the records take:
 /// `~/.local/state/switchboard, 282 calls since 10:28, 5.7 MB of 1 GB, 30 days`.
-fn records(loaded: &Loaded) -> Check {
-    let check = |status, message: String| Check::new("records", status, message);
+fn records(loaded: &Loaded) -> DoctorCheck {
+    let check = |status, message: String| DoctorCheck::new("records", status, message);
     let config = &loaded.settings.audit;
     if loaded.replay.is_some() {
-        return check(Status::Info, "calls of a replay are not recorded".to_owned());
+        return check(CheckStatus::Info, "calls of a replay are not recorded".to_owned());
     }
     if !config.enabled {
-        return check(Status::Info, "switched off: `[audit] enabled = false`".to_owned());
+        return check(CheckStatus::Info, "switched off: `[audit] enabled = false`".to_owned());
     }
     let Some(folder) = records::store_folder(loaded) else {
-        return check(Status::Broken, records::NOWHERE.to_owned());
+        return check(CheckStatus::Broken, records::NO_FOLDER.to_owned());
     };
     let shown = records::folder(loaded).map(|folder| home_as_tilde(&folder)).unwrap_or_default();
     match usage(folder) {
@@ -54,12 +54,12 @@ fn records(loaded: &Loaded) -> Check {
             };
             let (bytes, most) = (size(bytes), size(config.max_size.0).replace(".0 ", " "));
             let age = whole_units(config.max_age);
-            check(Status::Ok, format!("{shown}, {calls}, {bytes} of {most}, {age}"))
+            check(CheckStatus::Ok, format!("{shown}, {calls}, {bytes} of {most}, {age}"))
         }
         Err(error) => {
             let advice = "tools that are not read-only are refused until it can be written; `[audit] path` names another folder";
             let cause = anyhow!(error);
-            check(Status::Broken, format!("{shown} cannot be used: {cause:#}\n{advice}"))
+            check(CheckStatus::Broken, format!("{shown} cannot be used: {cause:#}\n{advice}"))
         }
     }
 }
@@ -87,35 +87,35 @@ fn since(time: SystemTime) -> String {
 }
 
 /// Tells where something is kept, whether or not there is any yet.
-fn kept(name: &'static str, path: &Path) -> Check {
+fn kept(name: &'static str, path: &Path) -> DoctorCheck {
     let shown = home_as_tilde(path);
     match contents(path) {
         Ok(Some(contents)) => {
-            Check::new(name, Status::Info, format!("{shown}{}", contents.words()))
+            DoctorCheck::new(name, CheckStatus::Info, format!("{shown}{}", contents.summary()))
         }
-        Ok(None) => Check::new(name, Status::Info, format!("{shown}, none yet")),
+        Ok(None) => DoctorCheck::new(name, CheckStatus::Info, format!("{shown}, none yet")),
         Err((file, error)) => {
             let file = home_as_tilde(&file);
-            Check::new(name, Status::Broken, format!("failed to read {file}: {error}"))
+            DoctorCheck::new(name, CheckStatus::Broken, format!("failed to read {file}: {error}"))
         }
     }
 }
 
 /// The size of a file or folder and when it last changed, as they follow its name. `None` if it cannot be read.
 pub(super) fn size_and_age(path: &Path) -> Option<String> {
-    contents(path).ok().flatten().map(|contents| contents.words())
+    contents(path).ok().flatten().map(|contents| contents.summary())
 }
 
 /// What a file, or all files of a folder, hold.
-struct Contents {
+struct DiskUsage {
     /// How many files a folder has. `None` for a file.
     files: Option<usize>,
     bytes: u64,
     changed: Option<SystemTime>,
 }
 
-impl Contents {
-    fn words(&self) -> String {
+impl DiskUsage {
+    fn summary(&self) -> String {
         let files = self.files.map(|files| format!(", {}", counted(files, "file")));
         let changed = self.changed.map(|changed| ago(changed, SystemTime::now()));
         let changed = changed.map(|changed| format!(", changed {changed}"));
@@ -125,7 +125,7 @@ impl Contents {
 }
 
 /// Adds up what is there. `None` if there is nothing; the file or folder that cannot be read is named.
-fn contents(path: &Path) -> Result<Option<Contents>, (PathBuf, io::Error)> {
+fn contents(path: &Path) -> Result<Option<DiskUsage>, (PathBuf, io::Error)> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -133,7 +133,7 @@ fn contents(path: &Path) -> Result<Option<Contents>, (PathBuf, io::Error)> {
     };
     if !metadata.is_dir() {
         let changed = metadata.modified().ok();
-        return Ok(Some(Contents { files: None, bytes: metadata.len(), changed }));
+        return Ok(Some(DiskUsage { files: None, bytes: metadata.len(), changed }));
     }
     let unreadable = |error| (path.to_owned(), error);
     let (mut files, mut bytes, mut changed) = (0, 0, None);
@@ -144,7 +144,7 @@ fn contents(path: &Path) -> Result<Option<Contents>, (PathBuf, io::Error)> {
         bytes += below.bytes;
         changed = changed.max(below.changed);
     }
-    Ok((files > 0).then_some(Contents { files: Some(files), bytes, changed }))
+    Ok((files > 0).then_some(DiskUsage { files: Some(files), bytes, changed }))
 }
 
 /// The path as people write it: `~/.local/state`.

@@ -4,8 +4,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A line that grows word by word. What comes is text with codes for colours in it.
 #[derive(Debug, Default)]
-pub(super) struct Wrap {
-    /// How many columns there are; none where lines are not broken.
+pub(super) struct LineWrap {
+    /// How many columns there are; `None` if lines are not broken.
     width: Option<usize>,
     /// How many are used.
     column: usize,
@@ -20,7 +20,7 @@ pub(super) struct Wrap {
     inside_code: bool,
 }
 
-impl Wrap {
+impl LineWrap {
     /// For a terminal of so many columns.
     pub(super) fn at(width: usize) -> Self {
         Self { width: Some(width), ..Self::default() }
@@ -119,9 +119,9 @@ mod tests {
 
     /// The text in lines of 12 columns, whole and letter by letter alike.
     fn wrapped(text: &str) -> String {
-        let mut whole = Wrap::at(12);
+        let mut whole = LineWrap::at(12);
         let at_once = whole.push(text) + &whole.finish();
-        let mut pieces = Wrap::at(12);
+        let mut pieces = LineWrap::at(12);
         let mut in_pieces: String =
             text.chars().map(|letter| pieces.push(&letter.to_string())).collect();
         in_pieces.push_str(&pieces.finish());
@@ -149,9 +149,9 @@ mod tests {
 
     #[test]
     fn without_a_width_nothing_is_held() {
-        let mut wrap = Wrap::default();
+        let mut wrap = LineWrap::default();
         assert_eq!(wrap.push("one tw"), "one tw");
-        let mut wrap = Wrap::at(80);
+        let mut wrap = LineWrap::at(80);
         assert_eq!(
             (wrap.push("one tw"), wrap.raw("| raw")),
             ("one".to_owned(), " tw| raw".to_owned())

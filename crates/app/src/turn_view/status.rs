@@ -16,18 +16,18 @@ use crate::terminal::{
 const ARGUMENTS: usize = 48;
 
 /// What a turn does, on stderr.
-pub(super) struct Status {
+pub(super) struct TurnStatus {
     paint: Paint,
     spinner: Spinner,
     /// Since when the model is waited for.
     waiting: Option<Instant>,
-    /// Why, where it is not as usual.
+    /// Why, if it is not as usual.
     trouble: Option<String>,
-    running: Vec<Running>,
+    running: Vec<RunningCall>,
 }
 
 /// A call that runs.
-struct Running {
+struct RunningCall {
     id: String,
     name: String,
     arguments: String,
@@ -36,7 +36,7 @@ struct Running {
     progress: String,
 }
 
-impl Status {
+impl TurnStatus {
     pub(super) fn new(paint: Paint) -> Self {
         let spinner = Spinner::new();
         Self { paint, spinner, waiting: None, trouble: None, running: Vec::new() }
@@ -58,7 +58,7 @@ impl Status {
             Event::CallStarted { id, name, args } => {
                 let arguments = shown(&args);
                 let (started, progress) = (Instant::now(), String::new());
-                self.running.push(Running { id, name, arguments, started, progress });
+                self.running.push(RunningCall { id, name, arguments, started, progress });
             }
             Event::Progress { id, update } => {
                 if let Some(call) = self.running.iter_mut().find(|call| call.id == id) {
@@ -98,7 +98,7 @@ impl Status {
     }
 
     fn label(&self) -> String {
-        let named = |call: &Running| match call.progress.is_empty() {
+        let named = |call: &RunningCall| match call.progress.is_empty() {
             true => call.name.clone(),
             false => format!("{} ({})", call.name, call.progress),
         };

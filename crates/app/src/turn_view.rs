@@ -18,15 +18,15 @@ use tokio::{
 };
 
 use crate::{
-    model::Chosen,
+    model::ChosenModel,
     questions::{self, Sampler},
     terminal::spinner,
 };
 
-pub(crate) use ending::{Ending, summary};
-pub(crate) use screen::{Answers, Screen};
+pub(crate) use ending::{TurnEnding, summary};
+pub(crate) use screen::{AnswerDisplay, TurnScreen};
 
-/// Answers what the user said last, and shows what happens meanwhile. None where nobody waits for the outcome: a first
+/// Answers what the user said last, and shows what happens meanwhile. `None` if nobody waits for the outcome: a first
 /// Ctrl-C cancels the turn, a second one does not wait for that.
 ///
 /// # Errors
@@ -34,8 +34,8 @@ pub(crate) use screen::{Answers, Screen};
 pub(crate) async fn turn(
     agent: &Agent,
     conversation: &mut Conversation,
-    chosen: &Chosen,
-    screen: &mut Screen,
+    chosen: &ChosenModel,
+    screen: &mut TurnScreen,
 ) -> anyhow::Result<Option<Outcome>> {
     let mut interrupts = signal(SignalKind::interrupt()).context("failed to watch for Ctrl-C")?;
     let (sender, mut events) = mpsc::unbounded_channel();

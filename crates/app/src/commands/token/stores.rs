@@ -6,12 +6,12 @@ use switchboard_access::{NewToken, Tokens, TokensError, tokens::TokenEntry};
 use switchboard_cluster::{Error, tokens::ClusterTokens};
 
 /// Where a command looks for tokens. With a cluster, new ones are made there.
-pub(super) struct Everywhere {
+pub(super) struct TokenStores {
     pub(super) own: Arc<Tokens>,
     pub(super) fleet: Option<ClusterTokens>,
 }
 
-impl Everywhere {
+impl TokenStores {
     /// Makes a token and returns its secret.
     ///
     /// # Errors

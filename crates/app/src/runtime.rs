@@ -1,0 +1,57 @@
+//! Tokio runtimes of this process.
+
+use std::{num::NonZeroUsize, thread};
+
+use anyhow::Context;
+use tokio::runtime;
+
+/// Runs `work` on a runtime of its own.
+///
+/// # Errors
+/// As `work`; or the runtime cannot be started.
+pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    // A worker beside the tool's, so that one that blocks cannot hold up its deadline.
+    run_on(runtime::Builder::new_multi_thread().worker_threads(2), work)
+}
+
+/// As [`on_runtime`], on this many threads; by default half the cores, and at least two.
+///
+/// # Errors
+/// As [`on_runtime`].
+pub(crate) fn on_threads<T>(
+    threads: Option<NonZeroUsize>,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = threads.map_or_else(|| serving_threads(cores), NonZeroUsize::get);
+    run_on(runtime::Builder::new_multi_thread().worker_threads(threads), work)
+}
+
+/// Returns how many threads serve on a machine with this many cores.
+fn serving_threads(cores: usize) -> usize {
+    // A thread that finds nothing to do and is woken again for each call costs more than it helps; but one alone would
+    // be held up, with all deadlines, by whatever blocks it.
+    cores.div_ceil(2).max(2)
+}
+
+fn run_on<T>(
+    builder: &mut runtime::Builder,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let runtime = builder.enable_all().build().context("failed to start the runtime")?;
+    let outcome = runtime.block_on(work);
+    // A tool that goes on after its deadline must not keep us.
+    runtime.shutdown_background();
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::serving_threads;
+
+    // EX-3: one thread that is blocked holds up no deadline.
+    #[test]
+    fn at_least_two_threads_serve() {
+        assert_eq!([1, 2, 3, 4, 16].map(serving_threads), [2, 2, 2, 2, 8]);
+    }
+}
