@@ -1,6 +1,28 @@
 //! Who may call: tokens, JWTs, rates, sessions of the console, the hosts and pages that requests may come from.
 //!
 //! [`Access::admit`] decides about the head of an HTTP request and returns the [`Caller`]; serving HTTP is left to the gateway.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use switchboard_access::{Access, Config, NewToken, Peer, Tokens};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json"))?);
+//! let secret = tokens.create(NewToken { name: "ada".to_owned(), ..Default::default() })?;
+//! let config = Config { require_token: true, ..Default::default() };
+//! let access = Access::new(&config, "127.0.0.1:7070".parse()?, tokens)?;
+//!
+//! let request = || http::Request::get("/api/tools").header("host", "127.0.0.1:7070");
+//! let (head, ()) = request().header("authorization", format!("Bearer {secret}")).body(())?.into_parts();
+//! let admitted = access.admit(&head, Peer::Unknown).await?;
+//! assert_eq!(admitted.caller.name.as_deref(), Some("ada"));
+//!
+//! let (head, ()) = request().body(())?.into_parts();
+//! let rejection = access.admit(&head, Peer::Unknown).await.err().expect("a token is required");
+//! assert_eq!(rejection.status(), 401);
+//! # Ok(()) }
+//! ```
 
 mod access;
 mod config;

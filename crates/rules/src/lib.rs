@@ -2,6 +2,27 @@
 //!
 //! A [`RuleSet`] wraps another policy and can only narrow what that one allows. An expression that cannot be evaluated denies
 //! the call; one of `ask_if` that cannot be evaluated asks a person.
+//!
+//! ```
+//! use serde_json::json;
+//! # use serde_json::{Map, Value};
+//! use switchboard_rules::RuleSet;
+//! use switchboard_runtime::{RulePolicy, ToolExecutor};
+//! # use switchboard_toolcall::{CallContext, tool_fn};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let deny_if = [r#"tool == "delete" && args.path.startsWith("/etc")"#.to_owned()];
+//! let rules = RuleSet::new(&[], &deny_if, RulePolicy::default())?;
+//! let executor = ToolExecutor::builder().policy(rules).build();
+//! # let delete = tool_fn("delete", |_: Map<String, Value>, _: CallContext| async { "deleted" }).describe("Deletes a file.");
+//! # executor.tools().add(delete)?;
+//!
+//! let result = executor.call("delete", json!({"path": "/tmp/notes"})).await;
+//! assert_eq!(result.text(), "deleted");
+//! let result = executor.call("delete", json!({"path": "/etc/passwd"})).await;
+//! assert!(result.text().contains("deny_if"));
+//! # Ok(()) }
+//! ```
 
 mod names;
 mod variables;
