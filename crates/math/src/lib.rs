@@ -4,6 +4,18 @@
 //! from models, so time, memory and depth are bounded by [`Limits`]; what mathjs has and we do not is
 //! listed in `docs/math.md`. Parsing is in `parser`, values in `value`, `matrix`, `complex` and
 //! `units`, the operators in `operators` and the named functions in `functions`.
+//!
+//! ```
+//! use switchboard_math::{Error, evaluate};
+//!
+//! # fn main() -> Result<(), Error> {
+//! assert_eq!(evaluate("2 * (3 + 4)")?, 14);
+//! assert_eq!(evaluate("sqrt(-4)")?, serde_json::json!({"re": 0, "im": 2}));
+//! assert_eq!(evaluate("[1, 2; 3, 4] * 2")?, serde_json::json!([[2, 4], [6, 8]]));
+//! assert_eq!(evaluate("5 cm > 40 mm")?, true);
+//! assert!(evaluate("1 +").is_err());
+//! # Ok(()) }
+//! ```
 
 mod error;
 mod limits;

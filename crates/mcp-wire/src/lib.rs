@@ -2,6 +2,22 @@
 //!
 //! `elicitation` and `sampling` take apart what servers ask of people and models. Nothing here does I/O: `mcp-client`
 //! and `mcp-server` do. No other crate speaks MCP's wire.
+//!
+//! ```
+//! use serde_json::json;
+//! use switchboard_mcp_wire::{IncomingMessage, JsonText, Outgoing, RpcError, parse};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let line = br#"{"jsonrpc":"2.0","id":"a1","method":"ping"}"#;
+//! let IncomingMessage::Request { id, method, .. } = parse(line)? else { panic!("not a request") };
+//! let outcome = match method.as_str() {
+//!     "ping" => Ok(JsonText("{}".to_owned())),
+//!     _ => Err(RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found")),
+//! };
+//! let sent: serde_json::Value = serde_json::from_slice(&Outgoing::response(&id, &outcome).to_bytes())?;
+//! assert_eq!(sent, json!({"jsonrpc": "2.0", "id": "a1", "result": {}}));
+//! # Ok(()) }
+//! ```
 
 pub mod eras;
 pub mod error_kind;
