@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result<()> {
     command("docs", docs.environment("RUSTDOCFLAGS", "-D warnings"))?;
     step("spec ids", "cargo xtask spec", spec::check)?;
     step("dependencies", "cargo xtask deny", deny::check)?;
-    step("oldest Rust", "cargo xtask msrv", msrv::check)?;
+    step("oldest Rust", "cargo xtask msrv", msrv::check_if_possible)?;
     step("packages", "cargo xtask package", package::check)?;
     step("console", "cargo xtask console --check", console::check)?;
 

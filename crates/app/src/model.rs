@@ -74,7 +74,7 @@ fn place_of(provider: Provider, model: &str) -> ModelConfig {
 }
 
 /// The script that needs no file: `-m script:demo`.
-const DEMO: &str = include_str!("../../../examples/script.json");
+const DEMO: &str = include_str!("model/demo.json");
 
 /// `demo`, or a file; one that is called `demo` is `./demo`.
 fn script(wanted: &str, file: &str) -> anyhow::Result<ChosenModel> {
