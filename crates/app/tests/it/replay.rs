@@ -165,7 +165,7 @@ fn faults_meet_real_and_replayed_tools() {
     let server = place.call(&["s__add", "a=1", "b=2", "--fault", "s__*: 100% error"]);
     assert_eq!(server["error"], "injected fault: 's__add' failed");
     let alone = place.refusal(&["call", "echo", "--fault-seed", "1"]);
-    assert!(alone.contains("there are none without --fault"), "{alone}");
+    assert!(alone.contains("--fault-seed needs --fault"), "{alone}");
     let wrong = place.refusal(&["call", "echo", "--fault", "*: 10% timout"]);
     assert!(wrong.contains("unknown fault `timout`; known are timeout, error"), "{wrong}");
 }

@@ -34,7 +34,11 @@ fn what_makes_no_sense_is_refused() {
             &["--group", "g", "--nats", NOWHERE, "--concurrency", "0"],
             "`worker.concurrency`: nothing could run with 0",
         ),
-        (TOOL, &["--group", "g", "--nats", NOWHERE, "--tools", "[a"], "`worker.tools`: \"[a\""),
+        (
+            TOOL,
+            &["--group", "g", "--nats", NOWHERE, "--tools", "[a"],
+            "`worker.tools`: error parsing glob '[a'",
+        ),
         (group, &["--nats", NOWHERE], "there is nothing to offer: define [[tools]]"),
         (group, &["--nats", NOWHERE, "--tools", "call_history"], "there is nothing to offer"),
     ];
