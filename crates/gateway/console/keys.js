@@ -1,4 +1,4 @@
-// Keys that reach everything: `/` to search, `g` and a letter to go somewhere, `?` for help.
+// Shortcuts that reach everything: `/` to search, `g` and a letter to go somewhere, `?` for help.
 
 import { h } from './dom.js';
 import { navigate } from './router.js';
@@ -56,7 +56,7 @@ export function help() {
   const dialog = h(
     'dialog',
     { 'aria-labelledby': 'keys-title', class: 'keys' },
-    h('h2', { id: 'keys-title' }, 'Keys'),
+    h('h2', { id: 'keys-title' }, 'Shortcuts'),
     h(
       'dl',
       { class: 'keys-list' },

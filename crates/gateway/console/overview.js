@@ -196,7 +196,7 @@ function rows(stats, value, unit, key) {
     .filter((group) => value(group) > 0)
     .slice(0, TOP)
     .map((group) => ({
-      name: group.name ?? 'no name',
+      name: group.name ?? 'anonymous',
       address: group.name ? `/live?${key}=${encodeURIComponent(group.name)}` : null,
       value: value(group),
       shown: unit(value(group)),

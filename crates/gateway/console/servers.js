@@ -1,4 +1,4 @@
-// Servers: how each stands, what it says on stderr, what of it was set aside, why it is skipped; reconnect, stop, start.
+// Servers: how each stands, what it says on stderr, which of its tools were skipped, why it is skipped; reconnect, stop, start.
 
 import { get, send } from './api.js';
 import { fill, h } from './dom.js';

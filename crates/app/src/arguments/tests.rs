@@ -111,7 +111,7 @@ fn dots_lead_into_declared_objects() {
         check(&["options={\"depth\":1}", "options.unit=k"]),
         Ok(json!({"options": {"depth": 1, "unit": "k"}}))
     );
-    assert!(check(&["options:=1", "options.unit=k"]).unwrap_err().contains("no object"));
+    assert!(check(&["options:=1", "options.unit=k"]).unwrap_err().contains("not an object"));
 }
 
 #[test]

@@ -57,10 +57,12 @@ await visit(async ({ window }) => {
     await page.locator(`.section.${section} h1`).waitFor();
     await page.evaluate(() => document.activeElement.blur());
   }
+  // Pressed before the calls are there, it would select none.
+  await page.locator('.rows-space .call-row:visible').first().waitFor();
   await page.keyboard.press('j');
   await page.locator('.detail-title').waitFor();
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.getByRole('dialog', { name: 'Shortcuts' }).waitFor();
   assert.deepEqual(await audit(page), []);
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });

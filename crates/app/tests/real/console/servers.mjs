@@ -1,4 +1,4 @@
-// Servers: how each stands, what it says, what was set aside; stopped and started again.
+// Servers: how each stands, what it says, what was skipped; stopped and started again.
 
 import assert from 'node:assert/strict';
 import { says, visit } from './browser.mjs';
