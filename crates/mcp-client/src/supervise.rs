@@ -136,7 +136,7 @@ impl Server {
                 Err(problem) => {
                     warn!(
                         server = &**self.name(),
-                        "a tool of server '{}' is set aside: {problem}",
+                        "a tool of server '{}' is skipped: {problem}",
                         self.name()
                     );
                     aside.push(problem);

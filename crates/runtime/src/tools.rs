@@ -169,7 +169,7 @@ impl ToolManager {
         server
     }
 
-    /// Replaces all tools of a server that is known, and returns those set aside, with the reason.
+    /// Replaces all tools of a server that is known, and returns those skipped, with the reason.
     pub fn set_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<AddError> {
         self.put_server_tools(self.check_server_tools(server, tools))
     }
@@ -199,7 +199,7 @@ impl ToolManager {
         checked
     }
 
-    /// Puts tools in place of those that their server had, and returns those set aside, with the reason.
+    /// Puts tools in place of those that their server had, and returns those skipped, with the reason.
     pub fn put_server_tools(&self, checked: CheckedTools) -> Vec<AddError> {
         let CheckedTools { server, tools, repeated, set_aside } = checked;
         let server = &*server;
@@ -211,7 +211,7 @@ impl ToolManager {
             );
         }
         for error in &set_aside {
-            warn!(server, %error, "a tool of server '{server}' is set aside: {error}");
+            warn!(server, %error, "a tool of server '{server}' is skipped: {error}");
         }
         if !self.read().servers.contains_key(server) {
             return set_aside;

@@ -36,7 +36,7 @@ async fn bad_tools_are_set_aside_one_by_one() {
     let aside = test.servers.get("s").unwrap().skipped_tools();
     assert!(!aside.is_empty());
     assert!(test.tool_names().contains(&"s__echo".to_owned()));
-    let warned = logs.lines().iter().filter(|line| line.contains("is set aside")).count();
+    let warned = logs.lines().iter().filter(|line| line.contains("is skipped")).count();
     assert_eq!(warned, aside.len());
     test.servers.close().await;
 }

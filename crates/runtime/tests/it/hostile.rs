@@ -263,7 +263,7 @@ async fn a_long_check_says_what_any_other_says() {
     assert!(result.text().contains("'list[6]' must be integer, got string"), "{}", result.text());
 }
 
-// TL-2: a tool whose schema takes more than its server may have is set aside, the others stay.
+// TL-2: a tool whose schema takes more than its server may have is skipped, the others stay.
 #[tokio::test]
 async fn a_server_cannot_list_more_than_its_budget() {
     let executor = slow_to_check();

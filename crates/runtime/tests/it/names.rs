@@ -153,7 +153,7 @@ fn a_servers_bad_tool_is_set_aside_and_the_others_stay() {
     assert!(house.tools().lookup("a__good").is_ok(), "a server's tool needs no description");
     assert!(house.tools().lookup("a__bad").is_err());
     assert!(house.tools().lookup("a__both").is_err(), "the old tools are gone");
-    assert!(logs.lines()[0].contains("a tool of server 'a' is set aside: tool `a__bad`"));
+    assert!(logs.lines()[0].contains("a tool of server 'a' is skipped: tool `a__bad`"));
 }
 
 // TL-4
