@@ -2,6 +2,33 @@
 //!
 //! [`Agent::run`] drives it and [`Conversation`] keeps what was said, always in a state that providers accept. How
 //! models are spoken to is the models crate's, how calls are run is the runtime's.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use switchboard_agent::{Agent, Config, Conversation, Events};
+//! use switchboard_models::Script;
+//! use switchboard_runtime::ToolExecutor;
+//! use switchboard_toolcall::CallContext;
+//! # use serde_json::{Map, Value};
+//! # use switchboard_toolcall::tool_fn;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let executor = ToolExecutor::default();
+//! # let weather = tool_fn("weather", |_: Map<String, Value>, _: CallContext| async { "15 degrees" });
+//! # executor.tools().add(weather.describe("Tells the weather."))?;
+//! // A model that replays turns; `switchboard_models::connect` reaches a real one.
+//! let model = Script::built_in("weather.json", r#"[
+//!     {"tool_calls": [{"id": "1", "name": "weather", "args": {"city": "Bonn"}}]},
+//!     {"expect": "15 degrees", "text": "It is 15 degrees in Bonn."}
+//! ]"#)?;
+//! let agent = Agent::new(Arc::new(model), executor, Config::default());
+//! let mut conversation = Conversation::with_system("Be brief.");
+//! conversation.say("How warm is it in Bonn?");
+//! let events: Events = Arc::new(|event| println!("{event:?}"));
+//! let outcome = agent.run(&mut conversation, &events, &CallContext::default()).await;
+//! assert_eq!(outcome.answer.as_deref(), Some("It is 15 degrees in Bonn."));
+//! # Ok(()) }
+//! ```
 
 pub mod agent;
 pub mod conversation;

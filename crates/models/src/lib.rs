@@ -3,6 +3,20 @@
 //! [`AnthropicClient`], [`OllamaClient`] and [`OpenAiClient`] stand behind one trait, [`Model`]. Messages and tools stay
 //! canonical; each client converts at the last moment (`convert.rs`), reads what comes back with much patience (`wire.rs`),
 //! and answers with one [`Turn`]. Running the calls, and asking again with their results, is the agent's.
+//!
+//! ```no_run
+//! use switchboard_models::{Event, Message, ModelConfig, Provider, Request, connect};
+//!
+//! # async fn example(weather: &switchboard_toolcall::ToolSpec) -> Result<(), Box<dyn std::error::Error>> {
+//! let model = connect(&ModelConfig::new(Provider::Ollama, "qwen3:0.6b"))?;
+//! let messages = [Message::User("How warm is it in Bonn?".into())];
+//! let request = Request::new(&messages).with_tools([weather]);
+//! let turn = model.ask(&request, &|event| if let Event::Text(text) = event { print!("{text}") }).await?;
+//! for call in &turn.message.tool_calls {
+//!     println!("{} {:?}", call.name, call.args);
+//! }
+//! # Ok(()) }
+//! ```
 
 pub mod message;
 pub mod reply;
