@@ -4,6 +4,23 @@
 //! each (`attempt.rs`) opens a transport, finds out which era the server lives in (`negotiate.rs`), which is then
 //! remembered (`known_protocols.rs`), and yields a [`Session`]. Its tools
 //! become [`RemoteTool`]s and what else clients ask of it [`RemoteMethod`]s, which the executor runs like any other.
+//!
+//! ```no_run
+//! use serde_json::json;
+//! use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
+//! use switchboard_runtime::ToolExecutor;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let executor = ToolExecutor::default();
+//! let time: ServerConfig = serde_json::from_value(json!({"command": "uvx", "args": ["mcp-server-time"]}))?;
+//! let deps = ServerDeps::new(executor.tools());
+//! let servers = Servers::start([("time".to_owned(), time)].into_iter().collect(), executor.tools(), &deps)?;
+//! servers.settled().await;
+//! let result = executor.call("time__get_current_time", json!({"timezone": "Europe/Berlin"})).await;
+//! println!("{}", result.text());
+//! servers.close().await;
+//! # Ok(()) }
+//! ```
 
 mod config;
 mod servers;

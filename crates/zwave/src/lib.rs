@@ -2,6 +2,23 @@
 //!
 //! [`connect`] makes a [`Network`] of the settings: zwave-js-ui's MQTT gateway (`mqtt/`) or zwave-js-server's WebSocket
 //! (`server/`). [`tools`] makes the six tools over any network. Who runs and serves the tools is left to others.
+//!
+//! ```no_run
+//! use serde_json::json;
+//! use switchboard_runtime::ToolExecutor;
+//! use switchboard_zwave::{Config, connect, tools};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config { mqtt: Some("mqtt://127.0.0.1:1883".to_owned()), ..Default::default() };
+//! let network = connect(&config)?;
+//! let executor = ToolExecutor::default();
+//! for tool in tools(network, &config) {
+//!     executor.tools().add_shared(tool)?;
+//! }
+//! let result = executor.call("list_devices", json!({})).await;
+//! println!("{}", result.text());
+//! # Ok(()) }
+//! ```
 
 pub mod config;
 pub mod network;
