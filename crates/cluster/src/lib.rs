@@ -3,6 +3,25 @@
 //!
 //! All of it lies in buckets and streams of NATS. What is read often is read from a [`Mirror`](mirror::Mirror) in memory, which
 //! follows its bucket; what must be so once and for all is settled there by compare-and-set.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use switchboard_access::{Access, Tokens};
+//! use switchboard_cluster::ClusterState;
+//! use switchboard_workers::{Cluster, Config};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config { nats: Some("nats://127.0.0.1:4222".to_owned()), ..Default::default() };
+//! let cluster = Cluster::connect(&config).await?;
+//! let tokens = Arc::new(Tokens::open("tokens.json")?);
+//! let state = ClusterState::join(&cluster, tokens.clone()).await;
+//!
+//! // A token that is created at one gateway is accepted at all of them, and so are approvals.
+//! let access = Access::among(Some(state.clone()), &Default::default(), "0.0.0.0:7070".parse()?, tokens)?;
+//! println!("{} calls wait for approval", state.queue().pending()?.len());
+//! state.leave().await;
+//! # Ok(()) }
+//! ```
 
 mod state;
 pub mod error;

@@ -1,6 +1,38 @@
 //! Tools for everybody who speaks HTTP: REST, chat completions, live events, metrics, health.
 //!
 //! [`Gateway::run`] serves; who may do what is settled in [`access`]; every call goes through the one executor.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use switchboard_access::{Access, Tokens};
+//! use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts};
+//! use switchboard_runtime::ToolExecutor;
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! let address = listener.local_addr()?;
+//! let feed = Arc::new(Feed::new(Arc::new(Metrics::default())));
+//! let executor = ToolExecutor::builder().observer(feed.clone()).build();
+//! let config = Config::default();
+//! let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json"))?);
+//! let access = Access::new(&config.access(), address, tokens)?;
+//! let mcp = switchboard_mcp_server::Server::new(executor.clone(), None, Default::default());
+//! let (models, store, tls, approvals, queue) = (Models::default(), None, None, None, None);
+//! let gateway = Gateway::new(Parts { executor, mcp, feed, store, access, tls, approvals, queue, models, config });
+//! let stop = CancellationToken::new();
+//! let running = tokio::spawn(gateway.run(listener, stop.clone()));
+//!
+//! # let _ = rustls::crypto::ring::default_provider().install_default();
+//! # let client = reqwest::Client::builder().no_proxy().build()?;
+//! // With any HTTP client:
+//! let response = client.get(format!("http://{address}/healthz")).send().await?;
+//! assert_eq!(response.status(), 200);
+//! stop.cancel();
+//! running.await?;
+//! # Ok(()) }
+//! ```
 
 pub mod config;
 pub mod draining;
