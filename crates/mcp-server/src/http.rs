@@ -6,9 +6,9 @@ mod admission;
 mod body;
 mod headers;
 mod post;
-mod refusal;
+mod response;
 mod streams;
-mod surviving;
+mod detach_on_drop;
 
 use ::http::{HeaderName, Method, Request, Response, StatusCode, header};
 use bytes::Bytes;
@@ -55,7 +55,7 @@ impl Server {
             Method::GET => streams::get(&self.inner, request.headers(), caller).await,
             Method::DELETE => streams::delete(&self.inner, request.headers(), caller).await,
             _ => {
-                let mut response = refusal::plain(StatusCode::METHOD_NOT_ALLOWED);
+                let mut response = response::plain(StatusCode::METHOD_NOT_ALLOWED);
                 let allowed = ::http::HeaderValue::from_static("GET, POST, DELETE");
                 response.headers_mut().insert(header::ALLOW, allowed);
                 response

@@ -23,18 +23,18 @@ mod caller;
 mod config;
 mod http;
 mod stdio;
-mod fleet;
+mod cluster_services;
 mod bridge;
 mod sessions;
 mod session;
 mod seal;
-mod siblings;
-mod wandering;
+mod session_peers;
+mod session_adoption;
 mod meta;
 mod stateless;
 mod exchange;
 mod questions;
-mod held;
+mod suspended_calls;
 mod outbox;
 mod methods;
 mod tasks;
@@ -43,7 +43,7 @@ mod page;
 mod catalog;
 mod subscriptions;
 mod template;
-mod news;
+mod list_changes;
 mod token;
 
 use std::sync::Arc;
@@ -55,11 +55,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use bridge::Bridge;
 pub use caller::Caller;
+pub use cluster_services::Fleet;
 pub use config::Config;
-pub use fleet::Fleet;
 pub use http::{Admission, Body, Permit};
 pub use seal::{Seal, WeakSecret};
-pub use siblings::Siblings;
+pub use session_peers::Siblings;
 use switchboard_mcp_client::{ServerChange, Servers};
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
@@ -78,10 +78,10 @@ pub(crate) struct Inner {
     /// What lets sessions wander between gateways.
     seal: Option<Arc<Seal>>,
     siblings: Option<Arc<dyn Siblings>>,
-    ended: wandering::Ended,
-    held: held::HeldCalls,
+    ended: session_adoption::Ended,
+    held: suspended_calls::HeldCalls,
     /// Calls that were held here, and go on for clients that have come back elsewhere.
-    going: held::Going,
+    going: suspended_calls::Going,
     subscriptions: subscriptions::Subscriptions,
     /// Calls that outlive their requests, where there is a queue for them.
     tasks: Option<tasks::Tasks>,
@@ -110,7 +110,7 @@ impl Server {
     ) -> Self {
         let end = CancellationToken::new();
         let name = token::random().unwrap_or_default();
-        let mut held = held::HeldCalls::new(config.max_held);
+        let mut held = suspended_calls::HeldCalls::new(config.max_held);
         if fleet.siblings.is_some() {
             held = held.at(&name);
         }
@@ -123,9 +123,9 @@ impl Server {
             sessions: sessions::Sessions::new(config.max_sessions),
             seal: fleet.seal,
             siblings: fleet.siblings,
-            ended: wandering::Ended::default(),
+            ended: session_adoption::Ended::default(),
             held,
-            going: held::Going::default(),
+            going: suspended_calls::Going::default(),
             subscriptions: subscriptions::Subscriptions::default(),
             tasks,
             news: broadcast::Sender::new(256),
@@ -134,7 +134,7 @@ impl Server {
             draining: CancellationToken::new(),
             _end: end.clone().drop_guard(),
         });
-        news::follow(&inner, upstreams.as_deref(), &end);
+        list_changes::follow(&inner, upstreams.as_deref(), &end);
         Self { inner }
     }
 

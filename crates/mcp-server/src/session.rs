@@ -1,7 +1,7 @@
 //! A session of the old era: opened by `initialize`, ended by the client, by idleness or by us.
 
-mod asking;
-mod reach;
+mod client_requests;
+mod scope;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Caller, exchange::Level, outbox::Outbox};
 use switchboard_mcp_wire::{IncomingMessage, RpcError};
 
-pub(crate) use reach::{Agreed, Reach};
+pub(crate) use scope::{Agreed, Reach};
 
 /// How many ended streams are kept for clients that come back.
 const KEPT_STREAMS: usize = 16;

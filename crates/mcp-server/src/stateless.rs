@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Caller, Inner,
     exchange::{Client, Exchange, Level, Line, Modern, Outcome},
-    held::{Asked, Held, Return},
     meta::Meta,
     outbox::Outbox,
+    suspended_calls::{Asked, Held, Return},
 };
 
 /// What is looked at before a request is given to its method.

@@ -1,6 +1,6 @@
 //! One client on stdin and stdout: one message a line, and nothing else on stdout.
 
-mod under_way;
+mod in_flight;
 mod writer;
 
 use std::{io, sync::Arc};
@@ -25,7 +25,7 @@ use super::{
     session::{Attached, Session},
     stateless::{Head, Standing, is_id},
 };
-use under_way::UnderWay;
+use in_flight::UnderWay;
 
 impl Server {
     /// Serves one client until it has said its last word, then lets what is under way end.

@@ -4,7 +4,7 @@
 //! The queue is whoever mounts the server's ([`DurableCalls`]); here is only what clients see of it. Queued calls never ask
 //! their clients anything.
 
-mod following;
+mod follower;
 mod shape;
 
 use std::{sync::Arc, time::Duration};
@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{Caller, Config};
 
-pub(crate) use following::Following;
+pub(crate) use follower::Following;
 
 /// The extension's name.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";

@@ -6,7 +6,7 @@
 //! that the conformance suite wants to see in it. `--gateways` has that many of them in one process, which share a secret, and
 //! deals requests out to one after the other. `switchboard serve` is the real thing.
 
-mod neighbours;
+mod memory_peers;
 mod queue;
 mod suite;
 
@@ -38,7 +38,7 @@ use switchboard_runtime::{
     toolcall::{CallContext, schemars, tool_fn},
 };
 
-use neighbours::Neighbours;
+use memory_peers::Neighbours;
 use queue::{Calls, MemoryQueue};
 
 /// Answers with its text.

@@ -16,7 +16,7 @@ use switchboard_toolcall::BoxError;
 use super::{
     Admission, Body, SESSION,
     headers::{self, Accepts},
-    refusal::{self, Refused},
+    response::{self, Refused},
 };
 use crate::{
     Caller, Inner,
@@ -47,12 +47,12 @@ where
     let head = &request.headers;
     if !headers::is_json(head) {
         let error = RpcError::new(RpcError::INVALID_REQUEST, "the body must be application/json");
-        return refusal::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, error);
+        return response::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, error);
     }
     if headers::accepts(head) == (Accepts { json: false, events: false }) {
         let text = "the answer is application/json or text/event-stream";
         let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-        return refusal::error(StatusCode::NOT_ACCEPTABLE, None, error);
+        return response::error(StatusCode::NOT_ACCEPTABLE, None, error);
     }
     let bytes = match read(inner, body).await {
         Ok(bytes) => bytes,
@@ -82,7 +82,7 @@ where
         if first.len() + rest.len() + data.len() > limit {
             let text = format!("the message has more than {limit} bytes");
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-            return Err(Box::new(refusal::error(StatusCode::PAYLOAD_TOO_LARGE, None, error)));
+            return Err(Box::new(response::error(StatusCode::PAYLOAD_TOO_LARGE, None, error)));
         }
         // Most messages come in one piece, which is then read where it lies.
         match first.is_empty() {
@@ -108,7 +108,7 @@ fn unread(error: &BoxError) -> Refused {
             (StatusCode::BAD_REQUEST, RpcError::new(RpcError::PARSE_ERROR, text))
         }
     };
-    Box::new(refusal::error(status, None, error))
+    Box::new(response::error(status, None, error))
 }
 
 async fn answer(
@@ -123,12 +123,12 @@ async fn answer(
         IncomingMessage::Request { id, .. } if !is_id(&id) => {
             let text = "`id` must be a string or a number";
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-            refusal::error(StatusCode::BAD_REQUEST, None, error)
+            response::error(StatusCode::BAD_REQUEST, None, error)
         }
         IncomingMessage::Request { id, method, params } => {
             let mut asked = match Head::of(params.as_deref()) {
                 Ok(head) => Asked { id, method, params, head },
-                Err(error) => return refusal::error(StatusCode::BAD_REQUEST, Some(&id), error),
+                Err(error) => return response::error(StatusCode::BAD_REQUEST, Some(&id), error),
             };
             asked.head.trace = asked.head.trace.or_else(|| headers::trace(head));
             match era(&asked, session, version) {
@@ -140,7 +140,7 @@ async fn answer(
         message if session.is_some() => legacy::take(inner, head, message, caller).await,
         // What stands alone has nothing that could be answered or notified.
         _ if version.is_some_and(|version| !eras::LEGACY.contains(&version)) => {
-            refusal::plain(StatusCode::ACCEPTED)
+            response::plain(StatusCode::ACCEPTED)
         }
         message => legacy::take(inner, head, message, caller).await,
     }
@@ -180,10 +180,10 @@ fn unreadable(bytes: &[u8]) -> Response<Body> {
             false => "the body is not JSON",
         };
         let error = RpcError::new(RpcError::PARSE_ERROR, text);
-        return refusal::error(StatusCode::BAD_REQUEST, None, error);
+        return response::error(StatusCode::BAD_REQUEST, None, error);
     }
     let any = serde_json::from_slice::<Any<'_>>(bytes).ok();
     let id = any.and_then(|any| any.id).filter(|id| is_id(id));
     let error = RpcError::new(RpcError::INVALID_REQUEST, "the body is no JSON-RPC 2.0 message");
-    refusal::error(StatusCode::BAD_REQUEST, id, error)
+    response::error(StatusCode::BAD_REQUEST, id, error)
 }

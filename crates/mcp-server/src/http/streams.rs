@@ -9,7 +9,7 @@ use super::{
     Body, SESSION,
     body::{Events, Quiet},
     headers,
-    refusal::{self, Refused},
+    response::{self, Refused},
 };
 use crate::{Caller, Inner, outbox::Reader, session::Session};
 use switchboard_mcp_wire::{RpcError, eras};
@@ -21,7 +21,7 @@ pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Res
         Err(refused) => return *refused,
     };
     if !headers::accepts(head).events {
-        return refusal::plain(StatusCode::NOT_ACCEPTABLE);
+        return response::plain(StatusCode::NOT_ACCEPTABLE);
     }
     session.touch();
     let (stream, messages) = match headers::text(head, "last-event-id") {
@@ -35,7 +35,7 @@ pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Res
             None => {
                 let text = "the stream of `Last-Event-ID` is no longer kept";
                 let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-                return refusal::error(StatusCode::BAD_REQUEST, None, error);
+                return response::error(StatusCode::BAD_REQUEST, None, error);
             }
         },
     };
@@ -68,12 +68,12 @@ pub(super) async fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> 
         Err(refused) => return *refused,
     };
     match inner.end_everywhere(&session).await {
-        Ok(()) => refusal::plain(StatusCode::NO_CONTENT),
+        Ok(()) => response::plain(StatusCode::NO_CONTENT),
         Err(error) => {
             tracing::warn!(error, "a session cannot be ended on other gateways");
             let text = "the session cannot be ended on other gateways now; try again";
             let error = RpcError::new(RpcError::INTERNAL, text);
-            refusal::error(StatusCode::SERVICE_UNAVAILABLE, None, error)
+            response::error(StatusCode::SERVICE_UNAVAILABLE, None, error)
         }
     }
 }
@@ -88,15 +88,15 @@ async fn session(
         // There is neither a stream nor an end of requests that stand alone.
         let modern = headers::text(head, headers::VERSION) == Some(eras::MODERN);
         if modern {
-            let mut response = refusal::plain(StatusCode::METHOD_NOT_ALLOWED);
+            let mut response = response::plain(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
             return Err(Box::new(response));
         }
         let error = RpcError::new(RpcError::INVALID_REQUEST, "header `Mcp-Session-Id` is missing");
-        return Err(Box::new(refusal::error(StatusCode::BAD_REQUEST, None, error)));
+        return Err(Box::new(response::error(StatusCode::BAD_REQUEST, None, error)));
     };
     let session = inner.session(id, caller).await;
-    session.map_err(|none| Box::new(refusal::no_session(&none, None)))
+    session.map_err(|none| Box::new(response::no_session(&none, None)))
 }
 
 /// A response that is a stream of events.

@@ -11,7 +11,7 @@ use super::read;
 use crate::{
     Inner,
     exchange::Exchange,
-    news,
+    list_changes,
     reply::Reply,
     tasks::{EXTENSION, Following, not_known},
 };
@@ -99,7 +99,7 @@ impl Inner {
                 Err(RecvError::Closed) => break,
             };
             for changed in changed.iter().filter(|changed| wanted.wants(changed)) {
-                let (method, params) = news::notification(changed);
+                let (method, params) = list_changes::notification(changed);
                 let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
                 tell(exchange, id, method, params.unwrap_or_else(|| json!({})));
             }

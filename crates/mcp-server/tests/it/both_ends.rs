@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    house::House,
+    test_server::House,
     upstream::{Upstream, at, configured},
 };
 
@@ -146,7 +146,7 @@ async fn each_session_has_its_own_behind_us() {
     // Who has no session shares the first one.
     outer.alone("tools/call", json!({"name": "in__say"})).await;
     assert_eq!(inner.server.sessions(), 3);
-    let headers = crate::house::in_session(&sessions[0]);
+    let headers = crate::test_server::in_session(&sessions[0]);
     outer.send(http::Method::DELETE, &headers, "", &Caller::default()).await;
     until(|| inner.server.sessions() == 2).await;
     servers.close().await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use switchboard_mcp_server::{Caller, Config};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::house::{Answer, House};
+use crate::test_server::{Answer, House};
 
 /// JSON of any shape, with the words of the protocol among its strings.
 fn any_json() -> impl Strategy<Value = Value> {

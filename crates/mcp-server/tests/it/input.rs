@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::toolcall::HumanDuration;
 
-use crate::house::{Answer, House, events, in_session, request, sees};
+use crate::test_server::{Answer, House, events, in_session, request, sees};
 
 const CAPABLE: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -54,7 +54,7 @@ async fn a_handle_is_good_for_its_own_call_only() {
     let caller = sees("ask");
     let begin = async |params: Value, caller: &Caller| {
         let response = house.begin_alone("tools/call", params, caller).await;
-        crate::house::Answer::of(response).await.last()
+        crate::test_server::Answer::of(response).await.last()
     };
     let state = begin(asking(&["a"], json!({})), &caller).await["result"]["requestState"].clone();
     let answered = json!({"requestState": state, "inputResponses": {"a": {}}});

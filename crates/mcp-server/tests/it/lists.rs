@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_mcp_server::Config;
 
-use crate::house::House;
+use crate::test_server::House;
 
 // TL-5
 #[tokio::test]

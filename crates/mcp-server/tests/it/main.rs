@@ -3,19 +3,19 @@
 
 #[path = "../../examples/gateway/queue.rs"]
 mod queue;
-#[path = "../../examples/gateway/neighbours.rs"]
-mod neighbours;
-mod house;
+#[path = "../../examples/gateway/memory_peers.rs"]
+mod memory_peers;
+mod test_server;
 mod upstream;
-mod entrance;
+mod http_requests;
 mod sessions;
 mod streams;
-mod alone;
+mod stateless;
 mod claims;
 mod input;
 mod lists;
 mod tasks;
-mod wandering;
+mod session_adoption;
 mod upstreams;
 mod one_path;
 mod stdio;

@@ -11,7 +11,7 @@ use switchboard_runtime::{
 };
 
 use crate::{
-    house::{Answer, House, in_session, request, sees},
+    test_server::{Answer, House, in_session, request, sees},
     upstream::{Upstream, at, configured, house, running},
 };
 

@@ -8,7 +8,7 @@ use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::toolcall::HumanDuration;
 use tokio::time::sleep;
 
-use crate::house::{Answer, House, PLAIN, in_session, request, sees};
+use crate::test_server::{Answer, House, PLAIN, in_session, request, sees};
 
 // GW-1
 #[tokio::test]

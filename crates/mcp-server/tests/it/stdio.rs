@@ -11,7 +11,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::house::{House, request, with_meta};
+use crate::test_server::{House, request, with_meta};
 
 /// The client's end of a pipe, and what serves the other end.
 struct Pipe {

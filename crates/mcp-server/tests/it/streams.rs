@@ -9,7 +9,7 @@ use switchboard_mcp_server::{Body, Caller, Config};
 use switchboard_runtime::toolcall::HumanDuration;
 use switchboard_testkit::tools::Fake;
 
-use crate::house::{Answer, House, events, in_session, request};
+use crate::test_server::{Answer, House, events, in_session, request};
 
 /// Reads a stream until it has shown so many messages, and hangs up.
 async fn read(body: &mut Body, count: usize) -> Vec<(String, Value)> {

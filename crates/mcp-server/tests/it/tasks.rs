@@ -20,8 +20,8 @@ use switchboard_testkit::tools::{Fake, Witness};
 use tokio::time::sleep;
 
 use crate::{
-    house::{Answer, House, events},
     queue::{Calls, MemoryQueue, Queued},
+    test_server::{Answer, House, events},
 };
 
 const DECLARED: &str = "io.modelcontextprotocol/clientCapabilities";

@@ -21,7 +21,7 @@ use switchboard_runtime::ToolExecutor;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::house::House;
+use crate::test_server::House;
 
 /// What the servers behind us were asked, with the parameters.
 pub(crate) type Heard = Arc<Mutex<Vec<(String, Value)>>>;

@@ -9,7 +9,7 @@ use switchboard_mcp_client::{Protocol, ServerConfig};
 use switchboard_mcp_server::{Body, Caller, Config};
 
 use crate::{
-    house::{Answer, House, events, in_session, sees},
+    test_server::{Answer, House, events, in_session, sees},
     upstream::{Upstream, at, configured, house},
 };
 

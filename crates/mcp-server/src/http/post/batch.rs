@@ -11,7 +11,7 @@ use switchboard_toolcall::BoxFuture;
 use super::{Asked, legacy};
 use crate::{
     Caller, Inner,
-    http::{Admission, Body, SESSION, headers, refusal},
+    http::{Admission, Body, SESSION, headers, response},
     session::Session,
     stateless::Head,
 };
@@ -31,8 +31,9 @@ pub(super) async fn batch(
     caller: &Caller,
     admission: &dyn Admission,
 ) -> Response<Body> {
-    let wrong =
-        |text: &str, code| refusal::error(StatusCode::BAD_REQUEST, None, RpcError::new(code, text));
+    let wrong = |text: &str, code| {
+        response::error(StatusCode::BAD_REQUEST, None, RpcError::new(code, text))
+    };
     let Ok(messages) = serde_json::from_slice::<Vec<&RawValue>>(bytes) else {
         return wrong("the body is not JSON", RpcError::PARSE_ERROR);
     };
@@ -79,9 +80,9 @@ pub(super) async fn batch(
     }
     let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
     if answers.is_empty() {
-        return refusal::plain(StatusCode::ACCEPTED);
+        return response::plain(StatusCode::ACCEPTED);
     }
-    refusal::json(StatusCode::OK, [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat())
+    response::json(StatusCode::OK, [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat())
 }
 
 /// The session of the batch, if it is of the revision that has batches.

@@ -14,10 +14,10 @@ use crate::{
     http::{
         Body, SESSION,
         body::{Events, Quiet},
+        detach_on_drop::Surviving,
         headers,
-        refusal::{self, Refused},
+        response::{self, Refused},
         streams::stream_response,
-        surviving::Surviving,
     },
     methods::Entrance,
     outbox::Outbox,
@@ -32,7 +32,7 @@ pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> 
         Ok((session, result)) => {
             let outcome = Ok(result);
             let body = Outgoing::response(&asked.id, &outcome).to_bytes();
-            let mut response = refusal::json(StatusCode::OK, body);
+            let mut response = response::json(StatusCode::OK, body);
             if let Ok(id) = HeaderValue::from_str(&session.id) {
                 response.headers_mut().insert(SESSION, id);
             }
@@ -43,7 +43,7 @@ pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> 
                 RpcError::INTERNAL => StatusCode::SERVICE_UNAVAILABLE,
                 _ => StatusCode::BAD_REQUEST,
             };
-            refusal::error(status, Some(&asked.id), error)
+            response::error(status, Some(&asked.id), error)
         }
     }
 }
@@ -77,9 +77,9 @@ pub(super) async fn answer(
     let stream = match response {
         Some(response) if !streams || (accepts.json && outbox.is_empty()) => {
             return match response {
-                Some(response) => refusal::json(StatusCode::OK, response.into()),
+                Some(response) => response::json(StatusCode::OK, response.into()),
                 // Who cancelled does not wait for an answer.
-                None => refusal::plain(StatusCode::ACCEPTED),
+                None => response::plain(StatusCode::ACCEPTED),
             };
         }
         Some(response) => {
@@ -147,7 +147,7 @@ pub(super) async fn take(
     match session(inner, head, None, caller).await {
         Ok(session) => {
             inner.take(&session, message).await;
-            refusal::plain(StatusCode::ACCEPTED)
+            response::plain(StatusCode::ACCEPTED)
         }
         Err(refused) => *refused,
     }
@@ -161,14 +161,14 @@ async fn session(
     caller: &Caller,
 ) -> Result<Arc<Session>, Refused> {
     let wrong = |status, text: String| {
-        Box::new(refusal::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text)))
+        Box::new(response::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text)))
     };
     let Some(name) = headers::text(head, SESSION) else {
         let text = "header `Mcp-Session-Id` is missing: a session begins with `initialize`";
         return Err(wrong(StatusCode::BAD_REQUEST, text.to_owned()));
     };
     let session = inner.session(name, caller).await;
-    let session = session.map_err(|none| Box::new(refusal::no_session(&none, id)))?;
+    let session = session.map_err(|none| Box::new(response::no_session(&none, id)))?;
     match headers::text(head, headers::VERSION) {
         Some(version) if !eras::LEGACY.contains(&version) => {
             let text = format!("protocol version {version:?} is not spoken in this session");

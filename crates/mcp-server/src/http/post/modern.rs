@@ -16,7 +16,7 @@ use crate::{
         Body,
         body::{Events, Quiet},
         headers,
-        refusal::{self, Refused},
+        response::{self, Refused},
         streams::stream_response,
     },
     outbox::Outbox,
@@ -51,7 +51,7 @@ pub(super) async fn answer(
     let work: BoxFuture<'static, Option<Bytes>> = match outcome {
         Some(outcome) if !streams || (accepts.json && outbox.is_empty()) => {
             let body = Outgoing::response(&id, &outcome).to_bytes();
-            return refusal::json(status(&outcome), body);
+            return response::json(status(&outcome), body);
         }
         outcome => Box::pin(async move {
             let outcome = match outcome {
@@ -72,7 +72,7 @@ pub(super) async fn answer(
 }
 
 fn status(outcome: &Outcome) -> StatusCode {
-    outcome.as_ref().err().map_or(StatusCode::OK, refusal::modern_status)
+    outcome.as_ref().err().map_or(StatusCode::OK, response::modern_status)
 }
 
 /// The request, if it says what it must and its headers say the same.
@@ -104,7 +104,7 @@ fn checked(
         Ok(sender) => Ok(Standing { id, method, params, sender, head: said }),
         Err(error) => {
             let error: RpcError = error;
-            Err(Box::new(refusal::error(StatusCode::BAD_REQUEST, Some(&id), error)))
+            Err(Box::new(response::error(StatusCode::BAD_REQUEST, Some(&id), error)))
         }
     }
 }

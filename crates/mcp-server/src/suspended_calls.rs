@@ -1,6 +1,6 @@
 //! Calls that wait for their client's input: a modern client gets a handle and comes back with it.
 
-mod elsewhere;
+mod remote;
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use super::{
     token,
 };
 
-pub(crate) use elsewhere::{Going, Return};
+pub(crate) use remote::{Going, Return};
 
 /// A call that can be set aside and taken up again.
 pub(crate) struct Held {

@@ -15,8 +15,8 @@ use switchboard_testkit::tools::Fake;
 use tokio::time::{sleep, timeout};
 
 use crate::{
-    house::{Answer, House, events, in_session, request, sees},
-    neighbours::Neighbours,
+    memory_peers::Neighbours,
+    test_server::{Answer, House, events, in_session, request, sees},
     upstream::{self, Upstream},
 };
 

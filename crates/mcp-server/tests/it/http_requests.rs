@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::toolcall::Size;
 
-use crate::house::{Answer, House, PLAIN, in_session, modern_headers, request, with_meta};
+use crate::test_server::{Answer, House, PLAIN, in_session, modern_headers, request, with_meta};
 
 // GW-4
 #[tokio::test]

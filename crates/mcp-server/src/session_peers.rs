@@ -1,4 +1,4 @@
-//! The other gateways behind the same balancer, and what passes between them. Calls that wait for input are in `held.rs`.
+//! The other gateways behind the same balancer, and what passes between them. Calls that wait for input are in `suspended_calls.rs`.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::value::RawValue;
 
 use super::Body;
-use crate::wandering::NoSession;
+use crate::session_adoption::NoSession;
 use switchboard_mcp_wire::{Outgoing, RpcError};
 
 /// A response that says no, boxed: it is large, and rare.

@@ -8,7 +8,7 @@ use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::{PolicyConfig, RulePolicy, SwapPolicy, ToolExecutor};
 use switchboard_testkit::tools::Fake;
 
-use crate::house::{House, events, sees};
+use crate::test_server::{House, events, sees};
 
 // GW-1
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn what_may_not_be_seen_is_not_there() {
     let house = House::new();
     let ask = async |method: &str, params: Value, caller: Caller| {
         let response = house.begin_alone(method, params, &caller).await;
-        crate::house::Answer::of(response).await.last()
+        crate::test_server::Answer::of(response).await.last()
     };
     let listed = ask("tools/list", json!({}), sees("s")).await["result"].clone();
     assert_eq!(listed["tools"].as_array().unwrap().len(), 1);
