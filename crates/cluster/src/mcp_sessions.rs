@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use switchboard_mcp_server::{Seal, Server, Siblings};
+use switchboard_mcp_server::{Seal, Server, SessionPeers};
 use switchboard_toolcall::{BoxError, BoxFuture};
 use switchboard_workers::{Cluster, Purpose, names, wire};
 use tokio::time::sleep;
@@ -28,7 +28,7 @@ const SECRETS: &str = "mcp.secrets";
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The other gateways, as an MCP server knows them.
-pub struct SessionPeers {
+pub struct ClusterSessions {
     cluster: Cluster,
     gateways: Arc<Gateways>,
     mirror: Arc<Mirror>,
@@ -58,7 +58,7 @@ struct PeerMessage {
     message: Option<String>,
 }
 
-impl SessionPeers {
+impl ClusterSessions {
     pub(crate) fn new(cluster: &Cluster, gateways: Arc<Gateways>, mirror: Arc<Mirror>) -> Self {
         Self { cluster: cluster.clone(), gateways, mirror }
     }
@@ -158,7 +158,7 @@ impl SessionPeers {
     }
 }
 
-impl Siblings for SessionPeers {
+impl SessionPeers for ClusterSessions {
     fn end<'a>(&'a self, session: &'a str, keep: Duration) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async move {
             let until = Timestamp::now().saturating_add(keep).unwrap_or(Timestamp::MAX);
@@ -174,7 +174,7 @@ impl Siblings for SessionPeers {
         })
     }
 
-    fn pass_on<'a>(
+    fn broadcast<'a>(
         &'a self,
         session: &'a str,
         message: Bytes,
@@ -182,7 +182,7 @@ impl Siblings for SessionPeers {
         Box::pin(async move { Ok(self.tell(session, Some(&message)).await?) })
     }
 
-    fn ask<'a>(
+    fn request<'a>(
         &'a self,
         gateway: &'a str,
         request: Bytes,
@@ -205,7 +205,7 @@ impl Siblings for SessionPeers {
     }
 }
 
-impl SessionPeers {
+impl ClusterSessions {
     /// Waits until the gateway of this name is gone.
     async fn gone(&self, gateway: &str) {
         loop {
@@ -220,7 +220,7 @@ impl SessionPeers {
 /// Answers another gateway.
 async fn answer(cluster: Cluster, server: Server, message: Message) {
     let Some(body) = opened(&cluster, &message) else { return };
-    let answer = server.go_on(&body).await;
+    let answer = server.resume(&body).await;
     let Some(reply) = message.reply else { return };
     let answer = cluster.signer().sign(Purpose::SessionReply, &[&reply], &answer);
     if let Err(error) = cluster.client().publish(reply, answer).await {
@@ -241,9 +241,9 @@ fn hear(server: &Server, own: &str, payload: &[u8]) {
         // Our own word comes back to us.
         Ok(told) if told.from == own => {}
         Ok(PeerMessage { session, message: Some(message), .. }) => {
-            server.take_in(&session, message.as_bytes());
+            server.deliver(&session, message.as_bytes());
         }
-        Ok(PeerMessage { session, message: None, .. }) => server.ended(&session),
+        Ok(PeerMessage { session, message: None, .. }) => server.session_ended(&session),
         Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "not understood"),
     }
 }

@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use crate::{
-    Error, approvals::ClusterApprovals, gateways::Gateways, mcp_sessions::SessionPeers,
+    Error, approvals::ClusterApprovals, gateways::Gateways, mcp_sessions::ClusterSessions,
     rates::Rates, sign_ins::SignIns, tokens::ClusterTokens,
 };
 
@@ -38,7 +38,7 @@ pub struct ClusterState {
     rates: Arc<Rates>,
     sessions: Arc<SignIns>,
     queue: ClusterApprovals,
-    siblings: Arc<SessionPeers>,
+    peers: Arc<ClusterSessions>,
     /// They end with the gateway.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -55,8 +55,8 @@ impl ClusterState {
         let shared = Arc::new(ClusterTokens::new(cluster));
         let mirrors = [shared.mirror(), gateways.mirror(), sessions.mirror(), queue.mirror()];
         let mirrors = mirrors.map(Arc::clone);
-        let siblings = SessionPeers::new(cluster, gateways.clone(), sessions.mirror().clone());
-        let siblings = Arc::new(siblings);
+        let peers = ClusterSessions::new(cluster, gateways.clone(), sessions.mirror().clone());
+        let peers = Arc::new(peers);
         let mut tasks = JoinSet::new();
         for mirror in &mirrors {
             tasks.spawn(mirror.clone().follow());
@@ -65,7 +65,7 @@ impl ClusterState {
         tasks.spawn(gateways.clone().stay());
         tasks.spawn(rates.clone().keep_tidy());
         tasks.spawn(queue.clone().ring());
-        tasks.spawn(sweep(queue.clone(), sessions.clone(), siblings.clone()));
+        tasks.spawn(sweep(queue.clone(), sessions.clone(), peers.clone()));
         let end = Instant::now() + START;
         for mirror in mirrors {
             // The watch says what that means.
@@ -73,7 +73,7 @@ impl ClusterState {
         }
         tasks.spawn(watch(cluster.clone()));
         let (cluster, tasks) = (cluster.clone(), Mutex::new(tasks));
-        Arc::new(Self { cluster, gateways, rates, sessions, queue, siblings, tasks })
+        Arc::new(Self { cluster, gateways, rates, sessions, queue, peers, tasks })
     }
 
     /// Where the held calls of all gateways wait for a person.
@@ -82,17 +82,17 @@ impl ClusterState {
     }
 
     /// What lets MCP sessions wander between gateways. Where NATS is away, they stay at this one until it starts again.
-    pub async fn mcp(&self) -> mcp::Fleet {
-        match self.siblings.seal().await {
-            Ok(seal) => mcp::Fleet {
+    pub async fn mcp(&self) -> mcp::ClusterServices {
+        match self.peers.seal().await {
+            Ok(seal) => mcp::ClusterServices {
                 seal: Some(Arc::new(seal)),
-                siblings: Some(self.siblings.clone()),
-                ..mcp::Fleet::default()
+                peers: Some(self.peers.clone()),
+                ..mcp::ClusterServices::default()
             },
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "MCP sessions stay at this gateway: there is no secret yet");
-                mcp::Fleet::default()
+                mcp::ClusterServices::default()
             }
         }
     }
@@ -102,7 +102,7 @@ impl ClusterState {
     /// # Errors
     /// NATS does not let us listen.
     pub async fn attend(&self, server: &mcp::Server) -> Result<(), Error> {
-        let attending = self.siblings.attend(server.clone()).await?;
+        let attending = self.peers.attend(server.clone()).await?;
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(attending);
         Ok(())
     }
@@ -177,14 +177,14 @@ async fn watch(cluster: Cluster) {
     }
 }
 
-async fn sweep(queue: ClusterApprovals, sessions: Arc<SignIns>, siblings: Arc<SessionPeers>) {
+async fn sweep(queue: ClusterApprovals, sessions: Arc<SignIns>, peers: Arc<ClusterSessions>) {
     let mut ticks = interval(SWEEP);
     loop {
         ticks.tick().await;
         let swept = async {
             queue.tidy().await?;
             sessions.sweep().await?;
-            siblings.sweep().await
+            peers.sweep().await
         };
         if let Err(error) = swept.await {
             tracing::debug!(error = &error as &dyn std::error::Error, "nothing is swept now");

@@ -15,17 +15,17 @@ use switchboard_runtime::ToolExecutor;
 use tracing::debug;
 
 use super::{Caller, template};
-use lists::{Lists, Ready, ServerList};
+use lists::{Lists, ReadyServer, ServerList};
 
 /// What can be listed.
 pub(crate) struct Catalog {
-    tools: tools::Tools,
+    tools: tools::ToolCatalog,
     upstreams: Option<Arc<Servers>>,
     lists: Lists,
 }
 
 /// An entry of a merged list.
-pub(crate) struct Entry {
+pub(crate) struct CatalogEntry {
     pub(crate) server: Arc<Server>,
     list: Arc<ServerList>,
     at: usize,
@@ -33,9 +33,9 @@ pub(crate) struct Entry {
 
 /// A merged list.
 #[derive(Default)]
-pub(crate) struct Merged {
+pub(crate) struct MergedList {
     /// The entries by what clients know them by: a URI, or a name behind the server's.
-    pub(crate) entries: IndexMap<String, Entry>,
+    pub(crate) entries: IndexMap<String, CatalogEntry>,
     /// The shortest time for which a part of it stays true.
     pub(crate) ttl: Option<Duration>,
     /// Whether a part of it is for one caller only.
@@ -44,7 +44,7 @@ pub(crate) struct Merged {
 
 impl Catalog {
     pub(crate) fn new(executor: &ToolExecutor, upstreams: Option<Arc<Servers>>) -> Self {
-        let tools = tools::Tools::new(executor.tools());
+        let tools = tools::ToolCatalog::new(executor.tools());
         Self { tools, upstreams, lists: Lists::default() }
     }
 
@@ -95,7 +95,7 @@ impl Catalog {
 
     /// A list of all servers that are there, merged in the order of the config. Waits for none that is not. What the policy
     /// denies whatever the arguments is not listed (SPEC TL-7).
-    pub(crate) async fn list(&self, list: List, caller: &Caller) -> Merged {
+    pub(crate) async fn list(&self, list: List, caller: &Caller) -> MergedList {
         let method = match list {
             List::Prompts => Method::GetPrompt,
             _ => Method::ReadResource,
@@ -105,26 +105,27 @@ impl Catalog {
         self.merge(list, &ready).await
     }
 
-    async fn merge(&self, list: List, ready: &[Ready]) -> Merged {
-        let mut merged = Merged::default();
+    async fn merge(&self, list: List, ready: &[ReadyServer]) -> MergedList {
+        let mut merged = MergedList::default();
         for ((server, _), list_of_server) in ready.iter().zip(self.current(ready, list).await) {
             let listed = &list_of_server.listed;
             merged.ttl = [merged.ttl, listed.ttl].into_iter().flatten().min();
             merged.private |= listed.private;
             for at in 0..listed.entries.len() {
-                let entry = Entry { server: server.clone(), list: list_of_server.clone(), at };
+                let entry =
+                    CatalogEntry { server: server.clone(), list: list_of_server.clone(), at };
                 merged.add(list, entry, self.tools.separator());
             }
         }
         merged
     }
 
-    async fn current(&self, ready: &[Ready], list: List) -> Vec<Arc<ServerList>> {
+    async fn current(&self, ready: &[ReadyServer], list: List) -> Vec<Arc<ServerList>> {
         join_all(ready.iter().map(|ready| self.lists.current(ready, list))).await
     }
 
     /// The servers that are there and of which the caller may ask `method`.
-    fn ready(&self, method: Method, caller: &Caller) -> Vec<Ready> {
+    fn ready(&self, method: Method, caller: &Caller) -> Vec<ReadyServer> {
         let shown = self.servers().into_iter().filter(|server| self.shows(server, method, caller));
         let ready = shown.filter_map(|server| match server.state() {
             ServerState::Ready(session) => Some((server, session)),
@@ -164,7 +165,7 @@ impl Catalog {
         }
         // Servers may have more than they list; where only one has resources at all, it is the one to ask.
         let has_resources =
-            |(_, session): &&Ready| session.capabilities().get("resources").is_some();
+            |(_, session): &&ReadyServer| session.capabilities().get("resources").is_some();
         let mut holders = ready.iter().filter(has_resources);
         match (holders.next(), holders.next()) {
             (Some((only, _)), None) => Some(only.clone()),
@@ -188,7 +189,7 @@ impl Catalog {
 /// The first server whose list has the resource, or else the first with a template for it.
 fn find_owner(
     uri: &str,
-    ready: &[Ready],
+    ready: &[ReadyServer],
     resources: &[Arc<ServerList>],
     templates: &[Arc<ServerList>],
 ) -> Option<Arc<Server>> {
@@ -202,9 +203,9 @@ fn find_owner(
     ready.get(at).map(|(server, _)| server.clone())
 }
 
-impl Merged {
+impl MergedList {
     /// Adds an entry, unless one before it has its name already.
-    fn add(&mut self, list: List, entry: Entry, separator: &str) {
+    fn add(&mut self, list: List, entry: CatalogEntry, separator: &str) {
         let server = &entry.server;
         let name = match list {
             List::Resources => entry.value()["uri"].as_str(),
@@ -229,7 +230,7 @@ impl Merged {
     }
 }
 
-impl Entry {
+impl CatalogEntry {
     /// What the server says of it.
     pub(crate) fn value(&self) -> &Value {
         &self.list.listed.entries[self.at]

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use switchboard_runtime::DurableCalls;
 
-use super::{Seal, Siblings};
+use super::{Seal, SessionPeers};
 
 /// What one of several gateways shares with the others.
 #[derive(Clone, Default)]
-pub struct Fleet {
+pub struct ClusterServices {
     /// The queue for calls that outlive their requests; with it clients get them as tasks.
     pub calls: Option<Arc<dyn DurableCalls>>,
     /// What seals sessions into their ids; with it every gateway of the same secret takes them in.
     pub seal: Option<Arc<Seal>>,
     /// The way to the other gateways.
-    pub siblings: Option<Arc<dyn Siblings>>,
+    pub peers: Option<Arc<dyn SessionPeers>>,
 }

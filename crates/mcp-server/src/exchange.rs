@@ -14,10 +14,10 @@ use switchboard_toolcall::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, outbox::Outbox, questions::Questions, session::Session};
+use super::{Caller, outbox::Outbox, questions::CallQuestions, session::Session};
 
 /// What comes of a request.
-pub(crate) type Outcome = Result<JsonText, RpcError>;
+pub(crate) type RpcResult = Result<JsonText, RpcError>;
 
 /// Under which name a request may say that it is one act, however often it is made.
 const KEY: &str = "switchboard/idempotencyKey";
@@ -28,12 +28,12 @@ pub(crate) struct Exchange {
     pub(crate) client: Client,
     pub(crate) cancel: CancellationToken,
     /// What is asked of a modern client.
-    pub(crate) questions: Questions,
+    pub(crate) questions: CallQuestions,
     /// What the request says beside what it asks for.
     notes: Map<String, Value>,
     /// The trace that it is part of.
     pub(crate) trace: Option<Arc<TraceContext>>,
-    line: Mutex<Line>,
+    channel: Mutex<ReplyChannel>,
 }
 
 /// Who is on the other side.
@@ -41,12 +41,12 @@ pub(crate) enum Client {
     /// A session opened by `initialize`.
     Legacy(Arc<Session>),
     /// A request that stands alone.
-    Modern(Modern),
+    Modern(ModernClient),
 }
 
 /// What a modern request says of its sender.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Modern {
+pub(crate) struct ModernClient {
     pub(crate) capabilities: Value,
     /// What it calls itself.
     pub(crate) client: Option<Arc<str>>,
@@ -56,7 +56,7 @@ pub(crate) struct Modern {
 
 /// Where messages go, and under which token progress is told.
 #[derive(Clone)]
-pub(crate) struct Line {
+pub(crate) struct ReplyChannel {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) progress_token: Option<Box<RawValue>>,
 }
@@ -67,12 +67,20 @@ impl Exchange {
         caller: Caller,
         client: Client,
         cancel: CancellationToken,
-        line: Line,
+        channel: ReplyChannel,
         notes: Map<String, Value>,
         trace: Option<Arc<TraceContext>>,
     ) -> Arc<Self> {
-        let questions = Questions::default();
-        Arc::new(Self { caller, client, cancel, questions, notes, trace, line: Mutex::new(line) })
+        let questions = CallQuestions::default();
+        Arc::new(Self {
+            caller,
+            client,
+            cancel,
+            questions,
+            notes,
+            trace,
+            channel: Mutex::new(channel),
+        })
     }
 
     /// Whether the client lives in the modern era.
@@ -98,18 +106,18 @@ impl Exchange {
     }
 
     /// Where messages go now.
-    pub(crate) fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn channel(&self) -> MutexGuard<'_, ReplyChannel> {
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a notification on the stream of the request.
     pub(crate) fn notify(&self, method: &str, params: &RawValue) {
-        self.line().outbox.send(&Outgoing::notification(method, Some(params)));
+        self.channel().outbox.send(&Outgoing::notification(method, Some(params)));
     }
 
     /// What surrounds a tool call that this request asks for.
     pub(crate) fn context(self: &Arc<Self>) -> CallContext {
-        let watched = self.line().progress_token.is_some();
+        let watched = self.channel().progress_token.is_some();
         let heard = watched.then(|| self.clone());
         CallContext {
             cancel: self.cancel.clone(),
@@ -137,7 +145,7 @@ impl Exchange {
 
     fn progress(&self, update: &ProgressUpdate) {
         #[derive(serde::Serialize)]
-        struct Params<'a> {
+        struct ProgressParams<'a> {
             #[serde(rename = "progressToken")]
             token: &'a RawValue,
             progress: Whole,
@@ -146,11 +154,11 @@ impl Exchange {
             #[serde(skip_serializing_if = "Option::is_none")]
             message: Option<&'a str>,
         }
-        let line = self.line();
-        let Some(token) = &line.progress_token else {
+        let channel = self.channel();
+        let Some(token) = &channel.progress_token else {
             return;
         };
-        let params = serde_json::value::to_raw_value(&Params {
+        let params = serde_json::value::to_raw_value(&ProgressParams {
             token,
             progress: Whole(update.progress),
             total: update.total.map(Whole),
@@ -158,7 +166,7 @@ impl Exchange {
         });
         if let Ok(params) = params {
             let message = Outgoing::notification("notifications/progress", Some(&params));
-            line.outbox.send(&message);
+            channel.outbox.send(&message);
         }
     }
 }
@@ -199,7 +207,7 @@ impl WayBack for Exchange {
             }
             match &self.client {
                 Client::Legacy(session) => {
-                    let outbox = self.line().outbox.clone();
+                    let outbox = self.channel().outbox.clone();
                     session.ask_all(questions, &outbox).await
                 }
                 Client::Modern(_) => {

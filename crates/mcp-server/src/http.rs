@@ -17,7 +17,7 @@ use switchboard_toolcall::BoxError;
 use super::{Caller, Server};
 use admission::Unlimited;
 pub use admission::{Admission, Permit};
-pub use body::Body;
+pub use body::McpBody;
 
 /// The header that carries a session's id.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -28,7 +28,7 @@ impl Server {
     /// # Cancel safety
     /// Dropping the future, or the body of the response, is how a client hangs up: a request of 2026-07-28 is then
     /// cancelled, one of a session goes on and can be asked for again.
-    pub async fn handle<B>(&self, request: Request<B>, caller: &Caller) -> Response<Body>
+    pub async fn handle<B>(&self, request: Request<B>, caller: &Caller) -> Response<McpBody>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -42,7 +42,7 @@ impl Server {
         request: Request<B>,
         caller: &Caller,
         admission: &dyn Admission,
-    ) -> Response<Body>
+    ) -> Response<McpBody>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -55,7 +55,7 @@ impl Server {
             Method::GET => streams::get(&self.inner, request.headers(), caller).await,
             Method::DELETE => streams::delete(&self.inner, request.headers(), caller).await,
             _ => {
-                let mut response = response::plain(StatusCode::METHOD_NOT_ALLOWED);
+                let mut response = response::empty(StatusCode::METHOD_NOT_ALLOWED);
                 let allowed = ::http::HeaderValue::from_static("GET, POST, DELETE");
                 response.headers_mut().insert(header::ALLOW, allowed);
                 response

@@ -1,6 +1,6 @@
 //! Serves our tools, and what upstream servers have beside them, to any MCP client.
 //!
-//! One [`Server`] answers both eras on the same entrance, decided request by request: sessions opened by `initialize`
+//! One [`Server`] answers both eras at one endpoint, decided request by request: sessions opened by `initialize`
 //! (`session.rs`) and requests that stand alone (`stateless.rs`). `http` and `stdio` are the two ways in. Every tool call, and
 //! whatever else a client asks of an upstream server (`methods/forward.rs`), goes through the executor; whoever mounts
 //! the server says who is calling ([`Caller`]).
@@ -55,11 +55,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use bridge::Bridge;
 pub use caller::Caller;
-pub use cluster_services::Fleet;
+pub use cluster_services::ClusterServices;
 pub use config::Config;
-pub use http::{Admission, Body, Permit};
+pub use http::{Admission, McpBody, Permit};
 pub use seal::{Seal, WeakSecret};
-pub use session_peers::Siblings;
+pub use session_peers::SessionPeers;
 use switchboard_mcp_client::{ServerChange, Servers};
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
@@ -74,19 +74,19 @@ pub(crate) struct Inner {
     name: String,
     executor: ToolExecutor,
     catalog: catalog::Catalog,
-    sessions: sessions::Sessions,
+    sessions: sessions::SessionTable,
     /// What lets sessions wander between gateways.
     seal: Option<Arc<Seal>>,
-    siblings: Option<Arc<dyn Siblings>>,
-    ended: session_adoption::Ended,
-    held: suspended_calls::HeldCalls,
+    peers: Option<Arc<dyn SessionPeers>>,
+    ended_sessions: session_adoption::EndedSessions,
+    suspended: suspended_calls::SuspendedCalls,
     /// Calls that were held here, and go on for clients that have come back elsewhere.
-    going: suspended_calls::Going,
+    resumed: suspended_calls::ResumedCalls,
     subscriptions: subscriptions::Subscriptions,
     /// Calls that outlive their requests, where there is a queue for them.
     tasks: Option<tasks::Tasks>,
     /// What changes, for those who listen in the modern way.
-    news: broadcast::Sender<ServerChange>,
+    changes: broadcast::Sender<ServerChange>,
     config: Config,
     info: Value,
     /// Fires when no stream should stay open for changes alone.
@@ -98,37 +98,37 @@ pub(crate) struct Inner {
 impl Server {
     /// Serves the executor's tools, and what the upstream servers have beside tools.
     pub fn new(executor: ToolExecutor, upstreams: Option<Arc<Servers>>, config: Config) -> Self {
-        Self::in_fleet(executor, upstreams, config, Fleet::default())
+        Self::in_cluster(executor, upstreams, config, ClusterServices::default())
     }
 
     /// As [`new`](Self::new), with what it shares with other gateways.
-    pub fn in_fleet(
+    pub fn in_cluster(
         executor: ToolExecutor,
         upstreams: Option<Arc<Servers>>,
         config: Config,
-        fleet: Fleet,
+        services: ClusterServices,
     ) -> Self {
         let end = CancellationToken::new();
         let name = token::random().unwrap_or_default();
-        let mut held = suspended_calls::HeldCalls::new(config.max_held);
-        if fleet.siblings.is_some() {
-            held = held.at(&name);
+        let mut suspended = suspended_calls::SuspendedCalls::new(config.max_held);
+        if services.peers.is_some() {
+            suspended = suspended.at(&name);
         }
-        let calls = fleet.calls;
+        let calls = services.calls;
         let tasks = calls.map(|calls| tasks::Tasks::new(calls, executor.clone(), &config));
         let inner = Arc::new(Inner {
             name,
             catalog: catalog::Catalog::new(&executor, upstreams.clone()),
             executor,
-            sessions: sessions::Sessions::new(config.max_sessions),
-            seal: fleet.seal,
-            siblings: fleet.siblings,
-            ended: session_adoption::Ended::default(),
-            held,
-            going: suspended_calls::Going::default(),
+            sessions: sessions::SessionTable::new(config.max_sessions),
+            seal: services.seal,
+            peers: services.peers,
+            ended_sessions: session_adoption::EndedSessions::default(),
+            suspended,
+            resumed: suspended_calls::ResumedCalls::default(),
             subscriptions: subscriptions::Subscriptions::default(),
             tasks,
-            news: broadcast::Sender::new(256),
+            changes: broadcast::Sender::new(256),
             info: json!({"name": config.name, "title": config.title, "version": config.version}),
             config,
             draining: CancellationToken::new(),

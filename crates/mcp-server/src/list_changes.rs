@@ -26,8 +26,8 @@ pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &Canc
     if let Some(upstreams) = upstreams {
         let joining = upstreams.joining();
         for server in upstreams.all() {
-            let news = server.changes();
-            spawn(end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
+            let changes = server.changes();
+            spawn(end, follow_server(inside.clone(), Arc::downgrade(&server), changes, settle));
         }
         spawn(end, follow_joining(inside.clone(), joining, settle, end.clone()));
     }
@@ -58,8 +58,11 @@ async fn follow_joining(
     loop {
         match joining.recv().await {
             Ok(server) => {
-                let news = server.changes();
-                spawn(&end, follow_server(inside.clone(), Arc::downgrade(&server), news, settle));
+                let changes = server.changes();
+                spawn(
+                    &end,
+                    follow_server(inside.clone(), Arc::downgrade(&server), changes, settle),
+                );
             }
             // More servers at once than anybody has; their tools are told of all the same.
             Err(broadcast::error::RecvError::Lagged(_)) => {}
@@ -71,11 +74,11 @@ async fn follow_joining(
 async fn follow_server(
     inside: Weak<Inner>,
     server: Weak<Server>,
-    mut news: broadcast::Receiver<ServerChange>,
+    mut changes: broadcast::Receiver<ServerChange>,
     settle: Duration,
 ) {
     loop {
-        let mut settled = match news.recv().await {
+        let mut settled = match changes.recv().await {
             Ok(changed) => vec![changed],
             // Too much changed to be told one by one.
             Err(broadcast::error::RecvError::Lagged(_)) => {
@@ -84,7 +87,7 @@ async fn follow_server(
             Err(broadcast::error::RecvError::Closed) => return,
         };
         sleep(settle).await;
-        while let Ok(changed) = news.try_recv() {
+        while let Ok(changed) = changes.try_recv() {
             if !settled.contains(&changed) {
                 settled.push(changed);
             }
@@ -108,8 +111,8 @@ async fn sweep(inside: Weak<Inner>, idle: Duration, hold: Duration) {
         for session in inner.sessions.take_idle(idle) {
             inner.end(&session);
         }
-        inner.held.sweep(hold);
-        inner.ended.sweep(inner.config.session_age.0);
+        inner.suspended.sweep(hold);
+        inner.ended_sessions.sweep(inner.config.session_age.0);
     }
 }
 
@@ -130,18 +133,18 @@ impl Inner {
     fn tell(self: &Arc<Self>, changed: ServerChange) {
         let (method, params) = notification(&changed);
         let elsewhere = self.sessions.tell(&changed, method, params.as_deref());
-        if self.siblings.is_some() && !elsewhere.is_empty() {
+        if self.peers.is_some() && !elsewhere.is_empty() {
             let message = Outgoing::notification(method, params.as_deref());
             tokio::spawn(self.clone().tell_elsewhere(elsewhere, message.to_bytes().into()));
         }
         // Nobody may be listening.
-        _ = self.news.send(changed);
+        _ = self.changes.send(changed);
     }
 
     /// Tells clients that have their streams at other gateways. To hear of a change twice harms nobody.
     async fn tell_elsewhere(self: Arc<Self>, sessions: Vec<Arc<Session>>, message: Bytes) {
         for session in sessions {
-            self.pass_on(&session, message.clone()).await;
+            self.broadcast(&session, message.clone()).await;
         }
     }
 }

@@ -64,7 +64,7 @@ fn client(info: &RawValue) -> Option<Arc<str>> {
 }
 
 /// A key of `_meta`.
-enum Key {
+enum MetaKey {
     Version,
     Capabilities,
     Info,
@@ -75,7 +75,7 @@ enum Key {
     Note(String),
 }
 
-impl Key {
+impl MetaKey {
     fn of(name: &str) -> Self {
         match name.strip_prefix(META) {
             Some("protocolVersion") => Self::Version,
@@ -89,28 +89,28 @@ impl Key {
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for MetaKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = Key;
+        struct KeyVisitor;
+        impl Visitor<'_> for KeyVisitor {
+            type Value = MetaKey;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
             }
 
-            fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-                Ok(Key::of(name))
+            fn visit_str<E>(self, name: &str) -> Result<MetaKey, E> {
+                Ok(MetaKey::of(name))
             }
         }
-        deserializer.deserialize_str(Name)
+        deserializer.deserialize_str(KeyVisitor)
     }
 }
 
 impl<'de> Deserialize<'de> for Meta {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
+        struct MetaVisitor;
+        impl<'de> Visitor<'de> for MetaVisitor {
             type Value = Meta;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,23 +121,23 @@ impl<'de> Deserialize<'de> for Meta {
                 let mut meta = Meta::default();
                 while let Some(key) = map.next_key()? {
                     match key {
-                        Key::Version => meta.version = Some(map.next_value()?),
-                        Key::Capabilities => meta.capabilities = Some(map.next_value()?),
-                        Key::Info => {
+                        MetaKey::Version => meta.version = Some(map.next_value()?),
+                        MetaKey::Capabilities => meta.capabilities = Some(map.next_value()?),
+                        MetaKey::Info => {
                             let info: &RawValue = map.next_value()?;
                             meta.is_misnamed = !info.get().starts_with('{');
                             meta.client = client(info);
                         }
-                        Key::LogLevel => meta.log_level = Some(map.next_value()?),
-                        Key::Progress => meta.progress = Some(map.next_value()?),
-                        Key::Unknown => _ = map.next_value::<IgnoredAny>()?,
-                        Key::Note(name) => _ = meta.notes.insert(name, map.next_value()?),
+                        MetaKey::LogLevel => meta.log_level = Some(map.next_value()?),
+                        MetaKey::Progress => meta.progress = Some(map.next_value()?),
+                        MetaKey::Unknown => _ = map.next_value::<IgnoredAny>()?,
+                        MetaKey::Note(name) => _ = meta.notes.insert(name, map.next_value()?),
                     }
                 }
                 Ok(meta)
             }
         }
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(MetaVisitor)
     }
 }
 

@@ -8,7 +8,7 @@ mod prompts;
 mod listen;
 mod tasks;
 
-pub(crate) use basics::Entrance;
+pub(crate) use basics::ClientTransport;
 use switchboard_mcp_wire::RpcError;
 pub(crate) use tools::protocol_error;
 
@@ -19,8 +19,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Inner,
-    exchange::{Client, Exchange, Outcome},
-    reply::Reply,
+    exchange::{Client, Exchange, RpcResult},
+    reply::MethodReply,
 };
 
 impl Inner {
@@ -31,12 +31,12 @@ impl Inner {
         id: Box<RawValue>,
         method: String,
         params: Option<Box<RawValue>>,
-    ) -> Outcome {
+    ) -> RpcResult {
         let params = params.as_deref();
         let reply = match (method.as_str(), &exchange.client) {
             ("tools/call", _) => self.call_tool(&exchange, params).await?,
             ("tools/list", _) => self.list_tools(&exchange, params)?,
-            ("ping", Client::Legacy(_)) => Reply::empty(),
+            ("ping", Client::Legacy(_)) => MethodReply::empty(),
             ("server/discover", Client::Modern(_)) => self.discover(),
             // Boxed, so that the future of a tool call, which is moved about, has no room for them.
             ("subscriptions/listen", Client::Modern(_)) => {
@@ -52,7 +52,7 @@ impl Inner {
             }
             (method, _) => return Err(unknown(method)),
         };
-        Ok(self.dress(&reply, &exchange))
+        Ok(self.render(&reply, &exchange))
     }
 
     /// Answers what only makes sense with servers behind us.
@@ -61,7 +61,7 @@ impl Inner {
         exchange: &Arc<Exchange>,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         match (method, &exchange.client) {
             ("resources/list", _) => self.list_resources(exchange, params).await,
             ("resources/templates/list", _) => self.list_templates(exchange, params).await,

@@ -17,11 +17,11 @@ const MOST_BYTES: usize = 4 << 20;
 pub(crate) struct Outbox {
     /// How many messages are kept after they have been read.
     kept: usize,
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutboxState {
     messages: VecDeque<Bytes>,
     /// The number of the first message held.
     first: u64,
@@ -68,16 +68,16 @@ impl Outbox {
     }
 
     /// Reads on from message `from`; whoever read before reads no more.
-    pub(crate) fn reader(self: &Arc<Self>, from: u64) -> Reader {
+    pub(crate) fn reader(self: &Arc<Self>, from: u64) -> OutboxReader {
         let mut state = self.lock();
         state.reader += 1;
-        let reader = Reader { outbox: self.clone(), epoch: state.reader, next: from };
+        let reader = OutboxReader { outbox: self.clone(), epoch: state.reader, next: from };
         wake(state);
         reader
     }
 
     /// Reads what nobody has read yet; whoever read before reads no more.
-    pub(crate) fn unread(self: &Arc<Self>) -> Reader {
+    pub(crate) fn unread(self: &Arc<Self>) -> OutboxReader {
         let from = self.lock().unread;
         self.reader(from)
     }
@@ -104,13 +104,13 @@ impl Outbox {
         Poll::Pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Wakes the reader after the lock is gone.
-fn wake(mut state: MutexGuard<'_, State>) {
+fn wake(mut state: MutexGuard<'_, OutboxState>) {
     let waker = state.waker.take();
     drop(state);
     if let Some(waker) = waker {
@@ -118,7 +118,7 @@ fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
-impl State {
+impl OutboxState {
     /// Lets go of what has been read and is not kept, and of the oldest where it grows too much.
     fn trim(&mut self, kept: usize) {
         while let Some(oldest) = self.messages.front() {
@@ -137,13 +137,13 @@ impl State {
 
 /// Reads an outbox.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct OutboxReader {
     outbox: Arc<Outbox>,
     epoch: u64,
     next: u64,
 }
 
-impl Reader {
+impl OutboxReader {
     /// The next message with its number; none, when there are no more or another reader has taken over.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Bytes)>> {
         let mut state = self.outbox.lock();
@@ -176,7 +176,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(reader: &mut Reader) -> Vec<u64> {
+    fn read(reader: &mut OutboxReader) -> Vec<u64> {
         let mut cx = Context::from_waker(Waker::noop());
         std::iter::from_fn(|| match reader.poll_next(&mut cx) {
             Poll::Ready(Some((number, _))) => Some(number),

@@ -7,26 +7,26 @@ use tokio::sync::{Notify, oneshot};
 
 /// The open questions of one call.
 #[derive(Debug, Default)]
-pub(crate) struct Questions {
-    state: Mutex<State>,
-    bell: Notify,
+pub(crate) struct CallQuestions {
+    state: Mutex<QuestionsState>,
+    added: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    open: Vec<Open>,
+struct QuestionsState {
+    open: Vec<QuestionBatch>,
     /// Answers that came before their questions.
     given: Map<String, Value>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct QuestionBatch {
     /// Each question, with the key that who asks knows it by.
     questions: Vec<(String, String, Value)>,
     answers: oneshot::Sender<Map<String, Value>>,
 }
 
-impl Questions {
+impl CallQuestions {
     /// Answers that the client sent with its request, before it was asked. Each answers one question.
     pub(crate) fn give(&self, answers: Map<String, Value>) {
         self.lock().given = answers;
@@ -58,15 +58,15 @@ impl Questions {
             }
             named.push((name, key, question));
         }
-        state.open.push(Open { questions: named, answers });
+        state.open.push(QuestionBatch { questions: named, answers });
         drop(state);
-        self.bell.notify_one();
+        self.added.notify_one();
         answered
     }
 
     /// Waits until somebody has asked something.
     pub(crate) async fn asked(&self) {
-        self.bell.notified().await;
+        self.added.notified().await;
     }
 
     /// All open questions by the names that the client answers under.
@@ -81,9 +81,10 @@ impl Questions {
     /// Hands in answers. Questions of which some are still unanswered stay open.
     pub(crate) fn answer(&self, responses: &Map<String, Value>) {
         let open = &mut self.lock().open;
-        let answered =
-            |open: &mut Open| open.questions.iter().all(|(name, ..)| responses.contains_key(name));
-        for Open { questions, answers } in open.extract_if(.., answered) {
+        let answered = |open: &mut QuestionBatch| {
+            open.questions.iter().all(|(name, ..)| responses.contains_key(name))
+        };
+        for QuestionBatch { questions, answers } in open.extract_if(.., answered) {
             let pair = |(name, key, _): (String, String, Value)| {
                 responses.get(&name).map(|response| (key, response.clone()))
             };
@@ -92,12 +93,12 @@ impl Questions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QuestionsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl QuestionBatch {
     fn has(&self, name: &str) -> bool {
         self.questions.iter().any(|(taken, ..)| taken == name)
     }

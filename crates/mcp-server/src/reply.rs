@@ -13,7 +13,7 @@ use switchboard_mcp_wire::{
 };
 
 /// A result that is not on the wire yet.
-pub(crate) enum Reply {
+pub(crate) enum MethodReply {
     /// Fields, as they are.
     Fields(Map<String, Value>),
     /// A page of a list.
@@ -34,7 +34,7 @@ pub(crate) struct ListReply {
     pub(crate) private: bool,
 }
 
-impl Reply {
+impl MethodReply {
     /// Nothing but success.
     pub(crate) fn empty() -> Self {
         Self::Fields(Map::new())
@@ -59,40 +59,42 @@ impl Reply {
 
 impl Inner {
     /// The result as the client's era wants it.
-    pub(crate) fn dress(&self, reply: &Reply, exchange: &Exchange) -> JsonText {
+    pub(crate) fn render(&self, reply: &MethodReply, exchange: &Exchange) -> JsonText {
         let info = exchange.is_modern().then_some(&self.info);
         let kind = match reply {
-            Reply::Tool(result) => result.error_kind().filter(|kind| is_passed_on(*kind)),
+            MethodReply::Tool(result) => result.error_kind().filter(|kind| is_passed_on(*kind)),
             _ => None,
         };
         let mut json = String::with_capacity(512);
-        Dressed { reply, info, kind }.write(&mut json);
+        ReplyWriter { reply, info, kind }.write(&mut json);
         JsonText(json)
     }
 }
 
 /// A reply, with what goes into its `_meta`.
-struct Dressed<'a> {
-    reply: &'a Reply,
+struct ReplyWriter<'a> {
+    reply: &'a MethodReply,
     /// Who we are, which modern results say.
     info: Option<&'a Value>,
     /// Of which kind a failure is.
     kind: Option<ErrorKind>,
 }
 
-impl<'a> Dressed<'a> {
+impl<'a> ReplyWriter<'a> {
     fn write(&self, json: &mut String) {
         let mut object = Object::begin(json);
         let meta = match self.reply {
-            Reply::Fields(fields) | Reply::Task(fields) => self.fields(fields, &mut object),
-            Reply::List(list) => {
+            MethodReply::Fields(fields) | MethodReply::Task(fields) => {
+                self.fields(fields, &mut object)
+            }
+            MethodReply::List(list) => {
                 self.list(list, &mut object);
                 None
             }
-            Reply::Tool(result) => self.tool(result, &mut object),
+            MethodReply::Tool(result) => self.tool(result, &mut object),
         };
         if self.info.is_some() {
-            let is_task = matches!(self.reply, Reply::Task(_));
+            let is_task = matches!(self.reply, MethodReply::Task(_));
             write_string(object.field("resultType"), if is_task { "task" } else { "complete" });
         }
         if self.adds_to_meta() {

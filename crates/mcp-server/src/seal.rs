@@ -16,7 +16,7 @@ use ring::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::session::Agreed;
+use super::session::SessionInit;
 use switchboard_mcp_wire::eras;
 
 /// Secrets shorter than this could be guessed.
@@ -41,7 +41,7 @@ pub struct WeakSecret(usize);
 
 /// What a session was agreed on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Terms {
+pub(crate) struct SessionClaims {
     /// When, in seconds since 1970.
     #[serde(rename = "t")]
     made: u64,
@@ -77,10 +77,10 @@ impl Seal {
     }
 
     /// The id of the session that is called `name`; none where it would be too long, or there is no randomness.
-    pub(crate) fn seal(&self, name: &str, terms: &Terms) -> Option<String> {
+    pub(crate) fn seal(&self, name: &str, claims: &SessionClaims) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
-        let mut sealed = serde_json::to_vec(terms).ok()?;
+        let mut sealed = serde_json::to_vec(claims).ok()?;
         let tag = self.keys.first()?.seal_in_place_separate_tag(
             Nonce::assume_unique_for_key(nonce),
             Aad::from(name.as_bytes()),
@@ -92,15 +92,15 @@ impl Seal {
     }
 
     /// What the session of this id was agreed on; none where the id is not one of ours.
-    pub(crate) fn open(&self, id: &str) -> Option<Terms> {
+    pub(crate) fn open(&self, id: &str) -> Option<SessionClaims> {
         let (name, sealed) = id.split_once('.').filter(|_| id.len() <= LONGEST)?;
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let open = |key: &LessSafeKey| {
             let mut sealed = sealed.to_vec();
             let nonce = Nonce::assume_unique_for_key(*nonce);
-            let terms = key.open_in_place(nonce, Aad::from(name.as_bytes()), &mut sealed).ok()?;
-            serde_json::from_slice(terms).ok()
+            let claims = key.open_in_place(nonce, Aad::from(name.as_bytes()), &mut sealed).ok()?;
+            serde_json::from_slice(claims).ok()
         };
         self.keys.iter().find_map(open)
     }
@@ -122,16 +122,16 @@ fn key(secret: &[u8]) -> Result<LessSafeKey, WeakSecret> {
     key.map(LessSafeKey::new).map_err(|_| weak())
 }
 
-impl Terms {
-    /// Terms that were just agreed on.
-    pub(crate) fn new(agreed: &Agreed, caller: Option<&str>) -> Self {
+impl SessionClaims {
+    /// The claims of a session that was just opened.
+    pub(crate) fn new(init: &SessionInit, caller: Option<&str>) -> Self {
         let made = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         Self {
             made,
-            version: agreed.version.to_owned(),
+            version: init.version.to_owned(),
             caller: caller.map(str::to_owned),
-            client: agreed.client.as_deref().map(str::to_owned),
-            capabilities: agreed.capabilities.clone(),
+            client: init.client.as_deref().map(str::to_owned),
+            capabilities: init.capabilities.clone(),
         }
     }
 
@@ -167,27 +167,27 @@ mod tests {
         Seal::new(secret, older.iter().copied()).unwrap()
     }
 
-    fn agreed(capabilities: Value, caller: Option<&str>) -> Terms {
+    fn agreed(capabilities: Value, caller: Option<&str>) -> SessionClaims {
         let client = Some("a client".into());
-        Terms::new(&Agreed { version: "2025-11-25", capabilities, client }, caller)
+        SessionClaims::new(&SessionInit { version: "2025-11-25", capabilities, client }, caller)
     }
 
-    fn terms() -> Terms {
+    fn claims() -> SessionClaims {
         agreed(json!({"elicitation": {}, "n": 1.0}), Some("ada"))
     }
 
     #[test]
     fn what_was_sealed_can_be_opened() {
-        let id = seal(ONE, &[]).seal("abc", &terms()).unwrap();
+        let id = seal(ONE, &[]).seal("abc", &claims()).unwrap();
         assert!(id.starts_with("abc.") && id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         assert!(!id.contains("ada"));
-        assert_eq!(seal(ONE, &[]).open(&id).unwrap(), terms());
+        assert_eq!(seal(ONE, &[]).open(&id).unwrap(), claims());
         // Whoever has a new secret still knows the old one, and the other way round not.
-        assert_eq!(seal(TWO, &[ONE]).open(&id).unwrap(), terms());
+        assert_eq!(seal(TWO, &[ONE]).open(&id).unwrap(), claims());
         assert_eq!(seal(TWO, &[]).open(&id), None);
         // Under another name it is nothing.
         assert_eq!(seal(ONE, &[]).open(&id.replace("abc.", "abd.")), None);
-        assert_ne!(seal(ONE, &[]).seal("abc", &terms()).unwrap(), id, "no two are alike");
+        assert_ne!(seal(ONE, &[]).seal("abc", &claims()).unwrap(), id, "no two are alike");
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
 
         #[test]
         fn nothing_of_it_can_be_changed(at in 0_usize..120, to in "[A-Za-z0-9_-]") {
-            let id = seal(ONE, &[]).seal("abc", &terms()).unwrap();
+            let id = seal(ONE, &[]).seal("abc", &claims()).unwrap();
             let at = at % id.len();
             let changed = format!("{}{to}{}", &id[..at], &id[at + 1..]);
             prop_assume!(changed != id);

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Caller, exchange::Level, outbox::Outbox};
 use switchboard_mcp_wire::{IncomingMessage, RpcError};
 
-pub(crate) use scope::{Agreed, Reach};
+pub(crate) use scope::{SessionInit, SessionScope};
 
 /// How many ended streams are kept for clients that come back.
 const KEPT_STREAMS: usize = 16;
@@ -41,7 +41,7 @@ pub(crate) struct Session {
     pub(crate) capabilities: Value,
     /// What the client calls itself.
     pub(crate) client: Option<Arc<str>>,
-    reach: Reach,
+    scope: SessionScope,
     /// How long the client may take to answer a question.
     patience: Duration,
     /// Where messages go that belong to no request.
@@ -50,17 +50,17 @@ pub(crate) struct Session {
     pub(crate) end: CancellationToken,
     log_level: AtomicU8,
     next: AtomicU64,
-    inner: Mutex<Inner>,
+    inner: Mutex<SessionState>,
 }
 
-struct Inner {
+struct SessionState {
     used: Instant,
     /// How many streams the client has open.
     attached: usize,
     /// The requests under way, by their ids as they came.
-    under_way: HashMap<Box<str>, CancellationToken>,
+    in_flight: HashMap<Box<str>, CancellationToken>,
     /// What we have asked the client.
-    asked: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>,
+    pending: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>,
     subscriptions: HashSet<String>,
     /// The streams that answers went out on, the oldest first.
     streams: VecDeque<(u64, Arc<Outbox>)>,
@@ -71,16 +71,16 @@ impl Session {
     pub(crate) fn new(
         id: String,
         caller: Caller,
-        agreed: Agreed,
-        reach: Reach,
+        init: SessionInit,
+        scope: SessionScope,
         patience: Duration,
         outbox: Arc<Outbox>,
     ) -> Arc<Self> {
-        let inner = Inner {
+        let inner = SessionState {
             used: Instant::now(),
             attached: 0,
-            under_way: HashMap::new(),
-            asked: HashMap::new(),
+            in_flight: HashMap::new(),
+            pending: HashMap::new(),
             subscriptions: HashSet::new(),
             streams: VecDeque::new(),
         };
@@ -88,20 +88,20 @@ impl Session {
             name: name(&id).into(),
             id: id.into(),
             caller,
-            version: agreed.version,
-            capabilities: agreed.capabilities,
-            client: agreed.client,
-            reach,
+            version: init.version,
+            capabilities: init.capabilities,
+            client: init.client,
+            scope,
             patience,
             outbox,
             end: CancellationToken::new(),
             log_level: AtomicU8::new(UNSET),
-            next: AtomicU64::new(reach.first() + 1),
+            next: AtomicU64::new(scope.first() + 1),
             inner: Mutex::new(inner),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -113,7 +113,7 @@ impl Session {
     /// Since when nobody has used it; none, while something is under way.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let inner = self.lock();
-        (inner.under_way.is_empty() && inner.attached == 0).then_some(inner.used)
+        (inner.in_flight.is_empty() && inner.attached == 0).then_some(inner.used)
     }
 
     /// When somebody last used it.
@@ -123,7 +123,7 @@ impl Session {
 
     /// Whether other gateways may have it too.
     pub(crate) fn is_portable(&self) -> bool {
-        matches!(self.reach, Reach::Fleet { .. })
+        matches!(self.scope, SessionScope::Cluster { .. })
     }
 
     /// Whether the client has a stream open here.
@@ -132,27 +132,27 @@ impl Session {
     }
 
     /// Notes that the client has a stream open until the guard is dropped.
-    pub(crate) fn attach(self: &Arc<Self>) -> Attached {
+    pub(crate) fn attach(self: &Arc<Self>) -> StreamGuard {
         self.lock().attached += 1;
-        Attached(self.clone())
+        StreamGuard(self.clone())
     }
 
     /// Notes that a request is under way until the guard is dropped.
-    pub(crate) fn begin(self: &Arc<Self>, id: &RawValue) -> Begun {
+    pub(crate) fn begin(self: &Arc<Self>, id: &RawValue) -> RequestGuard {
         let cancel = self.end.child_token();
         let key: Box<str> = id.get().into();
         let mut inner = self.lock();
         inner.used = Instant::now();
-        inner.under_way.insert(key.clone(), cancel.clone());
+        inner.in_flight.insert(key.clone(), cancel.clone());
         drop(inner);
-        Begun { session: self.clone(), key, cancel }
+        RequestGuard { session: self.clone(), key, cancel }
     }
 
     /// Cancels the request of this id; says whether it was still under way.
     fn cancel(&self, id: &RawValue) -> bool {
         let inner = self.lock();
-        let under_way = inner.under_way.get(id.get());
-        under_way.inspect(|cancel| cancel.cancel()).is_some()
+        let in_flight = inner.in_flight.get(id.get());
+        in_flight.inspect(|cancel| cancel.cancel()).is_some()
     }
 
     /// Takes what the client says: a notification, or an answer to something that we have asked. What somebody else may
@@ -161,7 +161,7 @@ impl Session {
         self.touch();
         match &message {
             IncomingMessage::Response { id: Some(id), .. } => {
-                let Some(waiting) = self.lock().asked.remove(id) else { return Some(message) };
+                let Some(waiting) = self.lock().pending.remove(id) else { return Some(message) };
                 let IncomingMessage::Response { outcome, .. } = message else { return None };
                 // Who asked may have given up.
                 _ = waiting.send(outcome);
@@ -171,13 +171,13 @@ impl Session {
                 if method == "notifications/cancelled" =>
             {
                 #[derive(serde::Deserialize)]
-                struct Params<'a> {
+                struct CancelParams<'a> {
                     #[serde(rename = "requestId", borrow)]
                     id: &'a RawValue,
                 }
                 let params = params.as_deref().map_or("{}", RawValue::get);
                 match serde_json::from_str(params) {
-                    Ok(Params { id }) => (!self.cancel(id)).then_some(message),
+                    Ok(CancelParams { id }) => (!self.cancel(id)).then_some(message),
                     Err(_) => None,
                 }
             }
@@ -226,7 +226,7 @@ impl Session {
 
     /// The number of the session's own stream.
     pub(crate) fn own_stream(&self) -> u64 {
-        self.reach.first()
+        self.scope.first()
     }
 
     /// The stream of this number, if it is still kept.
@@ -253,24 +253,24 @@ pub(crate) fn name(id: &str) -> &str {
 }
 
 /// A request under way.
-pub(crate) struct Begun {
+pub(crate) struct RequestGuard {
     session: Arc<Session>,
     key: Box<str>,
     pub(crate) cancel: CancellationToken,
 }
 
-impl Drop for Begun {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         let mut inner = self.session.lock();
-        inner.under_way.remove(&self.key);
+        inner.in_flight.remove(&self.key);
         inner.used = Instant::now();
     }
 }
 
 /// A stream that the client has open.
-pub(crate) struct Attached(Arc<Session>);
+pub(crate) struct StreamGuard(Arc<Session>);
 
-impl Drop for Attached {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         let mut inner = self.0.lock();
         inner.attached -= 1;

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use super::{
     Caller, Inner,
     outbox::Outbox,
-    seal::Terms,
-    session::{Agreed, Reach, Session},
-    sessions::Full,
+    seal::SessionClaims,
+    session::{Session, SessionInit, SessionScope},
+    sessions::TooManySessions,
     token,
 };
 
@@ -44,20 +44,21 @@ impl Inner {
     }
 
     async fn adopt(&self, id: &str, caller: &Caller) -> Result<Arc<Session>, NoSession> {
-        let terms = self.seal.as_ref().and_then(|seal| seal.open(id)).ok_or(NoSession::Unknown)?;
-        let session = self.rebuild(id, terms, caller).ok_or(NoSession::Unknown)?;
-        if let Some(siblings) = &self.siblings {
-            match siblings.has_ended(&session.name).await {
+        let claims = self.seal.as_ref().and_then(|seal| seal.open(id)).ok_or(NoSession::Unknown)?;
+        let session = self.rebuild(id, claims, caller).ok_or(NoSession::Unknown)?;
+        if let Some(peers) = &self.peers {
+            match peers.has_ended(&session.name).await {
                 Ok(false) => {}
                 Ok(true) => return Err(NoSession::Unknown),
                 // The caller is who they are, whether or not anybody can be asked.
                 Err(error) => tracing::warn!(error, "taken in unasked: a session from elsewhere"),
             }
         }
-        let (session, gone) = self.sessions.adopt(session).map_err(|Full| NoSession::Full)?;
+        let (session, gone) =
+            self.sessions.adopt(session).map_err(|TooManySessions| NoSession::Full)?;
         gone.iter().for_each(|gone| self.end(gone));
         // Whoever ended it meanwhile has noted that before looking for it here.
-        if self.ended.knows(&session.name) {
+        if self.ended_sessions.knows(&session.name) {
             self.end(&session);
             return Err(NoSession::Unknown);
         }
@@ -65,16 +66,17 @@ impl Inner {
         Ok(session)
     }
 
-    /// The session of these terms, if they hold for the caller.
-    fn rebuild(&self, id: &str, terms: Terms, caller: &Caller) -> Option<Arc<Session>> {
-        let holds = terms.is_of(caller.name.as_deref()) && terms.age() < self.config.session_age.0;
-        let version = terms.version().filter(|_| holds)?;
-        let client = terms.client.as_deref().and_then(client_name);
-        let agreed = Agreed { version, capabilities: terms.capabilities, client };
+    /// The session of these claims, if they hold for the caller.
+    fn rebuild(&self, id: &str, claims: SessionClaims, caller: &Caller) -> Option<Arc<Session>> {
+        let holds =
+            claims.is_of(caller.name.as_deref()) && claims.age() < self.config.session_age.0;
+        let version = claims.version().filter(|_| holds)?;
+        let client = claims.client.as_deref().and_then(client_name);
+        let init = SessionInit { version, capabilities: claims.capabilities, client };
         let outbox = Outbox::keeping(self.config.kept_events);
-        let reach = Reach::Fleet { first: token::number()? };
+        let scope = SessionScope::Cluster { first: token::number()? };
         let patience = self.config.hold.0;
-        Some(Session::new(id.to_owned(), caller.clone(), agreed, reach, patience, outbox))
+        Some(Session::new(id.to_owned(), caller.clone(), init, scope, patience, outbox))
     }
 
     /// Ends a session on all gateways.
@@ -83,10 +85,10 @@ impl Inner {
     /// The others cannot be told; it goes on.
     pub(crate) async fn end_everywhere(&self, session: &Session) -> Result<(), BoxError> {
         if session.is_portable() {
-            if let Some(siblings) = &self.siblings {
-                siblings.end(&session.name, self.config.session_age.0).await?;
+            if let Some(peers) = &self.peers {
+                peers.end(&session.name, self.config.session_age.0).await?;
             }
-            self.ended.note(session.name.clone());
+            self.ended_sessions.note(session.name.clone());
         }
         self.end(session);
         Ok(())
@@ -95,16 +97,16 @@ impl Inner {
 
 /// Sessions that have ended though their ids could still be opened.
 #[derive(Default)]
-pub(crate) struct Ended(Mutex<State>);
+pub(crate) struct EndedSessions(Mutex<EndedState>);
 
 #[derive(Default)]
-struct State {
+struct EndedState {
     names: HashSet<Arc<str>>,
     /// The same in the order of their ends.
     order: VecDeque<(Instant, Arc<str>)>,
 }
 
-impl Ended {
+impl EndedSessions {
     /// How many are remembered.
     const MOST: usize = 100_000;
 
@@ -132,12 +134,12 @@ impl Ended {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, EndedState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl EndedState {
     fn forget_first(&mut self) {
         if let Some((_, name)) = self.order.pop_front() {
             self.names.remove(&name);

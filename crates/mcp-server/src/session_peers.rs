@@ -9,9 +9,9 @@ use super::{Inner, Server, session::Session};
 use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing};
 
 /// The other gateways, to whom sessions may wander. Sessions go by short names here, which open nothing.
-pub trait Siblings: Send + Sync {
+pub trait SessionPeers: Send + Sync {
     /// Notes for all gateways that the session has ended, for so long as it could be taken in anywhere, and has every
-    /// other one told of it ([`Server::ended`]).
+    /// other one told of it ([`Server::session_ended`]).
     ///
     /// # Errors
     /// It cannot be noted.
@@ -23,23 +23,23 @@ pub trait Siblings: Send + Sync {
     /// Nobody can be asked.
     fn has_ended<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<bool, BoxError>>;
 
-    /// Has every other gateway take in a message of the session's ([`Server::take_in`]); it does no harm if it comes back
+    /// Has every other gateway take in a message of the session's ([`Server::deliver`]); it does no harm if it comes back
     /// here too.
     ///
     /// # Errors
     /// Nobody can be told.
-    fn pass_on<'a>(
+    fn broadcast<'a>(
         &'a self,
         session: &'a str,
         message: Bytes,
     ) -> BoxFuture<'a, Result<(), BoxError>>;
 
-    /// Has the gateway of this name ([`Server::name`]) go on with a call that it holds ([`Server::go_on`]), and returns what
+    /// Has the gateway of this name ([`Server::name`]) go on with a call that it holds ([`Server::resume`]), and returns what
     /// it says. That may take as long as the call does.
     ///
     /// # Errors
     /// The gateway is not there any more.
-    fn ask<'a>(
+    fn request<'a>(
         &'a self,
         gateway: &'a str,
         request: Bytes,
@@ -51,7 +51,7 @@ const FOR_STREAMS: &str = "notifications/resources/updated";
 
 impl Server {
     /// Takes in a message that another gateway could not place; without effect where nobody waits for it here either.
-    pub fn take_in(&self, session: &str, message: &[u8]) {
+    pub fn deliver(&self, session: &str, message: &[u8]) {
         let Some(session) = self.inner.sessions.named(session) else { return };
         match wire::parse(message) {
             Ok(IncomingMessage::Notification { method, params }) if method == FOR_STREAMS => {
@@ -63,8 +63,8 @@ impl Server {
     }
 
     /// Another gateway has ended the session.
-    pub fn ended(&self, session: &str) {
-        self.inner.ended.note(session.into());
+    pub fn session_ended(&self, session: &str) {
+        self.inner.ended_sessions.note(session.into());
         if let Some(session) = self.inner.sessions.named(session) {
             self.inner.end(&session);
         }
@@ -86,17 +86,17 @@ impl Inner {
             _ => None,
         };
         if let Some(message) = message {
-            self.pass_on(session, message.into()).await;
+            self.broadcast(session, message.into()).await;
         }
     }
 
     /// Tells the other gateways, where there are any.
-    pub(crate) async fn pass_on(&self, session: &Session, message: Bytes) {
-        let siblings = self.siblings.as_ref().filter(|_| session.is_portable());
-        let Some(siblings) = siblings else {
+    pub(crate) async fn broadcast(&self, session: &Session, message: Bytes) {
+        let peers = self.peers.as_ref().filter(|_| session.is_portable());
+        let Some(peers) = peers else {
             return tracing::debug!("a message of the client's that nobody waits for");
         };
-        if let Err(error) = siblings.pass_on(&session.name, message).await {
+        if let Err(error) = peers.broadcast(&session.name, message).await {
             tracing::warn!(error, "a client's message cannot be passed on to other gateways");
         }
     }

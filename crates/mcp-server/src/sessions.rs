@@ -17,12 +17,12 @@ use super::{
 };
 
 /// All open sessions, by their names.
-pub(crate) struct Sessions {
+pub(crate) struct SessionTable {
     most: usize,
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
 }
 
-impl Sessions {
+impl SessionTable {
     /// Room for so many sessions.
     pub(crate) fn new(most: usize) -> Self {
         Self { most: most.max(1), open: Mutex::default() }
@@ -37,7 +37,10 @@ impl Sessions {
     ///
     /// # Errors
     /// The caller has most itself, and all of those are in use.
-    pub(crate) fn open(&self, session: Arc<Session>) -> Result<Option<Arc<Session>>, Full> {
+    pub(crate) fn open(
+        &self,
+        session: Arc<Session>,
+    ) -> Result<Option<Arc<Session>>, TooManySessions> {
         self.adopt(session).map(|(_, gone)| gone)
     }
 
@@ -45,14 +48,14 @@ impl Sessions {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub(crate) fn adopt(&self, session: Arc<Session>) -> Result<Adopted, Full> {
+    pub(crate) fn adopt(&self, session: Arc<Session>) -> Result<AdoptedSession, TooManySessions> {
         let mut open = self.lock();
         if let Some(there) = open.get(&session.name) {
             return Ok((there.clone(), None));
         }
         let mut gone = None;
         if open.len() >= self.most {
-            gone = Some(self.gives_way(&open, &session.caller).ok_or(Full)?);
+            gone = Some(self.gives_way(&open, &session.caller).ok_or(TooManySessions)?);
         }
         if let Some(gone) = &gone {
             open.remove(&gone.name);
@@ -159,7 +162,7 @@ impl Sessions {
 }
 
 /// A session, and the one that gave way to it.
-pub(crate) type Adopted = (Arc<Session>, Option<Arc<Session>>);
+pub(crate) type AdoptedSession = (Arc<Session>, Option<Arc<Session>>);
 
 /// There is no room for another session.
-pub(crate) struct Full;
+pub(crate) struct TooManySessions;

@@ -10,15 +10,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Caller, Inner,
-    exchange::{Client, Exchange, Level, Line, Modern, Outcome},
+    exchange::{Client, Exchange, Level, ModernClient, ReplyChannel, RpcResult},
     meta::Meta,
     outbox::Outbox,
-    suspended_calls::{Asked, Held, Return},
+    suspended_calls::{RequestTarget, ResumeRequest, SuspendedCall},
 };
 
 /// What is looked at before a request is given to its method.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct CommonParams {
     #[serde(rename = "_meta", default)]
     pub(crate) meta: Option<Meta>,
     #[serde(default)]
@@ -36,7 +36,7 @@ pub(crate) struct Head {
     pub(crate) trace: Option<Arc<TraceContext>>,
 }
 
-impl Head {
+impl CommonParams {
     /// Reads the head of a request's parameters.
     ///
     /// # Errors
@@ -65,9 +65,9 @@ impl Head {
     }
 
     /// Where the messages of the request go, and what it says beside what it asks for.
-    pub(crate) fn line(&mut self, outbox: Arc<Outbox>) -> (Line, Map<String, Value>) {
+    pub(crate) fn channel(&mut self, outbox: Arc<Outbox>) -> (ReplyChannel, Map<String, Value>) {
         let meta = self.meta.take().unwrap_or_default();
-        (Line { outbox, progress_token: meta.progress_token() }, meta.notes)
+        (ReplyChannel { outbox, progress_token: meta.progress_token() }, meta.notes)
     }
 
     /// What the request names, as `Mcp-Name` repeats it.
@@ -84,7 +84,7 @@ impl Head {
     ///
     /// # Errors
     /// Something that it must say is missing, or it speaks another revision.
-    pub(crate) fn sender(&self) -> Result<Modern, RpcError> {
+    pub(crate) fn sender(&self) -> Result<ModernClient, RpcError> {
         let missing = |key: &str| {
             let text = format!("`_meta` must have `io.modelcontextprotocol/{key}`");
             RpcError::new(RpcError::INVALID_PARAMS, text)
@@ -104,7 +104,7 @@ impl Head {
         }
         let log_level = meta.log_level().and_then(Level::named);
         let (capabilities, client) = (capabilities.clone(), meta.client.clone());
-        Ok(Modern { capabilities, client, log_level })
+        Ok(ModernClient { capabilities, client, log_level })
     }
 }
 
@@ -120,43 +120,50 @@ pub(crate) fn supported() -> Vec<&'static str> {
 
 impl Inner {
     /// Answers a request that stands alone. Dropping the future cancels it.
-    pub(crate) async fn stand_alone(
+    pub(crate) async fn answer_stateless(
         self: Arc<Self>,
-        request: Standing,
+        request: StatelessRequest,
         caller: Caller,
         outbox: Arc<Outbox>,
         cancel: CancellationToken,
-    ) -> Outcome {
-        let Standing { id, method, params, sender, mut head } = request;
-        let (line, notes) = head.line(outbox);
-        let asked = Asked { name: head.named(&method).map(str::to_owned), method };
+    ) -> RpcResult {
+        let StatelessRequest { id, method, params, sender, mut head } = request;
+        let (channel, notes) = head.channel(outbox);
+        let target = RequestTarget { name: head.named(&method).map(str::to_owned), method };
         let call = match head.state {
-            Some(handle) if self.is_elsewhere(&handle) => {
+            Some(handle) if self.is_remote(&handle) => {
                 let caller = caller.name.as_deref().map(str::to_owned);
                 let responses = head.responses.unwrap_or_default();
-                let elsewhere = self.go_on_elsewhere(Return { handle, asked, caller, responses });
+                let elsewhere =
+                    self.resume_remote(ResumeRequest { handle, target, caller, responses });
                 return Box::pin(elsewhere).await;
             }
             Some(handle) => {
-                let call = self.held.take(&handle, &asked, caller.name.as_ref())?;
-                *call.exchange.line() = line;
+                let call = self.suspended.take(&handle, &target, caller.name.as_ref())?;
+                *call.exchange.channel() = channel;
                 call.exchange.questions.answer(&head.responses.unwrap_or_default());
                 call
             }
             None => {
-                let exchange =
-                    Exchange::new(caller, Client::Modern(sender), cancel, line, notes, head.trace);
+                let exchange = Exchange::new(
+                    caller,
+                    Client::Modern(sender),
+                    cancel,
+                    channel,
+                    notes,
+                    head.trace,
+                );
                 exchange.questions.give(head.responses.unwrap_or_default());
-                let method = asked.method.clone();
+                let method = target.method.clone();
                 let work = self.clone().answer(exchange.clone(), id, method, params);
-                Held { asked, exchange, work: Box::pin(work) }
+                SuspendedCall { target, exchange, work: Box::pin(work) }
             }
         };
         self.run(call).await
     }
 
     /// Goes on with a call. What is unanswered is asked again; otherwise the work goes on until it asks, or ends.
-    pub(crate) async fn run(&self, mut call: Held) -> Outcome {
+    pub(crate) async fn run(&self, mut call: SuspendedCall) -> RpcResult {
         while call.exchange.questions.open().is_empty() {
             tokio::select! {
                 biased;
@@ -168,9 +175,9 @@ impl Inner {
     }
 
     /// The answer that asks: the call waits until the client comes back with what it wants to know.
-    fn ask_for_input(&self, call: Held) -> Outcome {
+    fn ask_for_input(&self, call: SuspendedCall) -> RpcResult {
         let questions = call.exchange.questions.open();
-        let handle = self.held.keep(call)?;
+        let handle = self.suspended.keep(call)?;
         let result = json!({
             "resultType": "input_required",
             "inputRequests": questions,
@@ -182,11 +189,11 @@ impl Inner {
 }
 
 /// A request that stands alone, its head read.
-pub(crate) struct Standing {
+pub(crate) struct StatelessRequest {
     pub(crate) id: Box<RawValue>,
     pub(crate) method: String,
     pub(crate) params: Option<Box<RawValue>>,
     /// What the sender says of itself, checked.
-    pub(crate) sender: Modern,
-    pub(crate) head: Head,
+    pub(crate) sender: ModernClient,
+    pub(crate) head: CommonParams,
 }

@@ -19,13 +19,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Caller, Inner, Server,
-    exchange::{Client, Exchange, Outcome},
-    methods::Entrance,
+    exchange::{Client, Exchange, RpcResult},
+    methods::ClientTransport,
     outbox::Outbox,
-    session::{Attached, Session},
-    stateless::{Head, Standing, is_id},
+    session::{Session, StreamGuard},
+    stateless::{CommonParams, StatelessRequest, is_id},
 };
-use in_flight::UnderWay;
+use in_flight::InFlightRequests;
 
 impl Server {
     /// Serves one client until it has said its last word, then lets what is under way end.
@@ -57,13 +57,13 @@ impl Server {
     {
         let outbox = Outbox::keeping(0);
         let mut writer = tokio::spawn(writer::write(outbox.unread(), output));
-        let mut connection = Connection {
+        let mut connection = StdioConnection {
             inner: self.inner.clone(),
             caller,
             outbox: outbox.clone(),
             session: None,
             attached: None,
-            under_way: Arc::default(),
+            in_flight: Arc::default(),
             tasks: JoinSet::new(),
         };
         let read = tokio::select! {
@@ -83,19 +83,19 @@ impl Server {
 }
 
 /// What is known of the client.
-struct Connection {
+struct StdioConnection {
     inner: Arc<Inner>,
     caller: Caller,
     outbox: Arc<Outbox>,
     /// Its session, once it has opened one.
     session: Option<Arc<Session>>,
-    attached: Option<Attached>,
+    attached: Option<StreamGuard>,
     /// Its requests that stand alone, by their ids as they came.
-    under_way: Arc<UnderWay>,
+    in_flight: Arc<InFlightRequests>,
     tasks: JoinSet<()>,
 }
 
-impl Connection {
+impl StdioConnection {
     async fn read_all(&mut self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
         let mut lines = LineSplitter::new(self.inner.config.max_message());
         loop {
@@ -114,7 +114,7 @@ impl Connection {
 
     /// Lets what is under way end, within its time.
     async fn end(&mut self) {
-        self.under_way.stop_listening();
+        self.in_flight.stop_listening();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if timeout(self.inner.config.drain.0, all).await.is_err() {
             self.tasks.shutdown().await;
@@ -154,7 +154,7 @@ impl Connection {
             IncomingMessage::Request { id, method, params } => (id, method, params),
             message => {
                 if let IncomingMessage::Notification { method, params } = &message {
-                    self.under_way.take(method, params.as_deref());
+                    self.in_flight.take(method, params.as_deref());
                 }
                 if let Some(session) = &self.session {
                     // There is nobody else who might wait for it.
@@ -168,13 +168,15 @@ impl Connection {
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
             return self.refuse(RawValue::NULL, error);
         }
-        let head = match Head::of(params.as_deref()) {
+        let head = match CommonParams::of(params.as_deref()) {
             Ok(head) => head,
             Err(error) => return self.refuse(&id, error),
         };
         if head.is_modern() || (self.session.is_none() && method == "server/discover") {
             return match head.sender() {
-                Ok(sender) => self.stand_alone(Standing { id, method, params, sender, head }),
+                Ok(sender) => {
+                    self.answer_stateless(StatelessRequest { id, method, params, sender, head })
+                }
                 Err(error) => self.refuse(&id, error),
             };
         }
@@ -198,7 +200,12 @@ impl Connection {
     }
 
     fn initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {
-        match self.inner.initialize(params, &self.caller, self.outbox.clone(), Entrance::Stdio) {
+        match self.inner.initialize(
+            params,
+            &self.caller,
+            self.outbox.clone(),
+            ClientTransport::Stdio,
+        ) {
             Ok((session, result)) => {
                 // It stays open as long as the pipe, however little is said.
                 self.attached = Some(session.attach());
@@ -215,39 +222,40 @@ impl Connection {
         id: Box<RawValue>,
         method: String,
         params: Option<Box<RawValue>>,
-        mut head: Head,
+        mut head: CommonParams,
     ) {
-        let begun = session.begin(&id);
-        let (line, notes) = head.line(self.outbox.clone());
+        let guard = session.begin(&id);
+        let (channel, notes) = head.channel(self.outbox.clone());
         let client = Client::Legacy(session.clone());
-        let cancel = begun.cancel.clone();
-        let exchange = Exchange::new(self.caller.clone(), client, cancel, line, notes, head.trace);
+        let cancel = guard.cancel.clone();
+        let exchange =
+            Exchange::new(self.caller.clone(), client, cancel, channel, notes, head.trace);
         let answer = self.inner.clone().answer(exchange, id.clone(), method, params);
         let outbox = self.outbox.clone();
         self.tasks.spawn(async move {
-            respond(&outbox, &id, answer.await, &begun.cancel);
+            respond(&outbox, &id, answer.await, &guard.cancel);
         });
     }
 
-    fn stand_alone(&mut self, request: Standing) {
+    fn answer_stateless(&mut self, request: StatelessRequest) {
         let id = request.id.clone();
-        let under_way = self.under_way.begin(&id, request.method == "subscriptions/listen");
-        let cancel = under_way.cancel.clone();
+        let in_flight = self.in_flight.begin(&id, request.method == "subscriptions/listen");
+        let cancel = in_flight.cancel.clone();
         let outbox = self.outbox.clone();
-        let answer = self.inner.clone().stand_alone(
+        let answer = self.inner.clone().answer_stateless(
             request,
             self.caller.clone(),
             outbox.clone(),
             cancel.clone(),
         );
         self.tasks.spawn(async move {
-            respond(&outbox, &id, answer.await, &under_way.cancel);
+            respond(&outbox, &id, answer.await, &in_flight.cancel);
         });
     }
 }
 
 /// Who cancelled does not wait for an answer.
-fn respond(outbox: &Outbox, id: &RawValue, outcome: Outcome, cancel: &CancellationToken) {
+fn respond(outbox: &Outbox, id: &RawValue, outcome: RpcResult, cancel: &CancellationToken) {
     if !cancel.is_cancelled() {
         outbox.send(&Outgoing::response(id, &outcome));
     }

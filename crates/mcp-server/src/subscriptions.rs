@@ -9,9 +9,9 @@ use switchboard_mcp_client::Server;
 
 /// The resources that are watched, by their URIs.
 #[derive(Default)]
-pub(crate) struct Subscriptions(Mutex<HashMap<String, Watched>>);
+pub(crate) struct Subscriptions(Mutex<HashMap<String, WatchedResource>>);
 
-struct Watched {
+struct WatchedResource {
     clients: usize,
     server: Arc<Server>,
 }
@@ -20,7 +20,7 @@ impl Subscriptions {
     /// Counts one more client of a resource that its server has been told about.
     pub(crate) fn add(&self, uri: &str, server: &Arc<Server>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Watched { clients: 0, server: server.clone() };
+        let new = || WatchedResource { clients: 0, server: server.clone() };
         let watched = all.entry(uri.to_owned()).or_insert_with(new);
         watched.clients += 1;
         // After a changed config the resource may be another server's.
@@ -37,7 +37,7 @@ impl Subscriptions {
         if watched.clients > 0 {
             return;
         }
-        if let Some(Watched { server, .. }) = all.remove(uri) {
+        if let Some(WatchedResource { server, .. }) = all.remove(uri) {
             server.unwatch(uri);
         }
     }

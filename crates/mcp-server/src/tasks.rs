@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{Caller, Config};
 
-pub(crate) use follower::Following;
+pub(crate) use follower::TaskFollower;
 
 /// The extension's name.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -39,7 +39,7 @@ pub(crate) struct Tasks {
 }
 
 /// What became of a call that was to be queued.
-pub(crate) enum Submitted {
+pub(crate) enum SubmitOutcome {
     /// It has ended already, or was not queued.
     Ended(Box<ToolResult>),
     /// It goes on.
@@ -69,20 +69,20 @@ impl Tasks {
         &self,
         call: ToolCall,
         cx: &CallContext,
-    ) -> Result<Submitted, RpcError> {
+    ) -> Result<SubmitOutcome, RpcError> {
         let id = match self.executor.submit(call, cx).await {
             Ok(id) => id,
-            Err(result) => return Ok(Submitted::Ended(result)),
+            Err(result) => return Ok(SubmitOutcome::Ended(result)),
         };
         // With a key the call may be an earlier one, which others have an eye on.
         let alone = cx.idempotency_key.is_none();
-        let unclaimed = Unclaimed(alone.then(|| (self.queue.clone(), id)));
+        let unclaimed = CancelUnlessClaimed(alone.then(|| (self.queue.clone(), id)));
         let found = self.settle(id).await;
         unclaimed.claim();
         let mut call = found?;
         match call.result.take() {
-            Some(result) => Ok(Submitted::Ended(Box::new(result))),
-            None => Ok(Submitted::Task(Box::new(call))),
+            Some(result) => Ok(SubmitOutcome::Ended(Box::new(result))),
+            None => Ok(SubmitOutcome::Task(Box::new(call))),
         }
     }
 
@@ -163,15 +163,15 @@ pub(crate) fn not_known() -> RpcError {
 }
 
 /// A queued call that its client does not know of yet; given up when dropped, for then the client has hung up.
-struct Unclaimed(Option<(Arc<dyn DurableCalls>, CallId)>);
+struct CancelUnlessClaimed(Option<(Arc<dyn DurableCalls>, CallId)>);
 
-impl Unclaimed {
+impl CancelUnlessClaimed {
     fn claim(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Unclaimed {
+impl Drop for CancelUnlessClaimed {
     fn drop(&mut self) {
         if let (Some((queue, id)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             runtime.spawn(async move {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
-use switchboard_mcp_server::{Body, Caller, Config, Server, Siblings};
+use switchboard_mcp_server::{Caller, Config, McpBody, Server, SessionPeers};
 use switchboard_runtime::{
     self as runtime, ToolExecutor,
     toolcall::{HumanDuration, ServerQuestions, ToolError, ToolOutput},
@@ -20,7 +20,7 @@ use crate::{Ground, LONG, Member, until};
 struct House {
     server: Server,
     witness: Witness,
-    siblings: Arc<dyn Siblings>,
+    peers: Arc<dyn SessionPeers>,
     _member: Member,
 }
 
@@ -34,13 +34,13 @@ impl House {
         executor.tools().add(Fake::waits("wait", &witness)).unwrap();
         executor.tools().add(asks()).unwrap();
         let shared = member.fleet.mcp().await;
-        let siblings = shared.siblings.clone().unwrap();
-        let server = Server::in_fleet(executor, None, Config::default(), shared);
+        let peers = shared.peers.clone().unwrap();
+        let server = Server::in_cluster(executor, None, Config::default(), shared);
         member.fleet.attend(&server).await.unwrap();
-        Self { server, witness, siblings, _member: member }
+        Self { server, witness, peers, _member: member }
     }
 
-    async fn send(&self, method: Method, more: &[(&str, &str)], body: Value) -> Response<Body> {
+    async fn send(&self, method: Method, more: &[(&str, &str)], body: Value) -> Response<McpBody> {
         let mut request = Request::builder().method(method).uri("/mcp");
         let plain = [
             ("content-type", "application/json"),
@@ -168,6 +168,6 @@ async fn goes_on(ground: &Ground) {
     let done = there.ask(back).await["result"].clone();
     assert_eq!(done["structuredContent"]["who"]["content"]["name"], "ada", "{done}");
     // Of one that is not there nobody waits for an answer.
-    let nobody = there.siblings.ask(&"0".repeat(32), Bytes::from_static(b"{}")).await;
+    let nobody = there.peers.request(&"0".repeat(32), Bytes::from_static(b"{}")).await;
     assert!(nobody.is_err(), "{nobody:?}");
 }

@@ -32,13 +32,13 @@ use axum::{
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
-use switchboard_mcp_server::{Bridge, Caller, Config, Fleet, Seal, Server};
+use switchboard_mcp_server::{Bridge, Caller, ClusterServices, Config, Seal, Server};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{CallContext, schemars, tool_fn},
 };
 
-use memory_peers::Neighbours;
+use memory_peers::MemoryPeers;
 use queue::{Calls, MemoryQueue};
 
 /// Answers with its text.
@@ -51,10 +51,10 @@ struct Echo {
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
     let count = value(&args, "--gateways").map_or(Ok(1), str::parse)?;
-    let beside = Beside::default();
+    let shared = SharedParts::default();
     let mut gateways = Vec::new();
     for _ in 0..count {
-        gateways.push(Gateway::start(&args, &beside).await?);
+        gateways.push(Gateway::start(&args, &shared).await?);
     }
     match value(&args, "--http") {
         Some(port) => listen(&gateways, port.parse()?).await?,
@@ -71,8 +71,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// What all gateways of the process share.
 #[derive(Default)]
-struct Beside {
-    neighbours: Neighbours,
+struct SharedParts {
+    peers: MemoryPeers,
     calls: Calls,
 }
 
@@ -83,9 +83,9 @@ struct Gateway {
 }
 
 impl Gateway {
-    async fn start(args: &[String], beside: &Beside) -> Result<Self, Box<dyn Error>> {
+    async fn start(args: &[String], shared: &SharedParts) -> Result<Self, Box<dyn Error>> {
         let executor = ToolExecutor::default();
-        let fleet = fleet(args, &executor, beside)?;
+        let services = services(args, &executor, shared)?;
         let around = ServerDeps {
             answers: Arc::new(Bridge::to_clients()),
             announce: Arc::new(|told| _ = writeln!(std::io::stderr(), "{}", told.error())),
@@ -95,33 +95,33 @@ impl Gateway {
         let servers = Arc::new(Servers::start(servers, executor.tools(), &around)?);
         servers.settled().await;
         let config: Config = json(args, "--config")?.unwrap_or_default();
-        let server = Server::in_fleet(executor, Some(servers.clone()), config, fleet);
-        beside.neighbours.add(&server);
+        let server = Server::in_cluster(executor, Some(servers.clone()), config, services);
+        shared.peers.add(&server);
         Ok(Self { server, servers })
     }
 }
 
 /// The tools of this process, and what gateways share.
-fn fleet(
+fn services(
     args: &[String],
     executor: &ToolExecutor,
-    beside: &Beside,
-) -> Result<Fleet, Box<dyn Error>> {
+    shared: &SharedParts,
+) -> Result<ClusterServices, Box<dyn Error>> {
     if args.iter().any(|arg| arg == "--echo") {
         let echo = |Echo { text }, _: CallContext| async move { text };
         executor.tools().add(tool_fn("echo", echo))?;
     }
-    let mut fleet = Fleet::default();
+    let mut services = ClusterServices::default();
     if args.iter().any(|arg| arg == "--tasks") {
-        let queue = MemoryQueue(beside.calls.clone());
+        let queue = MemoryQueue(shared.calls.clone());
         suite::add(executor.tools(), &queue.0)?;
-        fleet.calls = Some(Arc::new(queue));
+        services.calls = Some(Arc::new(queue));
     }
     if value(args, "--gateways").is_some() {
-        fleet.seal = Some(Arc::new(Seal::new(b"a secret of no use elsewhere", [])?));
-        fleet.siblings = Some(Arc::new(beside.neighbours.clone()));
+        services.seal = Some(Arc::new(Seal::new(b"a secret of no use elsewhere", [])?));
+        services.peers = Some(Arc::new(shared.peers.clone()));
     }
-    Ok(fleet)
+    Ok(services)
 }
 
 fn value<'a>(args: &'a [String], name: &str) -> Option<&'a str> {

@@ -7,12 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_mcp_server::{Server, Siblings};
+use switchboard_mcp_server::{Server, SessionPeers};
 use switchboard_runtime::toolcall::{BoxError, BoxFuture};
 
 /// The gateways, and the sessions that have ended on all of them.
 #[derive(Clone, Default)]
-pub(crate) struct Neighbours(Arc<Mutex<State>>);
+pub(crate) struct MemoryPeers(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -20,7 +20,7 @@ struct State {
     ended: HashSet<String>,
 }
 
-impl Neighbours {
+impl MemoryPeers {
     /// One more gateway moves in.
     pub(crate) fn add(&self, server: &Server) {
         self.lock().servers.push(server.clone());
@@ -38,10 +38,10 @@ impl Neighbours {
     }
 }
 
-impl Siblings for Neighbours {
+impl SessionPeers for MemoryPeers {
     fn end<'a>(&'a self, session: &'a str, _: Duration) -> BoxFuture<'a, Result<(), BoxError>> {
         self.lock().ended.insert(session.to_owned());
-        self.tell(|server| server.ended(session))
+        self.tell(|server| server.session_ended(session))
     }
 
     fn has_ended<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<bool, BoxError>> {
@@ -49,15 +49,15 @@ impl Siblings for Neighbours {
         Box::pin(std::future::ready(Ok(ended)))
     }
 
-    fn pass_on<'a>(
+    fn broadcast<'a>(
         &'a self,
         session: &'a str,
         message: Bytes,
     ) -> BoxFuture<'a, Result<(), BoxError>> {
-        self.tell(|server| server.take_in(session, &message))
+        self.tell(|server| server.deliver(session, &message))
     }
 
-    fn ask<'a>(
+    fn request<'a>(
         &'a self,
         gateway: &'a str,
         request: Bytes,
@@ -66,7 +66,7 @@ impl Siblings for Neighbours {
         Box::pin(async move {
             let server = found.ok_or("there is no such gateway")?;
             // As over a network: who asks no longer does not stop who answers.
-            Ok(tokio::spawn(async move { server.go_on(&request).await }).await?)
+            Ok(tokio::spawn(async move { server.resume(&request).await }).await?)
         })
     }
 }

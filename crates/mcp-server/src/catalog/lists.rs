@@ -15,7 +15,7 @@ use switchboard_mcp_client::{List, ListResult, Server, Session};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A server that is connected, with the session to ask.
-pub(super) type Ready = (Arc<Server>, Arc<Session>);
+pub(super) type ReadyServer = (Arc<Server>, Arc<Session>);
 
 /// The lists that were read last, one per server and kind.
 #[derive(Default)]
@@ -30,11 +30,11 @@ pub(super) struct ServerList {
     uris: HashSet<String>,
     session: Arc<Session>,
     edition: u64,
-    fresh: Fresh,
+    fresh: Freshness,
 }
 
 /// How long a list counts as what the server has.
-enum Fresh {
+enum Freshness {
     /// It was true when it was read, and may have changed without a word.
     No,
     /// Until then, by the server's own word.
@@ -49,7 +49,7 @@ impl Lists {
     }
 
     /// Returns the list that was read last from this session, unless the server has said since that it changed.
-    pub(super) fn known(&self, ready: &Ready, list: List) -> Option<Arc<ServerList>> {
+    pub(super) fn known(&self, ready: &ReadyServer, list: List) -> Option<Arc<ServerList>> {
         let (server, session) = ready;
         let known = self.lock().get(&(server.name().clone(), list)).cloned();
         known.filter(|known| {
@@ -59,7 +59,7 @@ impl Lists {
 
     /// Returns the list as it is now: reads it, unless what is known is certain to be true. Empty if the server fails to
     /// give it.
-    pub(super) async fn current(&self, ready: &Ready, list: List) -> Arc<ServerList> {
+    pub(super) async fn current(&self, ready: &ReadyServer, list: List) -> Arc<ServerList> {
         if let Some(known) = self.known(ready, list).filter(|known| known.fresh.holds()) {
             return known;
         }
@@ -67,16 +67,16 @@ impl Lists {
         let edition = server.edition();
         let (listed, fresh) = match timeout(PATIENCE, session.list(list)).await {
             Ok(Ok(listed)) => {
-                let fresh = Fresh::of(session, list, listed.ttl);
+                let fresh = Freshness::of(session, list, listed.ttl);
                 (listed, fresh)
             }
             Ok(Err(failure)) => {
                 debug!(server = &**server.name(), %failure, list = list.key(), "not listed");
-                (ListResult::default(), Fresh::No)
+                (ListResult::default(), Freshness::No)
             }
             Err(_) => {
                 debug!(server = &**server.name(), list = list.key(), "too slow to be listed");
-                (ListResult::default(), Fresh::No)
+                (ListResult::default(), Freshness::No)
             }
         };
         let resources: &[_] = if list == List::Resources { &listed.entries } else { &[] };
@@ -96,7 +96,7 @@ impl ServerList {
     }
 }
 
-impl Fresh {
+impl Freshness {
     fn of(session: &Session, list: List, ttl: Option<Duration>) -> Self {
         let capability = match list {
             List::Prompts => "prompts",

@@ -16,15 +16,15 @@ use switchboard_mcp_client::Method;
 use switchboard_mcp_wire::headers::{self, ParameterHeader};
 
 /// The tools, with the list that was made of them last.
-pub(super) struct Tools {
+pub(super) struct ToolCatalog {
     manager: Arc<ToolManager>,
     version: watch::Receiver<u64>,
-    listed: Mutex<Option<Listed>>,
+    listed: Mutex<Option<ToolListing>>,
 }
 
 /// What was made of the tools in one version of the collection.
 #[derive(Clone)]
-struct Listed {
+struct ToolListing {
     version: u64,
     tools: Arc<Vec<ListedTool>>,
     /// The tools that want parameters in headers; mostly there is none.
@@ -37,7 +37,7 @@ pub(crate) struct ListedTool {
     pub(crate) entry: Box<RawValue>,
 }
 
-impl Tools {
+impl ToolCatalog {
     pub(super) fn new(manager: &Arc<ToolManager>) -> Self {
         Self { manager: manager.clone(), version: manager.version(), listed: Mutex::default() }
     }
@@ -66,7 +66,7 @@ impl Tools {
         self.listed().headers.get(name).cloned()
     }
 
-    fn listed(&self) -> Listed {
+    fn listed(&self) -> ToolListing {
         let version = *self.version.borrow();
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         match &*listed {
@@ -75,7 +75,7 @@ impl Tools {
         }
     }
 
-    fn list(&self, version: u64) -> Listed {
+    fn list(&self, version: u64) -> ToolListing {
         let tools = self.manager.all();
         let wanted = |tool: &Arc<RegisteredTool>| {
             let found = headers::of_schema(&tool.spec().parameters).ok();
@@ -84,19 +84,19 @@ impl Tools {
         };
         let headers = tools.iter().filter_map(wanted).collect();
         let entry = |tool: Arc<RegisteredTool>| {
-            let entry = serde_json::value::to_raw_value(&Entry(&tool)).ok()?;
+            let entry = serde_json::value::to_raw_value(&ToolEntry(&tool)).ok()?;
             Some(ListedTool { tool, entry })
         };
         let listed = tools.into_iter().filter(|tool| !self.manager.is_denied(tool));
         let tools = listed.filter_map(entry).collect();
-        Listed { version, tools: Arc::new(tools), headers: Arc::new(headers) }
+        ToolListing { version, tools: Arc::new(tools), headers: Arc::new(headers) }
     }
 }
 
 /// A tool as it stands in a list.
-struct Entry<'a>(&'a RegisteredTool);
+struct ToolEntry<'a>(&'a RegisteredTool);
 
-impl Serialize for Entry<'_> {
+impl Serialize for ToolEntry<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let spec = self.0.spec();
         let mut map = serializer.serialize_map(None)?;

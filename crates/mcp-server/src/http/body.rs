@@ -12,72 +12,72 @@ use http_body::{Frame, SizeHint};
 use switchboard_toolcall::BoxFuture;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::{outbox::Reader, session::Attached};
+use crate::{outbox::OutboxReader, session::StreamGuard};
 
 /// The body of a response.
-pub struct Body(Kind);
+pub struct McpBody(BodyContent);
 
-enum Kind {
+enum BodyContent {
     Whole(Option<Bytes>),
-    Events(Box<Events>),
+    EventStream(Box<EventStream>),
 }
 
 /// A stream of events, one per message.
-pub(super) struct Events {
-    pub(super) messages: Reader,
+pub(super) struct EventStream {
+    pub(super) messages: OutboxReader,
     /// The number under which a client can ask for the rest of the stream; none, where it cannot.
     pub(super) stream: Option<u64>,
     /// What makes the last message; dropped with the stream.
     pub(super) work: Option<BoxFuture<'static, Option<Bytes>>>,
     /// What is sent before anything else.
     pub(super) opening: Bytes,
-    pub(super) quiet: Quiet,
+    pub(super) keep_alive: KeepAlive,
     /// Keeps the session from being taken for idle.
-    pub(super) _attached: Option<Attached>,
+    pub(super) _attached: Option<StreamGuard>,
 }
 
 /// How long a stream may be quiet before it shows a sign of life.
-pub(super) struct Quiet {
+pub(super) struct KeepAlive {
     limit: Duration,
     timer: Pin<Box<Sleep>>,
 }
 
-impl Quiet {
-    pub(super) fn at_most(limit: Duration) -> Self {
+impl KeepAlive {
+    pub(super) fn every(limit: Duration) -> Self {
         Self { limit, timer: Box::pin(sleep(limit)) }
     }
 
-    fn poll_passed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let passed = self.timer.as_mut().poll(cx);
-        if passed.is_ready() {
-            self.heard();
+    fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let due = self.timer.as_mut().poll(cx);
+        if due.is_ready() {
+            self.reset();
         }
-        passed
+        due
     }
 
-    fn heard(&mut self) {
+    fn reset(&mut self) {
         self.timer.as_mut().reset(Instant::now() + self.limit);
     }
 }
 
-impl Body {
+impl McpBody {
     /// Nothing.
     pub(super) fn empty() -> Self {
-        Self(Kind::Whole(None))
+        Self(BodyContent::Whole(None))
     }
 
     /// One text.
     pub(super) fn whole(text: impl Into<Bytes>) -> Self {
-        Self(Kind::Whole(Some(text.into())))
+        Self(BodyContent::Whole(Some(text.into())))
     }
 
     /// A stream.
-    pub(super) fn events(events: Events) -> Self {
-        Self(Kind::Events(Box::new(events)))
+    pub(super) fn events(events: EventStream) -> Self {
+        Self(BodyContent::EventStream(Box::new(events)))
     }
 }
 
-impl http_body::Body for Body {
+impl http_body::Body for McpBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -86,27 +86,27 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match &mut self.0 {
-            Kind::Whole(text) => Poll::Ready(text.take()),
-            Kind::Events(events) => events.poll_next(cx),
+            BodyContent::Whole(text) => Poll::Ready(text.take()),
+            BodyContent::EventStream(events) => events.poll_next(cx),
         };
         next.map(|next| next.map(|data| Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Kind::Whole(None))
+        matches!(self.0, BodyContent::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Whole(text) => {
+            BodyContent::Whole(text) => {
                 SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
             }
-            Kind::Events(_) => SizeHint::default(),
+            BodyContent::EventStream(_) => SizeHint::default(),
         }
     }
 }
 
-impl Events {
+impl EventStream {
     /// All that there is to send now, in one piece.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if !self.opening.is_empty() {
@@ -124,7 +124,7 @@ impl Events {
                 }
             };
             if !piece.is_empty() {
-                self.quiet.heard();
+                self.keep_alive.reset();
                 return Poll::Ready(Some(piece.freeze()));
             }
             if ended {
@@ -132,7 +132,7 @@ impl Events {
             }
             let done = self.work.as_mut().map(|work| work.as_mut().poll(cx));
             let Some(Poll::Ready(last)) = done else {
-                return self.quiet.poll_passed(cx).map(|()| Some(Bytes::from_static(b":\n\n")));
+                return self.keep_alive.poll_due(cx).map(|()| Some(Bytes::from_static(b":\n\n")));
             };
             self.work = None;
             let outbox = self.messages.outbox();

@@ -9,15 +9,15 @@ use switchboard_toolcall::BoxFuture;
 use tokio::runtime::Handle;
 
 /// Work that is moved to a task of its own when it is dropped unfinished: most never need one.
-pub(super) struct Surviving<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+pub(super) struct DetachOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
 
-impl<T: Send + 'static> Surviving<T> {
+impl<T: Send + 'static> DetachOnDrop<T> {
     pub(super) fn new(work: BoxFuture<'static, T>) -> Self {
         Self(Some(work))
     }
 }
 
-impl<T: Send + 'static> Future for Surviving<T> {
+impl<T: Send + 'static> Future for DetachOnDrop<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
@@ -32,7 +32,7 @@ impl<T: Send + 'static> Future for Surviving<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Surviving<T> {
+impl<T: Send + 'static> Drop for DetachOnDrop<T> {
     fn drop(&mut self) {
         if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             runtime.spawn(work);

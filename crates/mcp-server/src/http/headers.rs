@@ -10,7 +10,7 @@ use http::{
 use serde_json::{Value, value::RawValue};
 use switchboard_toolcall::TraceContext;
 
-use crate::stateless::Head;
+use crate::stateless::CommonParams;
 use switchboard_mcp_wire::RpcError;
 use switchboard_mcp_wire::headers::{self, ParameterHeader};
 
@@ -71,7 +71,11 @@ pub(super) fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
 ///
 /// # Errors
 /// They do not, or one is missing.
-pub(super) fn check(headers: &HeaderMap, method: &str, head: &Head) -> Result<(), RpcError> {
+pub(super) fn check(
+    headers: &HeaderMap,
+    method: &str,
+    head: &CommonParams,
+) -> Result<(), RpcError> {
     let version = head.meta.as_ref().and_then(|meta| meta.version());
     let same = |name: HeaderName, expected| same(headers.get(&name), name.as_str(), expected);
     same(VERSION, version)?;
@@ -92,14 +96,14 @@ pub(super) fn check_parameters(
     params: Option<&RawValue>,
 ) -> Result<(), RpcError> {
     #[derive(serde::Deserialize)]
-    struct Params {
+    struct HeaderParams {
         #[serde(default)]
         arguments: Value,
     }
     if parameters.is_empty() {
         return Ok(());
     }
-    let params = params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
+    let params = params.and_then(|params| serde_json::from_str::<HeaderParams>(params.get()).ok());
     let args = params.map(|params| params.arguments).unwrap_or_default();
     let expected = headers::of_call("", parameters, &args);
     for parameter in parameters {

@@ -14,22 +14,22 @@ use serde_json::value::RawValue;
 use switchboard_toolcall::BoxError;
 
 use super::{
-    Admission, Body, SESSION,
+    Admission, McpBody, SESSION,
     headers::{self, Accepts},
-    response::{self, Refused},
+    response::{self, ErrorResponse},
 };
 use crate::{
     Caller, Inner,
-    stateless::{Head, is_id},
+    stateless::{CommonParams, is_id},
 };
 use switchboard_mcp_wire::{self as wire, IncomingMessage, RpcError, eras};
 
 /// A request of the client's.
-struct Asked {
+struct RpcRequest {
     id: Box<RawValue>,
     method: String,
     params: Option<Box<RawValue>>,
-    head: Head,
+    common: CommonParams,
 }
 
 /// Answers a POST.
@@ -39,7 +39,7 @@ pub(super) async fn post<B>(
     body: B,
     caller: &Caller,
     admission: &dyn Admission,
-) -> Response<Body>
+) -> Response<McpBody>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -67,7 +67,7 @@ where
     }
 }
 
-async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, Refused>
+async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, ErrorResponse>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -97,7 +97,7 @@ where
 }
 
 /// Says why the body could not be read: whoever mounts us may bound its size too.
-fn unread(error: &BoxError) -> Refused {
+fn unread(error: &BoxError) -> ErrorResponse {
     let (status, error) = match error.is::<LengthLimitError>() {
         true => {
             let text = "the message has more bytes than are taken here";
@@ -116,7 +116,7 @@ async fn answer(
     head: &HeaderMap,
     message: IncomingMessage,
     caller: &Caller,
-) -> Response<Body> {
+) -> Response<McpBody> {
     let session = headers::text(head, SESSION);
     let version = headers::text(head, headers::VERSION);
     match message {
@@ -126,48 +126,48 @@ async fn answer(
             response::error(StatusCode::BAD_REQUEST, None, error)
         }
         IncomingMessage::Request { id, method, params } => {
-            let mut asked = match Head::of(params.as_deref()) {
-                Ok(head) => Asked { id, method, params, head },
+            let mut rpc = match CommonParams::of(params.as_deref()) {
+                Ok(common) => RpcRequest { id, method, params, common },
                 Err(error) => return response::error(StatusCode::BAD_REQUEST, Some(&id), error),
             };
-            asked.head.trace = asked.head.trace.or_else(|| headers::trace(head));
-            match era(&asked, session, version) {
-                Era::Modern => modern::answer(inner, head, asked, caller).await,
-                Era::Opening => legacy::initialize(inner, &asked, caller),
-                Era::Legacy => legacy::answer(inner, head, asked, caller).await,
+            rpc.common.trace = rpc.common.trace.or_else(|| headers::trace(head));
+            match era(&rpc, session, version) {
+                RequestKind::Modern => modern::answer(inner, head, rpc, caller).await,
+                RequestKind::Initialize => legacy::initialize(inner, &rpc, caller),
+                RequestKind::Legacy => legacy::answer(inner, head, rpc, caller).await,
             }
         }
         message if session.is_some() => legacy::take(inner, head, message, caller).await,
         // What stands alone has nothing that could be answered or notified.
         _ if version.is_some_and(|version| !eras::LEGACY.contains(&version)) => {
-            response::plain(StatusCode::ACCEPTED)
+            response::empty(StatusCode::ACCEPTED)
         }
         message => legacy::take(inner, head, message, caller).await,
     }
 }
 
 /// How a request wants to be answered.
-enum Era {
+enum RequestKind {
     Modern,
-    Opening,
+    Initialize,
     Legacy,
 }
 
-fn era(asked: &Asked, session: Option<&str>, version: Option<&str>) -> Era {
+fn era(rpc: &RpcRequest, session: Option<&str>, version: Option<&str>) -> RequestKind {
     let legacy_version = version.is_none_or(|version| eras::LEGACY.contains(&version));
-    if asked.head.is_modern() {
-        Era::Modern
-    } else if asked.method == "initialize" {
-        Era::Opening
-    } else if session.is_none() && (!legacy_version || asked.method == "server/discover") {
-        Era::Modern
+    if rpc.common.is_modern() {
+        RequestKind::Modern
+    } else if rpc.method == "initialize" {
+        RequestKind::Initialize
+    } else if session.is_none() && (!legacy_version || rpc.method == "server/discover") {
+        RequestKind::Modern
     } else {
-        Era::Legacy
+        RequestKind::Legacy
     }
 }
 
 /// Bytes that are no message: not JSON, or JSON of another kind.
-fn unreadable(bytes: &[u8]) -> Response<Body> {
+fn unreadable(bytes: &[u8]) -> Response<McpBody> {
     #[derive(Deserialize)]
     struct Any<'a> {
         #[serde(borrow, default)]

@@ -3,28 +3,32 @@
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::value::RawValue;
 
-use super::Body;
+use super::McpBody;
 use crate::session_adoption::NoSession;
 use switchboard_mcp_wire::{Outgoing, RpcError};
 
 /// A response that says no, boxed: it is large, and rare.
-pub(super) type Refused = Box<Response<Body>>;
+pub(super) type ErrorResponse = Box<Response<McpBody>>;
 
 /// A status and nothing else.
-pub(super) fn plain(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
+pub(super) fn empty(status: StatusCode) -> Response<McpBody> {
+    let mut response = Response::new(McpBody::empty());
     *response.status_mut() = status;
     response
 }
 
 /// A status with a JSON-RPC error; `id` is the request's, where it could be read.
-pub(super) fn error(status: StatusCode, id: Option<&RawValue>, error: RpcError) -> Response<Body> {
+pub(super) fn error(
+    status: StatusCode,
+    id: Option<&RawValue>,
+    error: RpcError,
+) -> Response<McpBody> {
     let body = Outgoing::error(id.unwrap_or(RawValue::NULL), &error).to_bytes();
     json(status, body)
 }
 
 /// There is no session for a request.
-pub(super) fn no_session(none: &NoSession, id: Option<&RawValue>) -> Response<Body> {
+pub(super) fn no_session(none: &NoSession, id: Option<&RawValue>) -> Response<McpBody> {
     let (status, code, text) = match none {
         NoSession::Unknown => {
             (StatusCode::NOT_FOUND, RpcError::INVALID_REQUEST, "there is no such session")
@@ -38,8 +42,8 @@ pub(super) fn no_session(none: &NoSession, id: Option<&RawValue>) -> Response<Bo
 }
 
 /// One JSON text.
-pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::whole(body));
+pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response<McpBody> {
+    let mut response = Response::new(McpBody::whole(body));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

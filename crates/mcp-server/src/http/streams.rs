@@ -6,22 +6,22 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use super::{
-    Body, SESSION,
-    body::{Events, Quiet},
+    McpBody, SESSION,
+    body::{EventStream, KeepAlive},
     headers,
-    response::{self, Refused},
+    response::{self, ErrorResponse},
 };
-use crate::{Caller, Inner, outbox::Reader, session::Session};
+use crate::{Caller, Inner, outbox::OutboxReader, session::Session};
 use switchboard_mcp_wire::{RpcError, eras};
 
 /// Opens the stream of a session, or goes on with one that broke off.
-pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
+pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<McpBody> {
     let session = match session(inner, head, caller).await {
         Ok(session) => session,
         Err(refused) => return *refused,
     };
     if !headers::accepts(head).events {
-        return response::plain(StatusCode::NOT_ACCEPTABLE);
+        return response::empty(StatusCode::NOT_ACCEPTABLE);
     }
     session.touch();
     let (stream, messages) = match headers::text(head, "last-event-id") {
@@ -39,36 +39,36 @@ pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Res
             }
         },
     };
-    stream_response(Events {
+    stream_response(EventStream {
         messages,
         stream: Some(stream),
         work: None,
         opening: Bytes::from_static(b":\n\n"),
-        quiet: Quiet::at_most(inner.config.keep_alive.0),
+        keep_alive: KeepAlive::every(inner.config.keep_alive.0),
         _attached: Some(session.attach()),
     })
 }
 
 /// The session's own stream, from where nobody has read it yet.
-fn anew(session: &Session) -> (u64, Reader) {
+fn anew(session: &Session) -> (u64, OutboxReader) {
     (session.own_stream(), session.outbox.unread())
 }
 
 /// The stream that an event id is of, read on after that event.
-fn rest(session: &Session, last: &str) -> Option<(u64, Reader)> {
+fn rest(session: &Session, last: &str) -> Option<(u64, OutboxReader)> {
     let (stream, number) = last.split_once('-')?;
     let (stream, number): (u64, u64) = (stream.parse().ok()?, number.parse().ok()?);
     Some((stream, session.stream(stream)?.reader(number)))
 }
 
 /// Ends a session.
-pub(super) async fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<Body> {
+pub(super) async fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<McpBody> {
     let session = match session(inner, head, caller).await {
         Ok(session) => session,
         Err(refused) => return *refused,
     };
     match inner.end_everywhere(&session).await {
-        Ok(()) => response::plain(StatusCode::NO_CONTENT),
+        Ok(()) => response::empty(StatusCode::NO_CONTENT),
         Err(error) => {
             tracing::warn!(error, "a session cannot be ended on other gateways");
             let text = "the session cannot be ended on other gateways now; try again";
@@ -83,12 +83,12 @@ async fn session(
     inner: &Inner,
     head: &HeaderMap,
     caller: &Caller,
-) -> Result<Arc<Session>, Refused> {
+) -> Result<Arc<Session>, ErrorResponse> {
     let Some(id) = headers::text(head, SESSION) else {
         // There is neither a stream nor an end of requests that stand alone.
         let modern = headers::text(head, headers::VERSION) == Some(eras::MODERN);
         if modern {
-            let mut response = response::plain(StatusCode::METHOD_NOT_ALLOWED);
+            let mut response = response::empty(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
             return Err(Box::new(response));
         }
@@ -100,8 +100,8 @@ async fn session(
 }
 
 /// A response that is a stream of events.
-pub(super) fn stream_response(events: Events) -> Response<Body> {
-    let mut response = Response::new(Body::events(events));
+pub(super) fn stream_response(events: EventStream) -> Response<McpBody> {
+    let mut response = Response::new(McpBody::events(events));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));

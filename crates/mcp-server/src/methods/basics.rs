@@ -11,10 +11,10 @@ use crate::{
     Caller, Inner,
     exchange::Level,
     outbox::Outbox,
-    reply::Reply,
-    seal::Terms,
-    session::{Agreed, Reach, Session},
-    sessions::Full,
+    reply::MethodReply,
+    seal::SessionClaims,
+    session::{Session, SessionInit, SessionScope},
+    sessions::TooManySessions,
     stateless, tasks, token,
 };
 use switchboard_mcp_wire::{JsonText, RpcError, eras};
@@ -31,7 +31,7 @@ struct InitializeParams {
 
 /// Which way a client has come in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Entrance {
+pub(crate) enum ClientTransport {
     /// Each request on its own; the next one may reach another gateway.
     Http,
     /// One pipe for everything.
@@ -40,7 +40,7 @@ pub(crate) enum Entrance {
 
 impl Inner {
     /// What a modern client asks first.
-    pub(super) fn discover(&self) -> Reply {
+    pub(super) fn discover(&self) -> MethodReply {
         let mut capabilities = self.capabilities();
         if self.tasks.is_some() {
             capabilities["extensions"] = json!({tasks::EXTENSION: {}});
@@ -55,7 +55,7 @@ impl Inner {
         if let Some(instructions) = &self.config.instructions {
             fields.insert("instructions".to_owned(), instructions.as_str().into());
         }
-        Reply::Fields(fields)
+        MethodReply::Fields(fields)
     }
 
     /// Opens a session in the newest revision that the client and we speak.
@@ -64,7 +64,7 @@ impl Inner {
         params: Option<&RawValue>,
         caller: &Caller,
         outbox: Arc<Outbox>,
-        entrance: Entrance,
+        transport: ClientTransport,
     ) -> Result<(Arc<Session>, JsonText), RpcError> {
         let internal = |text: String| RpcError::new(RpcError::INTERNAL, text);
         let asked: InitializeParams = read(params)?;
@@ -81,16 +81,16 @@ impl Inner {
         }
         let client = asked.client["name"].as_str().and_then(client_name);
         let capabilities = Value::Object(asked.capabilities);
-        let agreed = Agreed { version, capabilities, client };
-        let (id, reach) = self
-            .name_session(&agreed, caller, entrance)
+        let init = SessionInit { version, capabilities, client };
+        let (id, scope) = self
+            .name_session(&init, caller, transport)
             .ok_or_else(|| internal("no randomness for a session".to_owned()))?;
         let patience = self.config.hold.0;
-        let session = Session::new(id, caller.clone(), agreed, reach, patience, outbox);
+        let session = Session::new(id, caller.clone(), init, scope, patience, outbox);
         match self.sessions.open(session.clone()) {
             Ok(Some(gone)) => self.end(&gone),
             Ok(None) => {}
-            Err(Full) => {
+            Err(TooManySessions) => {
                 return Err(internal("there are too many sessions; try again later".to_owned()));
             }
         }
@@ -100,19 +100,19 @@ impl Inner {
     /// An id for a new session, and how far it reaches with it; none, where there is no randomness.
     fn name_session(
         &self,
-        agreed: &Agreed,
+        init: &SessionInit,
         caller: &Caller,
-        entrance: Entrance,
-    ) -> Option<(String, Reach)> {
+        transport: ClientTransport,
+    ) -> Option<(String, SessionScope)> {
         let name = token::random()?;
-        let seal = self.seal.as_ref().filter(|_| matches!(entrance, Entrance::Http));
-        let Some(seal) = seal else { return Some((name, Reach::Here)) };
-        let terms = Terms::new(agreed, caller.name.as_deref());
-        match seal.seal(&name, &terms) {
-            Some(id) => Some((id, Reach::Fleet { first: token::number()? })),
+        let seal = self.seal.as_ref().filter(|_| matches!(transport, ClientTransport::Http));
+        let Some(seal) = seal else { return Some((name, SessionScope::Local)) };
+        let claims = SessionClaims::new(init, caller.name.as_deref());
+        match seal.seal(&name, &claims) {
+            Some(id) => Some((id, SessionScope::Cluster { first: token::number()? })),
             None => {
                 tracing::debug!("a client says too much of itself: its session stays here");
-                Some((name, Reach::Here))
+                Some((name, SessionScope::Local))
             }
         }
     }
@@ -122,12 +122,12 @@ impl Inner {
         &self,
         session: &Session,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         #[derive(Deserialize)]
-        struct Params {
+        struct LevelParams {
             level: String,
         }
-        let Params { level } = read(params)?;
+        let LevelParams { level } = read(params)?;
         let known = Level::named(&level).ok_or_else(|| {
             RpcError::new(RpcError::INVALID_PARAMS, format!("there is no log level {level:?}"))
         })?;
@@ -135,6 +135,6 @@ impl Inner {
         // Servers that all share say as much as the most curious wants to hear; each then hears its own part.
         let lowest = self.sessions.lowest_level().unwrap_or(known);
         self.catalog.set_level(lowest.name());
-        Ok(Reply::empty())
+        Ok(MethodReply::empty())
     }
 }

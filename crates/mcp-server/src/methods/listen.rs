@@ -12,8 +12,8 @@ use crate::{
     Inner,
     exchange::Exchange,
     list_changes,
-    reply::Reply,
-    tasks::{EXTENSION, Following, not_known},
+    reply::MethodReply,
+    tasks::{EXTENSION, TaskFollower, not_known},
 };
 use switchboard_mcp_client::ServerChange;
 use switchboard_mcp_wire::RpcError;
@@ -22,14 +22,14 @@ use switchboard_mcp_wire::RpcError;
 const MOST_TASKS: usize = 256;
 
 #[derive(Deserialize)]
-struct Params {
-    notifications: Wanted,
+struct ListenParams {
+    notifications: ListenFilter,
 }
 
 /// What a client wants to hear of.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Wanted {
+struct ListenFilter {
     #[serde(skip_serializing_if = "is_false")]
     tools_list_changed: bool,
     #[serde(skip_serializing_if = "is_false")]
@@ -47,7 +47,7 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-impl Wanted {
+impl ListenFilter {
     fn wants(&self, changed: &ServerChange) -> bool {
         match changed {
             ServerChange::Tools => self.tools_list_changed,
@@ -65,25 +65,25 @@ impl Inner {
         exchange: &Arc<Exchange>,
         id: &RawValue,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
-        let Params { notifications: mut wanted } = read(params)?;
+    ) -> Result<MethodReply, RpcError> {
+        let ListenParams { notifications: mut filter } = read(params)?;
         // From here on nothing is missed.
-        let mut news = self.news.subscribe();
-        let mut following = self.follow_tasks(&mut wanted, exchange).await?;
-        let watching = self.watch_all(&mut wanted, exchange).await;
+        let mut changes = self.changes.subscribe();
+        let mut following = self.follow_tasks(&mut filter, exchange).await?;
+        let watching = self.watch_all(&mut filter, exchange).await;
         if !self.catalog.has_upstreams() {
-            wanted.prompts_list_changed = false;
-            wanted.resources_list_changed = false;
+            filter.prompts_list_changed = false;
+            filter.resources_list_changed = false;
         }
         tell(
             exchange,
             id,
             "notifications/subscriptions/acknowledged",
-            json!({"notifications": wanted}),
+            json!({"notifications": filter}),
         );
         loop {
             let changed = tokio::select! {
-                changed = news.recv() => changed,
+                changed = changes.recv() => changed,
                 call = next(&mut following) => {
                     self.tell_task(call, exchange, id)?;
                     continue;
@@ -98,7 +98,7 @@ impl Inner {
                 }
                 Err(RecvError::Closed) => break,
             };
-            for changed in changed.iter().filter(|changed| wanted.wants(changed)) {
+            for changed in changed.iter().filter(|changed| filter.wants(changed)) {
                 let (method, params) = list_changes::notification(changed);
                 let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
                 tell(exchange, id, method, params.unwrap_or_else(|| json!({})));
@@ -107,30 +107,30 @@ impl Inner {
         drop(watching);
         let subscription = serde_json::from_str(id.get()).unwrap_or(Value::Null);
         let meta = json!({"io.modelcontextprotocol/subscriptionId": subscription});
-        Ok(Reply::Fields(Map::from_iter([("_meta".to_owned(), meta)])))
+        Ok(MethodReply::Fields(Map::from_iter([("_meta".to_owned(), meta)])))
     }
 
-    /// Follows the tasks that are the caller's, as many as may be; the others are no longer wanted.
+    /// Follows the tasks that are the caller's, as many as may be; the others are taken out of the filter.
     async fn follow_tasks(
         &self,
-        wanted: &mut Wanted,
+        filter: &mut ListenFilter,
         exchange: &Exchange,
-    ) -> Result<Option<Following>, RpcError> {
-        let asked = std::mem::take(&mut wanted.task_ids);
+    ) -> Result<Option<TaskFollower>, RpcError> {
+        let asked = std::mem::take(&mut filter.task_ids);
         let Some(tasks) = self.tasks.as_ref().filter(|_| !asked.is_empty()) else {
             return Ok(None);
         };
         if !exchange.knows(EXTENSION) {
             return Err(not_known());
         }
-        let mut following = Following::new(tasks);
+        let mut following = TaskFollower::new(tasks);
         for id in asked.into_iter().take(MOST_TASKS) {
             match tasks.find(&id, &exchange.caller).await {
                 Ok(call) => following.add(call),
                 Err(error) if error.code == RpcError::INTERNAL => return Err(error),
                 Err(_) => continue,
             }
-            wanted.task_ids.push(id);
+            filter.task_ids.push(id);
         }
         Ok(Some(following))
     }
@@ -148,16 +148,20 @@ impl Inner {
         Ok(())
     }
 
-    /// Watches the resources that can be watched; the others are no longer wanted.
-    async fn watch_all(&self, wanted: &mut Wanted, exchange: &Arc<Exchange>) -> Watching<'_> {
-        let mut watching = Watching { inner: self, uris: Vec::new() };
-        for uri in std::mem::take(&mut wanted.resource_subscriptions) {
+    /// Watches the resources that can be watched; the others are taken out of the filter.
+    async fn watch_all(
+        &self,
+        filter: &mut ListenFilter,
+        exchange: &Arc<Exchange>,
+    ) -> WatchGuard<'_> {
+        let mut watching = WatchGuard { inner: self, uris: Vec::new() };
+        for uri in std::mem::take(&mut filter.resource_subscriptions) {
             let Some(server) = self.catalog.owner(&uri, &exchange.caller).await else {
                 continue;
             };
             if self.watch(&server, &uri, exchange).await.is_ok() {
                 watching.uris.push(uri.clone());
-                wanted.resource_subscriptions.push(uri);
+                filter.resource_subscriptions.push(uri);
             }
         }
         watching
@@ -165,7 +169,7 @@ impl Inner {
 }
 
 /// The next task of which there is something to tell.
-async fn next(following: &mut Option<Following>) -> QueuedCall {
+async fn next(following: &mut Option<TaskFollower>) -> QueuedCall {
     match following {
         Some(following) => following.next().await,
         None => pending().await,
@@ -173,12 +177,12 @@ async fn next(following: &mut Option<Following>) -> QueuedCall {
 }
 
 /// Resources watched for as long as the request is open.
-struct Watching<'a> {
+struct WatchGuard<'a> {
     inner: &'a Inner,
     uris: Vec<String>,
 }
 
-impl Drop for Watching<'_> {
+impl Drop for WatchGuard<'_> {
     fn drop(&mut self) {
         for uri in &self.uris {
             self.inner.subscriptions.remove(uri);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{read, unknown};
-use crate::{Inner, exchange::Exchange, reply::Reply};
+use crate::{Inner, exchange::Exchange, reply::MethodReply};
 use switchboard_mcp_client::{List, Method};
 use switchboard_mcp_wire::RpcError;
 
@@ -14,7 +14,7 @@ impl Inner {
         &self,
         exchange: &Exchange,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let merged = self.catalog.list(List::Prompts, &exchange.caller).await;
         self.show(List::Prompts, &merged, exchange, params)
     }
@@ -23,21 +23,21 @@ impl Inner {
         &self,
         exchange: &Arc<Exchange>,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let mut params = own_params(params)?;
         let name = text(&params, "name")?;
         let found = self.catalog.prompt(&name, &exchange.caller).await;
         let (server, own) = found.ok_or_else(|| no_prompt(&name))?;
         params.insert("name".to_owned(), own.into());
         let result = self.forward(&server, Method::GetPrompt, params, exchange).await?;
-        Ok(Reply::passed_on(result, false, exchange))
+        Ok(MethodReply::passed_on(result, false, exchange))
     }
 
     pub(super) async fn complete(
         &self,
         exchange: &Arc<Exchange>,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let mut params = own_params(params)?;
         let reference = params.get("ref").cloned().unwrap_or_default();
         let server = match (reference["type"].as_str(), &reference["name"], &reference["uri"]) {
@@ -57,7 +57,7 @@ impl Inner {
             return Err(unknown("completion/complete"));
         }
         let result = self.forward(&server, Method::Complete, params, exchange).await?;
-        Ok(Reply::passed_on(result, false, exchange))
+        Ok(MethodReply::passed_on(result, false, exchange))
     }
 }
 

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::{ListParams, read};
 use crate::{
     Inner,
-    catalog::Merged,
+    catalog::MergedList,
     exchange::Exchange,
     page,
-    reply::{ListReply, Reply},
+    reply::{ListReply, MethodReply},
     session::Session,
 };
 use switchboard_mcp_client::{List, Method, Server};
@@ -27,7 +27,7 @@ impl Inner {
         &self,
         exchange: &Exchange,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let merged = self.catalog.list(List::Resources, &exchange.caller).await;
         self.show(List::Resources, &merged, exchange, params)
     }
@@ -36,7 +36,7 @@ impl Inner {
         &self,
         exchange: &Exchange,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let merged = self.catalog.list(List::ResourceTemplates, &exchange.caller).await;
         self.show(List::ResourceTemplates, &merged, exchange, params)
     }
@@ -45,10 +45,10 @@ impl Inner {
     pub(super) fn show(
         &self,
         list: List,
-        merged: &Merged,
+        merged: &MergedList,
         exchange: &Exchange,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let params: ListParams = read(params)?;
         let entries = &merged.entries;
         let key = |at: usize| entries.get_index(at).map_or("", |(key, _)| key.as_str());
@@ -64,7 +64,7 @@ impl Inner {
             serde_json::value::to_raw_value(&value)
         });
         let shown: Result<Vec<_>, _> = shown.collect();
-        Ok(Reply::List(ListReply {
+        Ok(MethodReply::List(ListReply {
             key: list.key(),
             entries: shown.map_err(|error| RpcError::new(RpcError::INTERNAL, error.to_string()))?,
             next: page.next,
@@ -77,12 +77,12 @@ impl Inner {
         &self,
         exchange: &Arc<Exchange>,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let UriParams { uri } = read(params)?;
         let server = self.owner(&uri, exchange).await?;
         let result = self.forward(&server, Method::ReadResource, uri_params(&uri), exchange).await;
         match result {
-            Ok(result) => Ok(Reply::passed_on(result, true, exchange)),
+            Ok(result) => Ok(MethodReply::passed_on(result, true, exchange)),
             Err(error) => Err(in_era(error, &uri, exchange)),
         }
     }
@@ -97,15 +97,15 @@ impl Inner {
         exchange: &Arc<Exchange>,
         session: &Session,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let UriParams { uri } = read(params)?;
         if session.is_subscribed(&uri) {
-            return Ok(Reply::empty());
+            return Ok(MethodReply::empty());
         }
         let server = self.owner(&uri, exchange).await?;
         self.watch(&server, &uri, exchange).await?;
         session.subscribe(&uri);
-        Ok(Reply::empty())
+        Ok(MethodReply::empty())
     }
 
     /// Watches a resource for one client more. Each client's wish is a call of its own; the server is asked once.
@@ -127,12 +127,12 @@ impl Inner {
         &self,
         session: &Session,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let UriParams { uri } = read(params)?;
         if session.unsubscribe(&uri) {
             self.subscriptions.remove(&uri);
         }
-        Ok(Reply::empty())
+        Ok(MethodReply::empty())
     }
 }
 

@@ -7,13 +7,13 @@ use super::{read, unknown};
 use crate::{
     Inner,
     exchange::Exchange,
-    reply::Reply,
+    reply::MethodReply,
     tasks::{EXTENSION, not_known},
 };
 use switchboard_mcp_wire::RpcError;
 
 #[derive(Deserialize)]
-struct Params {
+struct TaskParams {
     #[serde(rename = "taskId")]
     id: String,
 }
@@ -31,18 +31,18 @@ impl Inner {
         exchange: &Exchange,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let tasks = self.tasks.as_ref().ok_or_else(|| unknown(method))?;
         if !exchange.knows(EXTENSION) {
             return Err(not_known());
         }
-        let Params { id } = read(params)?;
+        let TaskParams { id } = read(params)?;
         let call = tasks.find(&id, &exchange.caller).await?;
         match method {
-            "tasks/get" => return self.detail(tasks, call, exchange).map(Reply::Fields),
+            "tasks/get" => return self.detail(tasks, call, exchange).map(MethodReply::Fields),
             "tasks/update" => _ = read::<UpdateParams>(params)?,
             _ => tasks.cancel(&call).await?,
         }
-        Ok(Reply::empty())
+        Ok(MethodReply::empty())
     }
 }

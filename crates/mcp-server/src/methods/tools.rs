@@ -11,8 +11,8 @@ use crate::{
     Inner,
     exchange::Exchange,
     page,
-    reply::{ListReply, Reply},
-    tasks::{EXTENSION, Submitted, is_required, not_known},
+    reply::{ListReply, MethodReply},
+    tasks::{EXTENSION, SubmitOutcome, is_required, not_known},
 };
 use switchboard_mcp_wire::RpcError;
 
@@ -28,14 +28,14 @@ impl Inner {
         &self,
         exchange: &Exchange,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let params: ListParams = read(params)?;
         let all = self.catalog.tools();
         let caller = &exchange.caller;
         let seen: Vec<_> = all.iter().filter(|listed| caller.sees(&listed.tool)).collect();
         let key = |at: usize| &**seen[at].tool.name();
         let page = page::page("tools", seen.len(), key, params.cursor()?, self.config.page_size)?;
-        Ok(Reply::List(ListReply {
+        Ok(MethodReply::List(ListReply {
             key: "tools",
             entries: seen[page.range].iter().map(|listed| listed.entry.clone()).collect(),
             next: page.next,
@@ -48,7 +48,7 @@ impl Inner {
         &self,
         exchange: &Arc<Exchange>,
         params: Option<&RawValue>,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<MethodReply, RpcError> {
         let CallParams { name, arguments } = read(params)?;
         let call = ToolCall::new(name, arguments.unwrap_or_default());
         let cx = exchange.context();
@@ -56,10 +56,10 @@ impl Inner {
             true => {
                 // Boxed, so that a call that is not queued has no room for it.
                 match Box::pin(self.call_or_queue(call, cx, exchange)).await? {
-                    Submitted::Ended(result) => *result,
-                    Submitted::Task(call) => {
+                    SubmitOutcome::Ended(result) => *result,
+                    SubmitOutcome::Task(call) => {
                         let outline = self.tasks.as_ref().map(|tasks| tasks.outline(&call));
-                        return Ok(Reply::Task(outline.unwrap_or_default()));
+                        return Ok(MethodReply::Task(outline.unwrap_or_default()));
                     }
                 }
             }
@@ -67,7 +67,7 @@ impl Inner {
         };
         match protocol_error(&result) {
             Some(error) => Err(error),
-            None => Ok(Reply::Tool(Box::new(result))),
+            None => Ok(MethodReply::Tool(Box::new(result))),
         }
     }
 
@@ -77,7 +77,7 @@ impl Inner {
         call: ToolCall,
         cx: CallContext,
         exchange: &Exchange,
-    ) -> Result<Submitted, RpcError> {
+    ) -> Result<SubmitOutcome, RpcError> {
         // A tool that is not known yet belongs to a server that is still connecting: not one for the queue.
         let tool = self.executor.tools().get(&call.name);
         // What is hidden is not queued; the executor says that it is not there.
@@ -91,7 +91,7 @@ impl Inner {
             {
                 Err(not_known())
             }
-            _ => Ok(Submitted::Ended(Box::new(self.executor.execute(call, &cx).await))),
+            _ => Ok(SubmitOutcome::Ended(Box::new(self.executor.execute(call, &cx).await))),
         }
     }
 }

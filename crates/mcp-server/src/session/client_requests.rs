@@ -34,8 +34,8 @@ impl Session {
             |error: serde_json::Error| RpcError::new(RpcError::INTERNAL, error.to_string());
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        self.lock().asked.insert(id, answer);
-        let _waiting = Waiting { session: self, id, outbox };
+        self.lock().pending.insert(id, answer);
+        let _pending = PendingQuestion { session: self, id, outbox };
         let params = match params {
             Value::Null => None,
             params => Some(value::to_raw_value(params).map_err(internal)?),
@@ -54,15 +54,15 @@ impl Session {
 }
 
 /// A question to the client; taken back when dropped before it was answered.
-struct Waiting<'a> {
+struct PendingQuestion<'a> {
     session: &'a Session,
     id: u64,
     outbox: &'a Outbox,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingQuestion<'_> {
     fn drop(&mut self) {
-        if self.session.lock().asked.remove(&self.id).is_some() {
+        if self.session.lock().pending.remove(&self.id).is_some() {
             let params = json!({"requestId": self.id, "reason": "the call has ended"});
             if let Ok(params) = value::to_raw_value(&params) {
                 let message = Outgoing::notification("notifications/cancelled", Some(&params));

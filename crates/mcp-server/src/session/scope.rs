@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 /// What was agreed on when a session was opened.
-pub(crate) struct Agreed {
+pub(crate) struct SessionInit {
     /// The revision.
     pub(crate) version: &'static str,
     /// What the client can do.
@@ -16,22 +16,22 @@ pub(crate) struct Agreed {
 
 /// How far a session reaches.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
+pub(crate) enum SessionScope {
     /// It lives and ends with this process.
-    Here,
+    Local,
     /// Other gateways may have it too. What each of them numbers must not be mistaken for another's, so that each counts
     /// from elsewhere.
-    Fleet {
+    Cluster {
         /// The number of the session's own stream here; questions and other streams follow.
         first: u64,
     },
 }
 
-impl Reach {
+impl SessionScope {
     pub(super) fn first(self) -> u64 {
         match self {
-            Self::Here => 0,
-            Self::Fleet { first } => first,
+            Self::Local => 0,
+            Self::Cluster { first } => first,
         }
     }
 }

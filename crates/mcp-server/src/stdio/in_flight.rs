@@ -10,27 +10,27 @@ use tokio_util::sync::CancellationToken;
 
 /// Requests that stand alone, so that they can be cancelled.
 #[derive(Default)]
-pub(super) struct UnderWay(Mutex<HashMap<Box<str>, (CancellationToken, bool)>>);
+pub(super) struct InFlightRequests(Mutex<HashMap<Box<str>, (CancellationToken, bool)>>);
 
-impl UnderWay {
+impl InFlightRequests {
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, (CancellationToken, bool)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn begin(self: &Arc<Self>, id: &RawValue, listens: bool) -> Begun {
+    pub(super) fn begin(self: &Arc<Self>, id: &RawValue, listens: bool) -> StdioRequestGuard {
         let (key, cancel): (Box<str>, _) = (id.get().into(), CancellationToken::new());
         self.lock().insert(key.clone(), (cancel.clone(), listens));
-        Begun { under_way: self.clone(), key, cancel }
+        StdioRequestGuard { in_flight: self.clone(), key, cancel }
     }
 
     pub(super) fn take(&self, method: &str, params: Option<&RawValue>) {
         #[derive(serde::Deserialize)]
-        struct Params<'a> {
+        struct CancelParams<'a> {
             #[serde(rename = "requestId", borrow)]
             id: &'a RawValue,
         }
         let params = params.map_or("{}", RawValue::get);
-        if let ("notifications/cancelled", Ok(Params { id })) =
+        if let ("notifications/cancelled", Ok(CancelParams { id })) =
             (method, serde_json::from_str(params))
             && let Some((cancel, _)) = self.lock().get(id.get())
         {
@@ -49,14 +49,14 @@ impl UnderWay {
 }
 
 /// A request under way.
-pub(super) struct Begun {
-    under_way: Arc<UnderWay>,
+pub(super) struct StdioRequestGuard {
+    in_flight: Arc<InFlightRequests>,
     key: Box<str>,
     pub(super) cancel: CancellationToken,
 }
 
-impl Drop for Begun {
+impl Drop for StdioRequestGuard {
     fn drop(&mut self) {
-        self.under_way.lock().remove(&self.key);
+        self.in_flight.lock().remove(&self.key);
     }
 }

@@ -4,10 +4,10 @@ use std::{future::poll_fn, task::Poll};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use crate::outbox::Reader;
+use crate::outbox::OutboxReader;
 
 /// Writes until there is nothing more to write, or nobody reads.
-pub(super) async fn write(mut messages: Reader, mut output: impl AsyncWrite + Unpin) {
+pub(super) async fn write(mut messages: OutboxReader, mut output: impl AsyncWrite + Unpin) {
     let mut lines = Vec::new();
     loop {
         lines.clear();

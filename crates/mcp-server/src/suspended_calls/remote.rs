@@ -11,19 +11,20 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Asked, not_held};
+use super::{RequestTarget, unknown_handle};
 use crate::{
-    Inner, Server, Siblings,
-    exchange::{Line, Outcome},
+    Inner, Server, SessionPeers,
+    exchange::{ReplyChannel, RpcResult},
     outbox::Outbox,
 };
 use switchboard_mcp_wire::{JsonText, RpcError};
 
 /// What a client comes back with.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Return {
+pub(crate) struct ResumeRequest {
     pub(crate) handle: String,
-    pub(crate) asked: Asked,
+    #[serde(rename = "asked")]
+    pub(crate) target: RequestTarget,
     /// Who comes back.
     pub(crate) caller: Option<String>,
     pub(crate) responses: Map<String, Value>,
@@ -32,16 +33,16 @@ pub(crate) struct Return {
 /// What one gateway asks of another.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Request {
+enum PeerRequest {
     /// A client has come back.
-    GoOn(Return),
+    GoOn(ResumeRequest),
     /// And has hung up since; the handle is the one that it came back with.
     Stop(String),
 }
 
 /// What became of it.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Reply {
+struct PeerReply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<JsonText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,28 +50,28 @@ struct Reply {
 }
 
 impl Server {
-    /// What siblings know this gateway by: made anew with every start.
+    /// What peers know this gateway by: made anew with every start.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// Goes on with a call that is held here, for a client that has come back to another gateway ([`Siblings::ask`]).
+    /// Goes on with a call that is held here, for a client that has come back to another gateway ([`SessionPeers::request`]).
     /// Its progress is not told there.
     ///
-    /// [`Siblings::ask`]: crate::Siblings::ask
-    pub async fn go_on(&self, request: &[u8]) -> Bytes {
+    /// [`SessionPeers::request`]: crate::SessionPeers::request
+    pub async fn resume(&self, request: &[u8]) -> Bytes {
         let outcome = match serde_json::from_slice(request) {
-            Ok(Request::GoOn(back)) => Some(self.inner.take_up(back).await),
-            Ok(Request::Stop(handle)) => {
-                self.inner.going.stop(&handle);
+            Ok(PeerRequest::GoOn(resume)) => Some(self.inner.resume_local(resume).await),
+            Ok(PeerRequest::Stop(handle)) => {
+                self.inner.resumed.stop(&handle);
                 None
             }
             Err(error) => Some(Err(RpcError::new(RpcError::INTERNAL, error.to_string()))),
         };
         let reply = match outcome {
-            Some(Ok(result)) => Reply { result: Some(result), error: None },
-            Some(Err(error)) => Reply { result: None, error: Some(error) },
-            None => Reply::default(),
+            Some(Ok(result)) => PeerReply { result: Some(result), error: None },
+            Some(Err(error)) => PeerReply { result: None, error: Some(error) },
+            None => PeerReply::default(),
         };
         // What was read as JSON, or made by us, can be written as such.
         serde_json::to_vec(&reply).unwrap_or_default().into()
@@ -79,59 +80,59 @@ impl Server {
 
 impl Inner {
     /// Whether another gateway gave the handle.
-    pub(crate) fn is_elsewhere(&self, handle: &str) -> bool {
+    pub(crate) fn is_remote(&self, handle: &str) -> bool {
         let place = handle.split_once('.').map(|(place, _)| place);
         // What is no name of a gateway's is not asked after anywhere.
         let is_name = |place: &str| {
             place.len() == self.name.len() && place.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
-        self.siblings.is_some() && place.is_some_and(|place| is_name(place) && *place != *self.name)
+        self.peers.is_some() && place.is_some_and(|place| is_name(place) && *place != *self.name)
     }
 
     /// Has the gateway that holds the call go on with it.
-    pub(crate) async fn go_on_elsewhere(&self, back: Return) -> Outcome {
+    pub(crate) async fn resume_remote(&self, resume: ResumeRequest) -> RpcResult {
         let internal =
             |error: serde_json::Error| RpcError::new(RpcError::INTERNAL, error.to_string());
-        let (Some(siblings), Some((gateway, _))) = (&self.siblings, back.handle.split_once('.'))
-        else {
-            return Err(not_held());
+        let (Some(peers), Some((gateway, _))) = (&self.peers, resume.handle.split_once('.')) else {
+            return Err(unknown_handle());
         };
-        let (gateway, handle) = (gateway.to_owned(), back.handle.clone());
-        let request = serde_json::to_vec(&Request::GoOn(back)).map_err(internal)?;
-        let hung_up = HungUp(Some((siblings.clone(), gateway.clone(), handle)));
-        let answer = siblings.ask(&gateway, request.into()).await;
-        hung_up.did_not();
+        let (gateway, handle) = (gateway.to_owned(), resume.handle.clone());
+        let request = serde_json::to_vec(&PeerRequest::GoOn(resume)).map_err(internal)?;
+        let stop_on_drop = StopOnDrop(Some((peers.clone(), gateway.clone(), handle)));
+        let answer = peers.request(&gateway, request.into()).await;
+        stop_on_drop.disarm();
         let answer = answer.map_err(|error| {
             tracing::debug!(gateway, error, "the gateway that holds a call does not answer");
-            not_held()
+            unknown_handle()
         })?;
-        let Reply { result, error } = serde_json::from_slice(&answer).map_err(internal)?;
-        result.ok_or_else(|| error.unwrap_or_else(not_held))
+        let PeerReply { result, error } = serde_json::from_slice(&answer).map_err(internal)?;
+        result.ok_or_else(|| error.unwrap_or_else(unknown_handle))
     }
 
-    async fn take_up(&self, back: Return) -> Outcome {
-        let caller = back.caller.map(Arc::from);
-        let call = self.held.take(&back.handle, &back.asked, caller.as_ref())?;
+    async fn resume_local(&self, resume: ResumeRequest) -> RpcResult {
+        let caller = resume.caller.map(Arc::from);
+        let call = self.suspended.take(&resume.handle, &resume.target, caller.as_ref())?;
         // There is no stream of ours to the client.
-        *call.exchange.line() = Line { outbox: Outbox::keeping(0), progress_token: None };
-        call.exchange.questions.answer(&back.responses);
-        let going = self.going.begin(back.handle);
+        *call.exchange.channel() =
+            ReplyChannel { outbox: Outbox::keeping(0), progress_token: None };
+        call.exchange.questions.answer(&resume.responses);
+        let resumed = self.resumed.begin(resume.handle);
         tokio::select! {
             outcome = self.run(call) => outcome,
-            () = going.stop.cancelled() => Err(not_held()),
+            () = resumed.stop.cancelled() => Err(unknown_handle()),
         }
     }
 }
 
 /// Calls that go on here for clients of other gateways, by the handles that these came back with.
 #[derive(Default)]
-pub(crate) struct Going(Mutex<HashMap<String, CancellationToken>>);
+pub(crate) struct ResumedCalls(Mutex<HashMap<String, CancellationToken>>);
 
-impl Going {
-    fn begin(&self, handle: String) -> Begun<'_> {
+impl ResumedCalls {
+    fn begin(&self, handle: String) -> ResumedCall<'_> {
         let stop = CancellationToken::new();
         self.lock().insert(handle.clone(), stop.clone());
-        Begun { going: self, handle, stop }
+        ResumedCall { resumed: self, handle, stop }
     }
 
     fn stop(&self, handle: &str) {
@@ -146,37 +147,36 @@ impl Going {
 }
 
 /// A call that goes on here.
-struct Begun<'a> {
-    going: &'a Going,
+struct ResumedCall<'a> {
+    resumed: &'a ResumedCalls,
     handle: String,
     stop: CancellationToken,
 }
 
-impl Drop for Begun<'_> {
+impl Drop for ResumedCall<'_> {
     fn drop(&mut self) {
-        self.going.lock().remove(&self.handle);
+        self.resumed.lock().remove(&self.handle);
     }
 }
 
 /// Tells the gateway that goes on with a call when the client hangs up before the answer.
-struct HungUp(Option<(Arc<dyn Siblings>, String, String)>);
+struct StopOnDrop(Option<(Arc<dyn SessionPeers>, String, String)>);
 
-impl HungUp {
-    fn did_not(mut self) {
+impl StopOnDrop {
+    fn disarm(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for HungUp {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        let (Some((siblings, gateway, handle)), Ok(runtime)) =
-            (self.0.take(), Handle::try_current())
+        let (Some((peers, gateway, handle)), Ok(runtime)) = (self.0.take(), Handle::try_current())
         else {
             return;
         };
         runtime.spawn(async move {
-            let request = serde_json::to_vec(&Request::Stop(handle)).unwrap_or_default();
-            if let Err(error) = siblings.ask(&gateway, request.into()).await {
+            let request = serde_json::to_vec(&PeerRequest::Stop(handle)).unwrap_or_default();
+            if let Err(error) = peers.request(&gateway, request.into()).await {
                 tracing::debug!(gateway, error, "a call goes on elsewhere that nobody waits for");
             }
         });

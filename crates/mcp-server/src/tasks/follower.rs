@@ -10,21 +10,21 @@ use tokio::time::sleep;
 use super::Tasks;
 
 /// The tasks that one client follows.
-pub(crate) struct Following {
+pub(crate) struct TaskFollower {
     tasks: Tasks,
     /// For each of them, how it is once that is worth telling; none, where the queue has forgotten it.
-    news: FuturesUnordered<BoxFuture<'static, Option<QueuedCall>>>,
+    updates: FuturesUnordered<BoxFuture<'static, Option<QueuedCall>>>,
 }
 
-impl Following {
+impl TaskFollower {
     /// Follows none yet.
     pub(crate) fn new(tasks: &Tasks) -> Self {
-        Self { tasks: tasks.clone(), news: FuturesUnordered::new() }
+        Self { tasks: tasks.clone(), updates: FuturesUnordered::new() }
     }
 
     /// Follows this one too; how it is now is told first, so that nothing is missed.
     pub(crate) fn add(&mut self, call: QueuedCall) {
-        self.news.push(Box::pin(ready(Some(call))));
+        self.updates.push(Box::pin(ready(Some(call))));
     }
 
     /// The next task of which there is something to tell; waits for ever where all are over.
@@ -33,10 +33,10 @@ impl Following {
     /// Nothing is lost when the future is dropped.
     pub(crate) async fn next(&mut self) -> QueuedCall {
         loop {
-            let Some(news) = self.news.next().await else { return pending().await };
-            let Some(call) = news else { continue };
+            let Some(update) = self.updates.next().await else { return pending().await };
+            let Some(call) = update else { continue };
             if !call.state.is_over() {
-                self.news.push(Box::pin(change(self.tasks.clone(), &call)));
+                self.updates.push(Box::pin(change(self.tasks.clone(), &call)));
             }
             return call;
         }

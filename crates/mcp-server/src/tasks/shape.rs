@@ -8,7 +8,7 @@ use switchboard_runtime::{QueueState, QueuedCall};
 use switchboard_toolcall::ProgressUpdate;
 
 use super::Tasks;
-use crate::{Inner, exchange::Exchange, methods, reply::Reply};
+use crate::{Inner, exchange::Exchange, methods, reply::MethodReply};
 use switchboard_mcp_wire::RpcError;
 
 impl Tasks {
@@ -46,7 +46,7 @@ impl Inner {
             Some(result) => match methods::protocol_error(&result) {
                 Some(error) => error,
                 None => {
-                    let dressed = self.dress(&Reply::Tool(Box::new(result)), exchange);
+                    let dressed = self.render(&MethodReply::Tool(Box::new(result)), exchange);
                     let dressed = serde_json::from_str(&dressed.0);
                     fields.insert("result".to_owned(), dressed.unwrap_or_default());
                     return Ok(fields);

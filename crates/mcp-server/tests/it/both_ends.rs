@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    test_server::House,
+    test_server::TestServer,
     upstream::{Upstream, at, configured},
 };
 
@@ -31,7 +31,7 @@ async fn mounted(server: Server) -> (String, AbortOnDropHandle<()>) {
 #[tokio::test]
 async fn over_http_in_both_eras() {
     for protocol in [Protocol::Legacy, Protocol::Modern, Protocol::Auto] {
-        let inner = House::new();
+        let inner = TestServer::new();
         let (url, _task) = mounted(inner.server.clone()).await;
         let (outer, servers) = configured([("in", at(&url, protocol))], Config::default()).await;
         let executor = &outer.executor;
@@ -70,7 +70,7 @@ async fn kinds_of_failures_pass_in_both_eras() {
     ];
     for protocol in [Protocol::Legacy, Protocol::Modern] {
         for (kind, expected) in cases {
-            let inner = House::new();
+            let inner = TestServer::new();
             let fails = move |_, _| async move { Err(ToolError::new(kind, "the stick is gone")) };
             inner.executor.tools().add(Fake::new("fails", fails)).unwrap();
             let (inner_url, _inner) = mounted(inner.server.clone()).await;
@@ -79,8 +79,8 @@ async fn kinds_of_failures_pass_in_both_eras() {
             let (middle_url, _middle) = mounted(middle.server.clone()).await;
             let outer = [("mid", at(&middle_url, protocol))];
             let (outer, outer_servers) = configured(outer, Config::default()).await;
-            for (house, name) in [(&middle, "in__fails"), (&outer, "mid__in__fails")] {
-                let result = house.executor.call(name, json!({})).await;
+            for (test, name) in [(&middle, "in__fails"), (&outer, "mid__in__fails")] {
+                let result = test.executor.call(name, json!({})).await;
                 let seen = (result.error_kind(), result.text());
                 assert_eq!(seen, (Some(expected), "the stick is gone".to_owned()), "{kind} {name}");
             }
@@ -91,7 +91,7 @@ async fn kinds_of_failures_pass_in_both_eras() {
 }
 
 /// What `count` reports, and then answers.
-async fn counted(house: &House) -> Vec<String> {
+async fn counted(test: &TestServer) -> Vec<String> {
     let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let notes = heard.clone();
     let progress = Progress::to(move |update| {
@@ -99,7 +99,7 @@ async fn counted(house: &House) -> Vec<String> {
     });
     let cx = CallContext { progress, ..CallContext::default() };
     let call = ToolCall::new("in__count", serde_json::Map::new());
-    let result = house.executor.execute(call, &cx).await;
+    let result = test.executor.execute(call, &cx).await;
     let mut heard = heard.lock().unwrap().clone();
     heard.push(result.text());
     heard
@@ -109,7 +109,7 @@ async fn counted(house: &House) -> Vec<String> {
 #[tokio::test]
 async fn a_question_passes_through_two_servers() {
     for protocol in [Protocol::Legacy, Protocol::Modern] {
-        let inner = House::new();
+        let inner = TestServer::new();
         let (url, _task) = mounted(inner.server.clone()).await;
         let (outer, servers) = configured([("in", at(&url, protocol))], Config::default()).await;
         let meta = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
@@ -130,7 +130,7 @@ async fn a_question_passes_through_two_servers() {
 // GW-3: each client session has its own session at a server that opens them, and it ends with it.
 #[tokio::test]
 async fn each_session_has_its_own_behind_us() {
-    let inner = House::new();
+    let inner = TestServer::new();
     let (url, _task) = mounted(inner.server.clone()).await;
     let (outer, servers) =
         configured([("in", at(&url, Protocol::Legacy))], Config::default()).await;
@@ -195,10 +195,10 @@ async fn over_stdio_in_both_eras() {
     let upstream = Upstream::start("one", false).await;
     for protocol in [Protocol::Legacy, Protocol::Modern, Protocol::Auto] {
         let config = child(protocol, &upstream);
-        let (house, servers) = configured([("in", config)], Config::default()).await;
-        let called = house.executor.call("in__up__t", json!({})).await;
+        let (test, servers) = configured([("in", config)], Config::default()).await;
+        let called = test.executor.call("in__up__t", json!({})).await;
         assert_eq!(called.text(), "one");
-        let read = house.alone("resources/read", json!({"uri": "one://one"})).await.last();
+        let read = test.alone("resources/read", json!({"uri": "one://one"})).await.last();
         assert_eq!(read["result"]["contents"][0]["text"], "one");
         servers.close().await;
     }

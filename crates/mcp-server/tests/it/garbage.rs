@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use switchboard_mcp_server::{Caller, Config};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::test_server::{Answer, House};
+use crate::test_server::{TestResponse, TestServer};
 
 /// JSON of any shape, with the words of the protocol among its strings.
 fn any_json() -> impl Strategy<Value = Value> {
@@ -133,18 +133,18 @@ proptest! {
     #[test]
     fn http_always_answers(body in body(), mut headers in headers(), in_session in any::<bool>()) {
         runtime().block_on(async {
-            let house = House::new();
-            let session = house.session().await;
+            let test = TestServer::new();
+            let session = test.session().await;
             if in_session {
                 headers.push(("mcp-session-id", session));
             }
             let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             for method in [Method::POST, Method::GET, Method::DELETE] {
-                let response = house.send(method.clone(), &headers, body.clone(), &Caller::default()).await;
+                let response = test.send(method.clone(), &headers, body.clone(), &Caller::default()).await;
                 let status = response.status();
                 // A stream that was opened as one has no end.
                 if method == Method::POST {
-                    let answer = Answer::of(response).await;
+                    let answer = TestResponse::of(response).await;
                     let refused = status.is_client_error();
                     prop_assert!(status.is_success() || refused, "{}", status);
                     if refused && status.as_u16() != 405 {
@@ -160,10 +160,10 @@ proptest! {
     #[test]
     fn a_pipe_always_goes_on(lines in vec(body(), 0..5)) {
         runtime().block_on(async {
-            let house = House::with(Config::default());
+            let test = TestServer::with(Config::default());
             let (mut ours, theirs) = tokio::io::duplex(1 << 20);
             let (input, output) = tokio::io::split(theirs);
-            let served = house.server.serve_stdio(input, output, Caller::default());
+            let served = test.server.serve_stdio(input, output, Caller::default());
             let talk = async {
                 for line in &lines {
                     let line: Vec<u8> = line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect();

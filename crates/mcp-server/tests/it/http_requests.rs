@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::toolcall::Size;
 
-use crate::test_server::{Answer, House, PLAIN, in_session, modern_headers, request, with_meta};
+use crate::test_server::{
+    LEGACY_HEADERS, TestResponse, TestServer, in_session, modern_headers, request, with_meta,
+};
 
 // GW-4
 #[tokio::test]
 async fn what_is_no_message_is_refused() {
-    let house = House::new();
-    let session = house.session().await;
+    let test = TestServer::new();
+    let session = test.session().await;
     for (body, expected) in [
         ("", (400, -32700)),
         ("   ", (400, -32700)),
@@ -31,28 +33,28 @@ async fn what_is_no_message_is_refused() {
         (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, (400, -32600)),
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#, (400, -32602)),
     ] {
-        assert_eq!(house.post(PLAIN, body).await.refusal(), expected, "{body}");
-        assert_eq!(house.post(&in_session(&session), body).await.refusal(), expected, "{body}");
+        assert_eq!(test.post(LEGACY_HEADERS, body).await.refusal(), expected, "{body}");
+        assert_eq!(test.post(&in_session(&session), body).await.refusal(), expected, "{body}");
     }
     // The id comes back where it could be read.
-    let answer = house.post(PLAIN, r#"{"id":7,"method":"ping"}"#).await;
+    let answer = test.post(LEGACY_HEADERS, r#"{"id":7,"method":"ping"}"#).await;
     assert_eq!(answer.last()["id"], 7);
 }
 
 // GW-4
 #[tokio::test]
 async fn other_methods_and_kinds_are_refused() {
-    let house = House::with(Config { max_message: Size(200), ..Config::default() });
+    let test = TestServer::with(Config { max_message: Size(200), ..Config::default() });
     let send = |method: Method, headers: &'static [(&str, &str)], body: String| {
-        let house = &house;
+        let test = &test;
         async move {
-            let response = house.send(method, headers, body, &Caller::default()).await;
-            Answer::of(response).await.refusal()
+            let response = test.send(method, headers, body, &Caller::default()).await;
+            TestResponse::of(response).await.refusal()
         }
     };
-    assert_eq!(send(Method::PUT, PLAIN, String::new()).await, (405, 0));
-    assert_eq!(send(Method::GET, PLAIN, String::new()).await, (400, -32600));
-    assert_eq!(send(Method::DELETE, PLAIN, String::new()).await, (400, -32600));
+    assert_eq!(send(Method::PUT, LEGACY_HEADERS, String::new()).await, (405, 0));
+    assert_eq!(send(Method::GET, LEGACY_HEADERS, String::new()).await, (400, -32600));
+    assert_eq!(send(Method::DELETE, LEGACY_HEADERS, String::new()).await, (400, -32600));
     let modern = &[("mcp-protocol-version", "2026-07-28")];
     assert_eq!(send(Method::GET, modern, String::new()).await, (405, 0));
     assert_eq!(send(Method::DELETE, modern, String::new()).await, (405, 0));
@@ -61,33 +63,33 @@ async fn other_methods_and_kinds_are_refused() {
     let image = &[("content-type", "application/json"), ("accept", "image/png")];
     assert_eq!(send(Method::POST, image, "{}".to_owned()).await, (406, -32600));
     let large = request(1, "ping", json!({"padding": "x".repeat(200)}));
-    assert_eq!(send(Method::POST, PLAIN, large).await, (413, -32600));
+    assert_eq!(send(Method::POST, LEGACY_HEADERS, large).await, (413, -32600));
 }
 
 // GW-1
 #[tokio::test]
 async fn a_session_is_asked_for() {
-    let house = House::new();
-    let session = house.session().await;
+    let test = TestServer::new();
+    let session = test.session().await;
     let list = request(1, "tools/list", json!({}));
-    assert_eq!(house.post(PLAIN, list.clone()).await.refusal(), (400, -32600));
-    assert_eq!(house.post(&in_session("nobody"), list.clone()).await.refusal(), (404, -32600));
+    assert_eq!(test.post(LEGACY_HEADERS, list.clone()).await.refusal(), (400, -32600));
+    assert_eq!(test.post(&in_session("nobody"), list.clone()).await.refusal(), (404, -32600));
     let mut headers = in_session(&session);
     headers.push(("mcp-protocol-version", "1999-01-01"));
-    assert_eq!(house.post(&headers, list).await.refusal(), (400, -32600));
+    assert_eq!(test.post(&headers, list).await.refusal(), (400, -32600));
     // Methods that there are not, or not in this era, or not without servers behind us.
     for method in ["nonsense", "server/discover", "subscriptions/listen", "prompts/list"] {
-        let answer = house.ask(&session, method, json!({})).await;
+        let answer = test.ask(&session, method, json!({})).await;
         assert_eq!(answer.refusal(), (200, -32601), "{method}");
     }
-    let answer = house.post(PLAIN, request(1, "initialize", json!({}))).await;
+    let answer = test.post(LEGACY_HEADERS, request(1, "initialize", json!({}))).await;
     assert_eq!(answer.refusal(), (400, -32602));
 }
 
 // GW-1
 #[tokio::test]
 async fn a_modern_request_says_what_it_must() {
-    let house = House::new();
+    let test = TestServer::new();
     let meta = |version: Value, capabilities: Value| {
         let mut meta = json!({});
         if !version.is_null() {
@@ -108,17 +110,17 @@ async fn a_modern_request_says_what_it_must() {
         (meta(json!("2026-07-28"), json!({})), (200, 0)),
     ] {
         let body = request(9, "server/discover", params.clone());
-        let answer = house.post(&modern_headers("server/discover"), body).await;
+        let answer = test.post(&modern_headers("server/discover"), body).await;
         assert_eq!((answer.refusal(), &answer.last()["id"]), (expected, &json!(9)), "{params}");
     }
     for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "nonsense"] {
-        assert_eq!(house.alone(method, json!({})).await.refusal(), (404, -32601), "{method}");
+        assert_eq!(test.alone(method, json!({})).await.refusal(), (404, -32601), "{method}");
     }
     // A revision that nobody speaks, said twice.
     let mut headers = modern_headers("server/discover");
     headers[2].1 = "v999";
     let params = meta(json!("v999"), json!({}));
-    let answer = house.post(&headers, request(1, "server/discover", params)).await;
+    let answer = test.post(&headers, request(1, "server/discover", params)).await;
     assert_eq!(answer.refusal(), (400, -32022));
     let data = answer.last()["error"]["data"].clone();
     assert_eq!((&data["requested"], &data["supported"][0]), (&json!("v999"), &json!("2026-07-28")));
@@ -127,7 +129,7 @@ async fn a_modern_request_says_what_it_must() {
 // GW-1
 #[tokio::test]
 async fn headers_say_what_the_body_says() {
-    let house = House::new();
+    let test = TestServer::new();
     let call = || request(1, "tools/call", with_meta(json!({"name": "say"})));
     let check = async |changes: &[(&'static str, Option<&'static str>)]| {
         let mut headers = modern_headers("tools/call");
@@ -136,7 +138,7 @@ async fn headers_say_what_the_body_says() {
             headers.retain(|(known, _)| known != name);
             headers.extend(value.map(|value| (*name, value)));
         }
-        house.post(&headers, call()).await.refusal()
+        test.post(&headers, call()).await.refusal()
     };
     assert_eq!(check(&[]).await, (200, 0));
     assert_eq!(check(&[("mcp-name", Some("=?base64?c2F5?="))]).await, (200, 0));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::toolcall::HumanDuration;
 
-use crate::test_server::{Answer, House, events, in_session, request, sees};
+use crate::test_server::{TestResponse, TestServer, events, in_session, request, sees};
 
 const CAPABLE: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -25,9 +25,9 @@ fn asking(keys: &[&str], extra: Value) -> Value {
 // GW-3: a modern client is asked in the answer, and comes back with what it was asked.
 #[tokio::test]
 async fn an_answer_that_asks() {
-    let house = House::new();
+    let test = TestServer::new();
     let ask = async |extra: Value| {
-        house.alone("tools/call", asking(&["name", "color"], extra)).await.last()
+        test.alone("tools/call", asking(&["name", "color"], extra)).await.last()
     };
     let first = ask(json!({})).await["result"].clone();
     assert_eq!(first["resultType"], "input_required");
@@ -50,11 +50,11 @@ async fn an_answer_that_asks() {
 // GW-3
 #[tokio::test]
 async fn a_handle_is_good_for_its_own_call_only() {
-    let house = House::new();
+    let test = TestServer::new();
     let caller = sees("ask");
     let begin = async |params: Value, caller: &Caller| {
-        let response = house.begin_alone("tools/call", params, caller).await;
-        crate::test_server::Answer::of(response).await.last()
+        let response = test.begin_alone("tools/call", params, caller).await;
+        crate::test_server::TestResponse::of(response).await.last()
     };
     let state = begin(asking(&["a"], json!({})), &caller).await["result"]["requestState"].clone();
     let answered = json!({"requestState": state, "inputResponses": {"a": {}}});
@@ -72,10 +72,10 @@ async fn a_handle_is_good_for_its_own_call_only() {
 // GW-3: what the client cannot do is not asked of it.
 #[tokio::test]
 async fn who_cannot_be_asked_is_not() {
-    let house = House::new();
+    let test = TestServer::new();
     let mut params = asking(&["a"], json!({}));
     params["_meta"] = json!({});
-    let refused = house.alone("tools/call", params).await.last()["result"].clone();
+    let refused = test.alone("tools/call", params).await.last()["result"].clone();
     assert_eq!(refused["isError"], true);
     let text = "the client that made the call does not take 'elicitation/create'";
     assert_eq!(refused["content"][0]["text"], text);
@@ -85,8 +85,8 @@ async fn who_cannot_be_asked_is_not() {
 #[tokio::test(start_paused = true)]
 async fn nobody_is_waited_for_for_ever() {
     let hold = HumanDuration(Duration::from_secs(10));
-    let house = House::with(Config { hold, max_held: 1, ..Config::default() });
-    let ask = async |extra: Value| house.alone("tools/call", asking(&["a"], extra)).await.last();
+    let test = TestServer::with(Config { hold, max_held: 1, ..Config::default() });
+    let ask = async |extra: Value| test.alone("tools/call", asking(&["a"], extra)).await.last();
     let first = ask(json!({})).await["result"]["requestState"].clone();
     assert_eq!(ask(json!({})).await["error"]["code"], -32603);
     tokio::time::sleep(Duration::from_secs(20)).await;
@@ -98,11 +98,11 @@ async fn nobody_is_waited_for_for_ever() {
 // GW-5: who leaves many calls waiting keeps nobody else from asking.
 #[tokio::test]
 async fn one_caller_does_not_hold_all_places_for_calls_that_wait() {
-    let house = House::with(Config { max_held: 4, ..Config::default() });
+    let test = TestServer::with(Config { max_held: 4, ..Config::default() });
     let ask = async |name: &str| {
         let params = asking(&["a"], json!({}));
-        let answer = house.begin_alone("tools/call", params, &Caller::named(name)).await;
-        Answer::of(answer).await.last()
+        let answer = test.begin_alone("tools/call", params, &Caller::named(name)).await;
+        TestResponse::of(answer).await.last()
     };
     for _ in 0..2 {
         assert_eq!(ask("greedy").await["result"]["resultType"], "input_required");
@@ -115,12 +115,12 @@ async fn one_caller_does_not_hold_all_places_for_calls_that_wait() {
 // GW-3: a client of the old era is asked on the stream of its call, and hears the log.
 #[tokio::test]
 async fn a_session_is_asked_on_the_stream_of_its_call() {
-    let house = House::new();
+    let test = TestServer::new();
     let caller = Caller::default();
-    let session = house.open("2025-06-18", json!({"elicitation": {}}), &caller).await;
+    let session = test.open("2025-06-18", json!({"elicitation": {}}), &caller).await;
     let headers = in_session(&session);
     let call = request(4, "tools/call", json!({"name": "ask", "arguments": {"keys": ["a", "b"]}}));
-    let response = house.send(Method::POST, &headers, call, &caller).await;
+    let response = test.send(Method::POST, &headers, call, &caller).await;
     let mut body = response.into_body();
     let mut heard = Vec::new();
     for action in ["accept", "decline"] {
@@ -134,7 +134,7 @@ async fn a_session_is_asked_on_the_stream_of_its_call() {
         };
         assert_eq!(asked["method"], "elicitation/create");
         let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": action}});
-        assert_eq!(house.post(&headers, answer.to_string()).await.status, StatusCode::ACCEPTED);
+        assert_eq!(test.post(&headers, answer.to_string()).await.status, StatusCode::ACCEPTED);
     }
     assert_eq!(heard[0].1["params"], json!({"level": "info", "data": "about to ask"}));
     let rest = body.collect().await.unwrap().to_bytes();
@@ -150,16 +150,16 @@ async fn a_session_is_asked_on_the_stream_of_its_call() {
 #[tokio::test(start_paused = true)]
 async fn people_may_take_their_time() {
     let hold = HumanDuration(Duration::from_secs(600));
-    let house = House::with(Config { hold, ..Config::default() });
+    let test = TestServer::with(Config { hold, ..Config::default() });
     // In the new era the call is set aside meanwhile.
-    let ask = async |extra: Value| house.alone("tools/call", asking(&["a"], extra)).await.last();
+    let ask = async |extra: Value| test.alone("tools/call", asking(&["a"], extra)).await.last();
     let asked = ask(json!({})).await["result"]["requestState"].clone();
     tokio::time::sleep(Duration::from_secs(300)).await;
     let answered = json!({"requestState": asked, "inputResponses": {"a": {"b": 1}}});
     assert_eq!(ask(answered).await["result"]["structuredContent"], json!({"a": {"b": 1}}));
     // In the old one it waits for an answer, and not for ever.
-    let session = house.open("2025-11-25", json!({"elicitation": {}}), &Caller::default()).await;
+    let session = test.open("2025-11-25", json!({"elicitation": {}}), &Caller::default()).await;
     let call = json!({"name": "ask", "arguments": {"keys": ["a"]}});
-    let answer = house.ask(&session, "tools/call", call).await;
+    let answer = test.ask(&session, "tools/call", call).await;
     assert_eq!(answer.last()["result"]["content"][0]["text"], "the client gave no answer");
 }

@@ -11,13 +11,13 @@ use switchboard_runtime::{
 };
 
 use crate::{
-    test_server::{Answer, House, in_session, request, sees},
-    upstream::{Upstream, at, configured, house, running},
+    test_server::{TestResponse, TestServer, in_session, request, sees},
+    upstream::{Upstream, at, configured, in_front_of, running},
 };
 
 /// The calls that were recorded, the oldest first: name, arguments, how each ended.
-async fn recorded(house: &House) -> Vec<(String, String, Option<ErrorKind>)> {
-    let calls = house.executor.history().recent(100).await.unwrap();
+async fn recorded(test: &TestServer) -> Vec<(String, String, Option<ErrorKind>)> {
+    let calls = test.executor.history().recent(100).await.unwrap();
     let call = |call: &switchboard_runtime::RecordedCall| {
         let kind = call.end.and_then(|(kind, _)| kind);
         (call.start.tool.to_string(), call.start.arguments.clone(), kind)
@@ -44,10 +44,10 @@ async fn the_policy_holds_for_everything_that_reaches_a_server() {
         let executor = ToolExecutor::builder().policy(RulePolicy::new(rules).unwrap()).build();
         let one = Upstream::start("one", false).await;
         let config = at(&one.url, Protocol::Auto);
-        let (house, _servers) = running(executor, [("b", config)], Config::default()).await;
-        let session = house.session().await;
+        let (test, _servers) = running(executor, [("b", config)], Config::default()).await;
+        let session = test.session().await;
         for (method, params) in requests() {
-            let error = house.ask(&session, method, params).await.last()["error"].clone();
+            let error = test.ask(&session, method, params).await.last()["error"].clone();
             let text = format!("Tool 'b__{method}' is denied by policy: deny \"{deny}\"");
             let expected =
                 json!({"code": -32000, "message": text, "data": {"error_kind": "denied"}});
@@ -56,10 +56,10 @@ async fn the_policy_holds_for_everything_that_reaches_a_server() {
         }
         // TL-7
         for (method, key) in [("resources/list", "resources"), ("prompts/list", "prompts")] {
-            let listed = house.ask(&session, method, json!({})).await.last();
+            let listed = test.ask(&session, method, json!({})).await.last();
             assert_eq!(listed["result"][key], json!([]), "{deny}");
         }
-        let kinds: Vec<_> = recorded(&house).await.into_iter().map(|call| call.2).collect();
+        let kinds: Vec<_> = recorded(&test).await.into_iter().map(|call| call.2).collect();
         assert_eq!(kinds, [Some(ErrorKind::Denied); 4]);
     }
 }
@@ -68,13 +68,13 @@ async fn the_policy_holds_for_everything_that_reaches_a_server() {
 #[tokio::test]
 async fn everything_that_reaches_a_server_is_recorded_once() {
     let one = Upstream::start("one", false).await;
-    let (house, _servers) = house([("b", &one)]).await;
-    let session = house.session().await;
+    let (test, _servers) = in_front_of([("b", &one)]).await;
+    let session = test.session().await;
     for (method, params) in requests() {
-        let answer = house.ask(&session, method, params).await.last();
+        let answer = test.ask(&session, method, params).await.last();
         assert!(answer["error"].is_null(), "{answer}");
     }
-    let calls = recorded(&house).await;
+    let calls = recorded(&test).await;
     let names: Vec<_> = calls.iter().map(|call| call.0.as_str()).collect();
     let expected =
         ["b__resources/read", "b__resources/subscribe", "b__prompts/get", "b__completion/complete"];
@@ -90,40 +90,40 @@ async fn a_read_ends_at_the_deadline() {
     let one = Upstream::start("one", false).await;
     let timeout = Some(HumanDuration(Duration::from_millis(50)));
     let config = ServerConfig { timeout, ..at(&one.url, Protocol::Auto) };
-    let (house, _servers) = configured([("b", config)], Config::default()).await;
-    let answer = house.alone("resources/read", json!({"uri": "one://t/hang"})).await.last();
+    let (test, _servers) = configured([("b", config)], Config::default()).await;
+    let answer = test.alone("resources/read", json!({"uri": "one://t/hang"})).await.last();
     let text = "Tool 'b__resources/read' timed out after 0.05s";
     let expected = json!({"code": -32603, "message": text, "data": {"error_kind": "timeout"}});
     assert_eq!(answer["error"], expected);
-    assert_eq!(recorded(&house).await[0].2, Some(ErrorKind::Timeout));
+    assert_eq!(recorded(&test).await[0].2, Some(ErrorKind::Timeout));
 }
 
 // GW-6, EX-4: who cancels a read cancels the call.
 #[tokio::test]
 async fn a_read_can_be_cancelled() {
     let one = Upstream::start("one", false).await;
-    let (house, _servers) = house([("b", &one)]).await;
-    let session = house.session().await;
+    let (test, _servers) = in_front_of([("b", &one)]).await;
+    let session = test.session().await;
     let cancel = async {
         while one.count("resources/read") == 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let params = json!({"requestId": 1});
         let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
-        house.post(&in_session(&session), note.to_string()).await
+        test.post(&in_session(&session), note.to_string()).await
     };
-    let read = house.ask(&session, "resources/read", json!({"uri": "one://t/hang"}));
+    let read = test.ask(&session, "resources/read", json!({"uri": "one://t/hang"}));
     let (answer, _) = tokio::join!(read, cancel);
     assert_eq!((answer.status.as_u16(), answer.text.as_str()), (202, ""));
-    assert_eq!(recorded(&house).await[0].2, Some(ErrorKind::Cancelled));
+    assert_eq!(recorded(&test).await[0].2, Some(ErrorKind::Cancelled));
 }
 
 // GW-6, RS-5, RS-6: a long text is cut and kept whole; binaries pass.
 #[tokio::test]
 async fn a_long_text_is_cut_and_kept() {
     let one = Upstream::start("one", true).await;
-    let (house, _servers) = house([("b", &one)]).await;
-    let result = house.alone("resources/read", json!({"uri": "one://t/long"})).await.last();
+    let (test, _servers) = in_front_of([("b", &one)]).await;
+    let result = test.alone("resources/read", json!({"uri": "one://t/long"})).await.last();
     let contents = &result["result"]["contents"];
     let text = contents[0]["text"].as_str().unwrap();
     assert!(text.chars().count() <= 50_300, "{}", text.len());
@@ -134,7 +134,7 @@ async fn a_long_text_is_cut_and_kept() {
     assert_eq!(contents[1], json!({"uri": "a://blob", "blob": "A".repeat(80_000)}));
     let (_, rest) = text.split_once("read_result {\"id\":\"").unwrap();
     let id = rest.split('"').next().unwrap();
-    let kept = house.executor.artifacts().get(id).await.unwrap().unwrap();
+    let kept = test.executor.artifacts().get(id).await.unwrap().unwrap();
     assert!(str::from_utf8(&kept.bytes).unwrap().contains(&"x".repeat(60_000)));
 }
 
@@ -142,9 +142,9 @@ async fn a_long_text_is_cut_and_kept() {
 #[tokio::test]
 async fn a_token_for_a_tool_reads_none_of_the_servers_resources() {
     let one = Upstream::start("one", false).await;
-    let (house, _servers) = house([("b", &one)]).await;
+    let (test, _servers) = in_front_of([("b", &one)]).await;
     let ask = async |caller: &Caller, method: &str, params: Value| {
-        Answer::of(house.begin_alone(method, params, caller).await).await.last()
+        TestResponse::of(test.begin_alone(method, params, caller).await).await.last()
     };
     let lists = [
         ("resources/list", "resources"),
@@ -162,12 +162,12 @@ async fn a_token_for_a_tool_reads_none_of_the_servers_resources() {
     let params = json!({"name": "b__resources/read", "arguments": {"uri": "one://one"}});
     let error = ask(&narrow, "tools/call", params).await["error"]["message"].clone();
     assert_eq!(error, "Tool 'b__resources/read' not found");
-    let session = house.open("2025-11-25", json!({}), &narrow).await;
+    let session = test.open("2025-11-25", json!({}), &narrow).await;
     for (method, params) in requests() {
         let headers = in_session(&session);
         let body = request(1, method, params);
-        let answer = house.send(http::Method::POST, &headers, body, &narrow).await;
-        assert!(Answer::of(answer).await.last()["error"]["message"].is_string(), "{method}");
+        let answer = test.send(http::Method::POST, &headers, body, &narrow).await;
+        assert!(TestResponse::of(answer).await.last()["error"]["message"].is_string(), "{method}");
         assert_eq!(one.count(method), 0, "{method}");
     }
 
@@ -197,9 +197,9 @@ async fn a_token_for_a_tool_reads_none_of_the_servers_resources() {
 #[tokio::test]
 async fn methods_can_be_called_by_their_full_names() {
     let one = Upstream::start("one", false).await;
-    let (house, _servers) = house([("b", &one)]).await;
+    let (test, _servers) = in_front_of([("b", &one)]).await;
     let call = async |name: &str, arguments: Value| {
-        house.alone("tools/call", json!({"name": name, "arguments": arguments})).await.last()
+        test.alone("tools/call", json!({"name": name, "arguments": arguments})).await.last()
     };
     let read = call("b__resources/read", json!({"uri": "one://one"})).await;
     assert_eq!(read["result"]["content"][0]["text"], "one");
@@ -207,7 +207,7 @@ async fn methods_can_be_called_by_their_full_names() {
     assert_eq!(wrong["result"]["isError"], true, "{wrong}");
     assert_eq!(one.count("resources/read"), 1);
     assert_eq!(call("resources/read", json!({"uri": "x"})).await["error"]["code"], -32602);
-    let tools = house.alone("tools/list", json!({})).await.text;
+    let tools = test.alone("tools/list", json!({})).await.text;
     assert!(!tools.contains("resources/read"), "{tools}");
 }
 
@@ -215,31 +215,31 @@ async fn methods_can_be_called_by_their_full_names() {
 #[tokio::test]
 async fn a_server_asks_back_in_the_middle_of_a_read() {
     let two = Upstream::start("two", true).await;
-    let (house, _servers) = house([("a", &two)]).await;
+    let (test, _servers) = in_front_of([("a", &two)]).await;
     let capable = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
     let mut params = json!({"uri": "two://t/ask", "_meta": capable});
-    let asked = house.alone("resources/read", params.clone()).await.last()["result"].clone();
+    let asked = test.alone("resources/read", params.clone()).await.last()["result"].clone();
     assert_eq!(asked["inputRequests"]["who"]["params"], json!({"message": "Who?"}));
     params["requestState"] = asked["requestState"].clone();
     params["inputResponses"] = json!({"who": {"action": "accept"}});
-    let read = house.alone("resources/read", params).await.last()["result"].clone();
+    let read = test.alone("resources/read", params).await.last()["result"].clone();
     assert_eq!(read["contents"][0]["text"], "two");
-    assert_eq!(recorded(&house).await.len(), 1);
+    assert_eq!(recorded(&test).await.len(), 1);
 }
 
 // GW-6: to read one of many resources, nobody lists them all again.
 #[tokio::test]
 async fn reading_one_of_many_resources_lists_them_once() {
     let one = Upstream::silent("one", 10_000).await;
-    let (house, _servers) = house([("b", &one)]).await;
+    let (test, _servers) = in_front_of([("b", &one)]).await;
     for number in [0, 5_000, 9_999] {
         let params = json!({"uri": format!("one://{number}")});
-        let read = house.alone("resources/read", params).await.last();
+        let read = test.alone("resources/read", params).await.last();
         assert_eq!(read["result"]["contents"][0]["text"], "one");
     }
     assert_eq!((one.count("resources/list"), one.count("resources/templates/list")), (1, 0));
     // Who asks for the list gets it as it is now.
-    let listed = house.alone("resources/list", json!({})).await.last();
+    let listed = test.alone("resources/list", json!({})).await.last();
     assert_eq!(listed["result"]["resources"].as_array().unwrap().len(), 1000);
     assert_eq!(one.count("resources/list"), 2);
 }

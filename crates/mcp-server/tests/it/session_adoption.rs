@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value, json};
-use switchboard_mcp_server::{Body, Caller, Config, Fleet, Seal, Server, Siblings};
+use switchboard_mcp_server::{
+    Caller, ClusterServices, Config, McpBody, Seal, Server, SessionPeers,
+};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{BoxError, BoxFuture, HumanDuration, ServerQuestions, ToolError, ToolOutput},
@@ -15,8 +17,8 @@ use switchboard_testkit::tools::Fake;
 use tokio::time::{sleep, timeout};
 
 use crate::{
-    memory_peers::Neighbours,
-    test_server::{Answer, House, events, in_session, request, sees},
+    memory_peers::MemoryPeers,
+    test_server::{TestResponse, TestServer, events, in_session, request, sees},
     upstream::{self, Upstream},
 };
 
@@ -26,47 +28,50 @@ fn seal(secret: &[u8], older: &[&'static [u8]]) -> Option<Arc<Seal>> {
     Some(Arc::new(Seal::new(secret, older.iter().copied()).unwrap()))
 }
 
-/// A gateway among its neighbours.
-fn beside(neighbours: &Neighbours, config: Config) -> House {
-    let siblings: Arc<dyn Siblings> = Arc::new(neighbours.clone());
-    let house =
-        alone(Fleet { siblings: Some(siblings), seal: seal(SECRET, &[]), calls: None }, config);
-    neighbours.add(&house.server);
-    house
+/// A gateway among its peers.
+fn shared(peers: &MemoryPeers, config: Config) -> TestServer {
+    let seam: Arc<dyn SessionPeers> = Arc::new(peers.clone());
+    let test =
+        alone(ClusterServices { peers: Some(seam), seal: seal(SECRET, &[]), calls: None }, config);
+    peers.add(&test.server);
+    test
 }
 
-fn alone(fleet: Fleet, config: Config) -> House {
-    House::in_fleet(ToolExecutor::default(), None, config, fleet)
+fn alone(services: ClusterServices, config: Config) -> TestServer {
+    TestServer::in_cluster(ToolExecutor::default(), None, config, services)
 }
 
 /// A gateway that only shares a secret with others.
-fn sealing(secret: &[u8], older: &[&'static [u8]]) -> House {
-    alone(Fleet { seal: seal(secret, older), ..Fleet::default() }, Config::default())
+fn sealing(secret: &[u8], older: &[&'static [u8]]) -> TestServer {
+    alone(
+        ClusterServices { seal: seal(secret, older), ..ClusterServices::default() },
+        Config::default(),
+    )
 }
 
-fn street() -> (House, House) {
-    let neighbours = Neighbours::default();
-    (beside(&neighbours, Config::default()), beside(&neighbours, Config::default()))
+fn street() -> (TestServer, TestServer) {
+    let peers = MemoryPeers::default();
+    (shared(&peers, Config::default()), shared(&peers, Config::default()))
 }
 
 /// Asks in a session, as nobody in particular, and returns the status.
-async fn ping(house: &House, session: &str) -> u16 {
-    house.ask(session, "ping", json!({})).await.status.as_u16()
+async fn ping(test: &TestServer, session: &str) -> u16 {
+    test.ask(session, "ping", json!({})).await.status.as_u16()
 }
 
-async fn get(house: &House, session: &str, last: Option<&str>) -> Response<Body> {
+async fn get(test: &TestServer, session: &str, last: Option<&str>) -> Response<McpBody> {
     let mut headers = in_session(session);
     headers.extend(last.map(|last| ("last-event-id", last)));
-    house.send(Method::GET, &headers, "", &Caller::default()).await
+    test.send(Method::GET, &headers, "", &Caller::default()).await
 }
 
-async fn delete(house: &House, session: &str) -> u16 {
+async fn delete(test: &TestServer, session: &str) -> u16 {
     let headers = in_session(session);
-    house.send(Method::DELETE, &headers, "", &Caller::default()).await.status().as_u16()
+    test.send(Method::DELETE, &headers, "", &Caller::default()).await.status().as_u16()
 }
 
 /// Reads a stream until a message is what is looked for; returns it with its id.
-async fn hear(body: &mut Body, wanted: impl Fn(&Value) -> bool) -> (String, Value) {
+async fn hear(body: &mut McpBody, wanted: impl Fn(&Value) -> bool) -> (String, Value) {
     let mut text = String::new();
     let heard = async {
         loop {
@@ -88,12 +93,12 @@ async fn a_session_is_known_next_door() {
     assert!(session.len() > 60 && session.contains('.'), "{session}");
     let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
     assert_eq!(there.post(&in_session(&session), note).await.status, StatusCode::ACCEPTED);
-    for house in [&there, &here, &there] {
-        let listed = house.ask(&session, "tools/list", json!({})).await.last();
+    for test in [&there, &here, &there] {
+        let listed = test.ask(&session, "tools/list", json!({})).await.last();
         assert_eq!(listed["result"]["tools"][0]["name"], "echo");
-        let said = house.ask(&session, "tools/call", json!({"name": "say"})).await.last();
+        let said = test.ask(&session, "tools/call", json!({"name": "say"})).await.last();
         assert_eq!(said["result"]["content"][0]["text"], "hello");
-        assert_eq!(house.server.sessions(), 1);
+        assert_eq!(test.server.sessions(), 1);
     }
     // A revision is the session's, wherever it is.
     let old = here.open("2025-03-26", json!({}), &Caller::default()).await;
@@ -108,8 +113,8 @@ async fn what_others_made_is_no_session() {
     let (here, there) = street();
     let session = here.open("2025-11-25", json!({}), &sees("s")).await;
     let body = request(1, "ping", json!({}));
-    let ask = async |house: &House, session: &str, caller: Caller| {
-        house.send(Method::POST, &in_session(session), body.clone(), &caller).await.status()
+    let ask = async |test: &TestServer, session: &str, caller: Caller| {
+        test.send(Method::POST, &in_session(session), body.clone(), &caller).await.status()
     };
     for caller in [Caller::default(), sees("other"), Caller::named("")] {
         assert_eq!(ask(&there, &session, caller).await, StatusCode::NOT_FOUND);
@@ -133,7 +138,7 @@ async fn what_others_made_is_no_session() {
     }
     let stranger = sealing(b"the secret of somebody else", &[]);
     assert_eq!(ask(&stranger, &session, sees("s")).await, StatusCode::NOT_FOUND);
-    assert_eq!(ask(&House::new(), &session, sees("s")).await, StatusCode::NOT_FOUND);
+    assert_eq!(ask(&TestServer::new(), &session, sees("s")).await, StatusCode::NOT_FOUND);
     assert_eq!((stranger.server.sessions(), there.server.sessions()), (0, 0));
     assert_eq!(ask(&there, &session, sees("s")).await, StatusCode::OK);
 }
@@ -154,10 +159,10 @@ async fn a_new_secret_and_a_new_process() {
 // GW-1: what was sealed long ago is no longer taken in; who knows the session goes on with it.
 #[tokio::test]
 async fn an_old_session_is_not_taken_in() {
-    let neighbours = Neighbours::default();
-    let here = beside(&neighbours, Config::default());
+    let peers = MemoryPeers::default();
+    let here = shared(&peers, Config::default());
     let age = HumanDuration(Duration::ZERO);
-    let there = beside(&neighbours, Config { session_age: age, ..Config::default() });
+    let there = shared(&peers, Config { session_age: age, ..Config::default() });
     let session = here.session().await;
     assert_eq!((ping(&there, &session).await, ping(&here, &session).await), (404, 200));
 }
@@ -165,9 +170,9 @@ async fn an_old_session_is_not_taken_in() {
 // GW-1: there is no room for every session of every gateway.
 #[tokio::test]
 async fn a_full_house_takes_nobody_in() {
-    let neighbours = Neighbours::default();
-    let here = beside(&neighbours, Config::default());
-    let there = beside(&neighbours, Config { max_sessions: 1, ..Config::default() });
+    let peers = MemoryPeers::default();
+    let here = shared(&peers, Config::default());
+    let there = shared(&peers, Config { max_sessions: 1, ..Config::default() });
     let (first, second) = (here.session().await, here.session().await);
     let listening = get(&there, &first, None).await;
     assert_eq!(listening.status(), StatusCode::OK);
@@ -205,11 +210,11 @@ async fn a_call_next_door_is_cancelled() {
 async fn a_question_is_answered_next_door() {
     let (here, there) = street();
     let session = here.open("2025-11-25", json!({"elicitation": {}}), &Caller::default()).await;
-    let asked = async |house: &House, id: u64, key: &str| {
+    let asked = async |test: &TestServer, id: u64, key: &str| {
         let params = json!({"name": "ask", "arguments": {"keys": [key]}});
         let body = request(id, "tools/call", params);
         let response =
-            house.send(Method::POST, &in_session(&session), body, &Caller::default()).await;
+            test.send(Method::POST, &in_session(&session), body, &Caller::default()).await;
         let mut body = response.into_body();
         let (_, question) =
             hear(&mut body, |message| message["method"] == "elicitation/create").await;
@@ -218,10 +223,10 @@ async fn a_question_is_answered_next_door() {
     let (mut from_here, first) = asked(&here, 1, "a").await;
     let (mut from_there, second) = asked(&there, 2, "b").await;
     assert_ne!(first["id"], second["id"], "no gateway numbers as the other");
-    for (question, house) in [(&first, &there), (&second, &here)] {
+    for (question, test) in [(&first, &there), (&second, &here)] {
         let content = json!({"action": "accept", "content": question["params"]["message"]});
         let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": content});
-        let told = house.post(&in_session(&session), answer.to_string()).await;
+        let told = test.post(&in_session(&session), answer.to_string()).await;
         assert_eq!(told.status, StatusCode::ACCEPTED);
     }
     for (body, key) in [(&mut from_here, "a"), (&mut from_there, "b")] {
@@ -233,8 +238,8 @@ async fn a_question_is_answered_next_door() {
 // GW-4: who ends a session ends it everywhere, with what is under way.
 #[tokio::test(start_paused = true)]
 async fn a_session_ends_everywhere() {
-    let neighbours = Neighbours::default();
-    let [here, there] = [(); 2].map(|()| beside(&neighbours, Config::default()));
+    let peers = MemoryPeers::default();
+    let [here, there] = [(); 2].map(|()| shared(&peers, Config::default()));
     let session = here.session().await;
     let call = json!({"name": "wait", "arguments": {"secs": 20}});
     let end = async {
@@ -246,9 +251,9 @@ async fn a_session_ends_everywhere() {
     here.witness.saw("dropped and told").await;
     assert_eq!((here.server.sessions(), there.server.sessions()), (0, 0));
     // One that was not there at the time asks.
-    let late = beside(&neighbours, Config::default());
-    for house in [&here, &there, &late] {
-        assert_eq!((ping(house, &session).await, delete(house, &session).await), (404, 404));
+    let late = shared(&peers, Config::default());
+    for test in [&here, &there, &late] {
+        assert_eq!((ping(test, &session).await, delete(test, &session).await), (404, 404));
     }
     // A gateway that closes ends nothing elsewhere.
     let session = here.session().await;
@@ -263,11 +268,11 @@ async fn a_stream_is_opened_next_door() {
     let session = here.session().await;
     let changed = |message: &Value| message["method"] == "notifications/tools/list_changed";
     let mut streams = Vec::new();
-    for (house, name) in [(&here, "first"), (&there, "second")] {
-        let response = get(house, &session, None).await;
+    for (test, name) in [(&here, "first"), (&there, "second")] {
+        let response = get(test, &session, None).await;
         assert_eq!(response.status(), StatusCode::OK);
         let mut body = response.into_body();
-        house.executor.tools().add(Fake::answers(name, json!(1))).unwrap();
+        test.executor.tools().add(Fake::answers(name, json!(1))).unwrap();
         streams.push(hear(&mut body, changed).await.0);
     }
     // An event of one gateway's is nothing to the other, which begins anew and leaves nothing out.
@@ -294,10 +299,10 @@ async fn what_a_sibling_tells_reaches_the_stream() {
         json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params})
     };
     for told in [here.server.clone(), there.server.clone()] {
-        told.take_in(name, b"{no message");
-        told.take_in("nobody", updated("a://b").to_string().as_bytes());
+        told.deliver(name, b"{no message");
+        told.deliver("nobody", updated("a://b").to_string().as_bytes());
     }
-    here.server.take_in(name, updated("a://b").to_string().as_bytes());
+    here.server.deliver(name, updated("a://b").to_string().as_bytes());
     let mut body = get(&here, &session, None).await.into_body();
     let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
     assert_eq!(hear(&mut body, is_update).await.1["params"]["uri"], "a://b");
@@ -306,16 +311,16 @@ async fn what_a_sibling_tells_reaches_the_stream() {
 // GW-1: who watches a resource at one gateway, and listens at another, hears of it.
 #[tokio::test]
 async fn a_watched_resource_is_heard_of_next_door() {
-    let neighbours = Neighbours::default();
-    let there = beside(&neighbours, Config::default());
+    let peers = MemoryPeers::default();
+    let there = shared(&peers, Config::default());
     let upstream = Upstream::start("two", true).await;
-    let (house, servers) = upstream::house([("a", &upstream)]).await;
-    let siblings: Arc<dyn Siblings> = Arc::new(neighbours.clone());
-    let fleet = Fleet { seal: seal(SECRET, &[]), siblings: Some(siblings), calls: None };
-    let executor = house.executor.clone();
-    let server = Server::in_fleet(executor, Some(servers), Config::default(), fleet);
-    neighbours.add(&server);
-    let here = House { server, ..house };
+    let (test, servers) = upstream::in_front_of([("a", &upstream)]).await;
+    let seam: Arc<dyn SessionPeers> = Arc::new(peers.clone());
+    let services = ClusterServices { seal: seal(SECRET, &[]), peers: Some(seam), calls: None };
+    let executor = test.executor.clone();
+    let server = Server::in_cluster(executor, Some(servers), Config::default(), services);
+    peers.add(&server);
+    let here = TestServer { server, ..test };
     let session = here.session().await;
     let mut body = get(&there, &session, None).await.into_body();
     let watched = here.ask(&session, "resources/subscribe", json!({"uri": "two://one"})).await;
@@ -324,10 +329,10 @@ async fn a_watched_resource_is_heard_of_next_door() {
     assert_eq!(hear(&mut body, is_update).await.1["params"]["uri"], "two://one");
 }
 
-/// Siblings that cannot be reached.
+/// Peers that cannot be reached.
 struct Away;
 
-impl Siblings for Away {
+impl SessionPeers for Away {
     fn end<'a>(&'a self, _: &'a str, _: Duration) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async { Err("no route to them".into()) })
     }
@@ -336,11 +341,11 @@ impl Siblings for Away {
         Box::pin(async { Err("no route to them".into()) })
     }
 
-    fn pass_on<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, Result<(), BoxError>> {
+    fn broadcast<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async { Err("no route to them".into()) })
     }
 
-    fn ask<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, Result<Bytes, BoxError>> {
+    fn request<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, Result<Bytes, BoxError>> {
         Box::pin(async { Err("no route to them".into()) })
     }
 }
@@ -348,16 +353,20 @@ impl Siblings for Away {
 // GW-1: while the others are away, sessions go on; but none is said to have ended everywhere.
 #[tokio::test]
 async fn siblings_that_are_away() {
-    let fleet =
-        || Fleet { seal: seal(SECRET, &[]), siblings: Some(Arc::new(Away)), ..Fleet::default() };
-    let (here, there) = (alone(fleet(), Config::default()), alone(fleet(), Config::default()));
+    let services = || ClusterServices {
+        seal: seal(SECRET, &[]),
+        peers: Some(Arc::new(Away)),
+        ..ClusterServices::default()
+    };
+    let (here, there) =
+        (alone(services(), Config::default()), alone(services(), Config::default()));
     let session = here.session().await;
     assert_eq!(ping(&there, &session).await, 200);
     let stray = json!({"jsonrpc": "2.0", "id": 5, "result": {}}).to_string();
     let told = there.post(&in_session(&session), stray).await;
     assert_eq!(told.status, StatusCode::ACCEPTED);
     let response = there.send(Method::DELETE, &in_session(&session), "", &Caller::default()).await;
-    assert_eq!(Answer::of(response).await.refusal(), (503, -32603));
+    assert_eq!(TestResponse::of(response).await.refusal(), (503, -32603));
     assert_eq!(ping(&there, &session).await, 200);
 }
 
@@ -375,9 +384,9 @@ fn asking(extra: Value) -> Value {
 #[tokio::test]
 async fn a_held_call_goes_on_next_door() {
     let (here, there) = street();
-    let call = async |house: &House, extra: Value, caller: &Caller| {
-        let response = house.begin_alone("tools/call", asking(extra), caller).await;
-        Answer::of(response).await.last()
+    let call = async |test: &TestServer, extra: Value, caller: &Caller| {
+        let response = test.begin_alone("tools/call", asking(extra), caller).await;
+        TestResponse::of(response).await.last()
     };
     let nobody = Caller::default();
     let asked = call(&here, json!({}), &nobody).await["result"].clone();
@@ -400,7 +409,7 @@ async fn a_held_call_goes_on_next_door() {
         let back = json!({"requestState": handle, "inputResponses": {}});
         assert_eq!(call(&there, back, &nobody).await["error"]["code"], -32602, "{handle}");
     }
-    let said = here.server.go_on(b"no request").await;
+    let said = here.server.resume(b"no request").await;
     assert!(said.starts_with(br#"{"error":{"code":-32603"#), "{said:?}");
 }
 
@@ -415,7 +424,7 @@ async fn hanging_up_next_door_is_cancelling() {
             let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
             let question = json!({"method": "elicitation/create", "params": {"message": "go?"}});
             let questions = Map::from_iter([("go".to_owned(), question)]);
-            back.ask(ServerQuestions::new("house", questions)).await?;
+            back.ask(ServerQuestions::new("test", questions)).await?;
             let presence = witness.begin(cx.cancel.clone());
             sleep(Duration::from_secs(20)).await;
             presence.finish();
@@ -426,7 +435,7 @@ async fn hanging_up_next_door_is_cancelling() {
     let mut params = asking(json!({"name": "ask_then_wait"}));
     let nobody = Caller::default();
     let asked = here.begin_alone("tools/call", params.clone(), &nobody).await;
-    params["requestState"] = Answer::of(asked).await.last()["result"]["requestState"].clone();
+    params["requestState"] = TestResponse::of(asked).await.last()["result"]["requestState"].clone();
     params["inputResponses"] = json!({"go": {"action": "accept"}});
     tokio::select! {
         _ = there.begin_alone("tools/call", params, &nobody) => panic!("it takes 20 s"),

@@ -8,12 +8,12 @@ use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::toolcall::HumanDuration;
 use tokio::time::sleep;
 
-use crate::test_server::{Answer, House, PLAIN, in_session, request, sees};
+use crate::test_server::{LEGACY_HEADERS, TestResponse, TestServer, in_session, request, sees};
 
 // GW-1
 #[tokio::test]
 async fn a_revision_is_agreed_on() {
-    let house = House::new();
+    let test = TestServer::new();
     for (asked, agreed) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
@@ -23,7 +23,7 @@ async fn a_revision_is_agreed_on() {
         ("nonsense", "2025-11-25"),
     ] {
         let params = json!({"protocolVersion": asked, "capabilities": {}, "clientInfo": {}});
-        let answer = house.post(PLAIN, request(1, "initialize", params)).await;
+        let answer = test.post(LEGACY_HEADERS, request(1, "initialize", params)).await;
         let result = answer.last()["result"].clone();
         assert_eq!(result["protocolVersion"], agreed, "{asked}");
         assert_eq!(result["serverInfo"]["name"], "switchboard");
@@ -34,15 +34,15 @@ async fn a_revision_is_agreed_on() {
 // GW-1, EX-1
 #[tokio::test]
 async fn tools_are_listed_and_called() {
-    let house = House::new();
-    let session = house.session().await;
+    let test = TestServer::new();
+    let session = test.session().await;
     let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
-    assert_eq!(house.post(&in_session(&session), note).await.status, StatusCode::ACCEPTED);
-    let ping = house.ask(&session, "ping", json!({})).await;
+    assert_eq!(test.post(&in_session(&session), note).await.status, StatusCode::ACCEPTED);
+    let ping = test.ask(&session, "ping", json!({})).await;
     assert_eq!(ping.last()["result"], json!({}));
     let call = async |name: &str, arguments: serde_json::Value| {
         let params = json!({"name": name, "arguments": arguments});
-        let answer = house.ask(&session, "tools/call", params).await;
+        let answer = test.ask(&session, "tools/call", params).await;
         assert_eq!(answer.headers["content-type"], "application/json");
         answer.last()
     };
@@ -63,16 +63,16 @@ async fn tools_are_listed_and_called() {
     let unknown = call("nowhere__tool", json!({})).await;
     let text = "Unknown MCP server 'nowhere' in tool name 'nowhere__tool'";
     assert_eq!(unknown["error"]["message"], text);
-    let wrong = house.ask(&session, "tools/call", json!({"name": "say", "arguments": [1]})).await;
+    let wrong = test.ask(&session, "tools/call", json!({"name": "say", "arguments": [1]})).await;
     assert_eq!(wrong.refusal(), (200, -32602));
 }
 
 // RS-3, RS-5, RS-6
 #[tokio::test]
 async fn only_text_is_cut_and_nothing_is_dropped() {
-    let house = House::new();
-    let session = house.session().await;
-    let answer = house.ask(&session, "tools/call", json!({"name": "rich"})).await;
+    let test = TestServer::new();
+    let session = test.session().await;
+    let answer = test.ask(&session, "tools/call", json!({"name": "rich"})).await;
     let result = answer.last()["result"].clone();
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.len() < 50_400 && text.contains("read_result"), "{}", text.len());
@@ -87,11 +87,11 @@ async fn only_text_is_cut_and_nothing_is_dropped() {
 // GW-2
 #[tokio::test]
 async fn a_session_is_its_callers_own() {
-    let house = House::new();
-    let session = house.open("2025-11-25", json!({}), &sees("s")).await;
+    let test = TestServer::new();
+    let session = test.open("2025-11-25", json!({}), &sees("s")).await;
     let body = request(1, "tools/list", json!({}));
     let ask = async |method: Method, caller: Caller| {
-        let response = house.send(method, &in_session(&session), body.clone(), &caller).await;
+        let response = test.send(method, &in_session(&session), body.clone(), &caller).await;
         response.status().as_u16()
     };
     assert_eq!(ask(Method::POST, Caller::default()).await, 404);
@@ -100,7 +100,7 @@ async fn a_session_is_its_callers_own() {
     assert_eq!(ask(Method::POST, sees("s")).await, 200);
     assert_eq!(ask(Method::DELETE, sees("s")).await, 204);
     assert_eq!(ask(Method::POST, sees("s")).await, 404);
-    assert_eq!(house.server.sessions(), 0);
+    assert_eq!(test.server.sessions(), 0);
 }
 
 // GW-1: sessions are bounded in number, and let go when nobody uses them.
@@ -108,39 +108,39 @@ async fn a_session_is_its_callers_own() {
 async fn sessions_are_bounded_and_reaped() {
     let idle = HumanDuration(Duration::from_secs(60));
     let config = Config { max_sessions: 3, idle_session: idle, ..Config::default() };
-    let house = House::with(config);
-    let first = house.session().await;
+    let test = TestServer::with(config);
+    let first = test.session().await;
     let mut others = Vec::new();
     for _ in 0..3 {
         sleep(Duration::from_secs(1)).await;
-        others.push(house.session().await);
+        others.push(test.session().await);
     }
     // The longest unused gave way.
-    assert_eq!(house.ask(&first, "ping", json!({})).await.status, StatusCode::NOT_FOUND);
-    assert_eq!(house.server.sessions(), 3);
+    assert_eq!(test.ask(&first, "ping", json!({})).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(test.server.sessions(), 3);
     sleep(Duration::from_secs(45)).await;
-    assert_eq!(house.ask(&others[1], "ping", json!({})).await.status, StatusCode::OK);
+    assert_eq!(test.ask(&others[1], "ping", json!({})).await.status, StatusCode::OK);
     sleep(Duration::from_secs(45)).await;
-    assert_eq!(house.server.sessions(), 1);
+    assert_eq!(test.server.sessions(), 1);
     // A call under way keeps its session.
     let call = json!({"name": "wait", "arguments": {"secs": 25}});
-    let (_, ()) = tokio::join!(house.ask(&others[1], "tools/call", call), async {
-        house.witness.saw("begun").await;
-        assert_eq!(house.server.sessions(), 1);
+    let (_, ()) = tokio::join!(test.ask(&others[1], "tools/call", call), async {
+        test.witness.saw("begun").await;
+        assert_eq!(test.server.sessions(), 1);
     });
     sleep(Duration::from_secs(120)).await;
-    assert_eq!(house.server.sessions(), 0);
+    assert_eq!(test.server.sessions(), 0);
 }
 
 // GW-5: who opens many sessions loses its own, and keeps nobody out.
 #[tokio::test(start_paused = true)]
 async fn one_caller_does_not_push_out_the_sessions_of_others() {
-    let house = House::with(Config { max_sessions: 4, ..Config::default() });
+    let test = TestServer::with(Config { max_sessions: 4, ..Config::default() });
     let [quiet, greedy, late] = ["quiet", "greedy", "late"].map(Caller::named);
-    let open = async |caller: &Caller| house.open("2025-11-25", json!({}), caller).await;
+    let open = async |caller: &Caller| test.open("2025-11-25", json!({}), caller).await;
     let ping = async |session: &str, caller: &Caller| {
         let body = request(1, "ping", json!({}));
-        house.send(Method::POST, &in_session(session), body, caller).await.status()
+        test.send(Method::POST, &in_session(session), body, caller).await.status()
     };
     let first = open(&quiet).await;
     let mut last = String::new();
@@ -148,123 +148,123 @@ async fn one_caller_does_not_push_out_the_sessions_of_others() {
         sleep(Duration::from_secs(1)).await;
         last = open(&greedy).await;
     }
-    assert_eq!(house.server.sessions(), 4);
+    assert_eq!(test.server.sessions(), 4);
     assert_eq!(ping(&first, &quiet).await, StatusCode::OK);
     assert_eq!(ping(&last, &greedy).await, StatusCode::OK);
     // Streams keep all of the greedy one's in use, and still others come in.
-    let house = House::with(Config { max_sessions: 3, ..Config::default() });
+    let test = TestServer::with(Config { max_sessions: 3, ..Config::default() });
     let mut streams = Vec::new();
     for _ in 0..3 {
-        let session = house.open("2025-11-25", json!({}), &greedy).await;
-        streams.push(house.send(Method::GET, &in_session(&session), "", &greedy).await);
+        let session = test.open("2025-11-25", json!({}), &greedy).await;
+        streams.push(test.send(Method::GET, &in_session(&session), "", &greedy).await);
     }
     let full = request(0, "initialize", json!({"protocolVersion": "2025-11-25"}));
-    let refused = house.send(Method::POST, PLAIN, full, &greedy).await;
+    let refused = test.send(Method::POST, LEGACY_HEADERS, full, &greedy).await;
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-    house.open("2025-11-25", json!({}), &late).await;
-    assert_eq!(house.server.sessions(), 3);
+    test.open("2025-11-25", json!({}), &late).await;
+    assert_eq!(test.server.sessions(), 3);
 }
 
 // GW-8
 #[tokio::test]
 async fn a_client_is_recorded_by_the_name_it_gives_itself() {
-    let house = House::new();
+    let test = TestServer::new();
     let recorded = async || {
-        let calls = house.executor.history().recent(1).await.unwrap();
+        let calls = test.executor.history().recent(1).await.unwrap();
         calls[0].start.client.as_deref().map(str::to_owned)
     };
     let call = json!({"name": "say", "arguments": {}});
-    let session = house.session().await;
-    house.ask(&session, "tools/call", call.clone()).await;
+    let session = test.session().await;
+    test.ask(&session, "tools/call", call.clone()).await;
     assert_eq!(recorded().await.as_deref(), Some("test"));
     let info = |name: String| {
         let mut call = call.clone();
         call["_meta"] = json!({"io.modelcontextprotocol/clientInfo": {"name": name}});
         call
     };
-    house.alone("tools/call", info("Inspector \u{1b}[31m\u{202e}é".to_owned())).await;
+    test.alone("tools/call", info("Inspector \u{1b}[31m\u{202e}é".to_owned())).await;
     assert_eq!(recorded().await.as_deref(), Some("Inspector _[31m_é"));
-    house.alone("tools/call", info("n".repeat(5000))).await;
+    test.alone("tools/call", info("n".repeat(5000))).await;
     assert_eq!(recorded().await.unwrap().len(), 64);
-    house.alone("tools/call", info(" ".to_owned())).await;
+    test.alone("tools/call", info(" ".to_owned())).await;
     assert_eq!(recorded().await, None);
 }
 
 // EX-4: cancelling reaches the one call.
 #[tokio::test(start_paused = true)]
 async fn a_client_cancels() {
-    let house = House::new();
-    let session = house.session().await;
+    let test = TestServer::new();
+    let session = test.session().await;
     let call = json!({"name": "wait", "arguments": {"secs": 20}});
     let cancel = async {
-        house.witness.saw("begun").await;
+        test.witness.saw("begun").await;
         for id in [999, 1] {
             let params = json!({"requestId": id});
             let note =
                 json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
-            let told = house.post(&in_session(&session), note.to_string()).await;
+            let told = test.post(&in_session(&session), note.to_string()).await;
             assert_eq!(told.status, StatusCode::ACCEPTED);
         }
     };
-    let (answer, ()) = tokio::join!(house.ask(&session, "tools/call", call), cancel);
+    let (answer, ()) = tokio::join!(test.ask(&session, "tools/call", call), cancel);
     assert_eq!((answer.status, &*answer.text), (StatusCode::ACCEPTED, ""));
-    house.witness.saw("dropped and told").await;
+    test.witness.saw("dropped and told").await;
 }
 
 // GW-4: closing the server ends what is under way.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_ends_takes_its_calls_along() {
-    let house = House::new();
-    let session = house.session().await;
+    let test = TestServer::new();
+    let session = test.session().await;
     let call = json!({"name": "wait", "arguments": {"secs": 20}});
     let end = async {
-        house.witness.saw("begun").await;
+        test.witness.saw("begun").await;
         let headers = in_session(&session);
-        house.send(Method::DELETE, &headers, "", &Caller::default()).await
+        test.send(Method::DELETE, &headers, "", &Caller::default()).await
     };
-    let (_, gone) = tokio::join!(house.ask(&session, "tools/call", call), end);
+    let (_, gone) = tokio::join!(test.ask(&session, "tools/call", call), end);
     assert_eq!(gone.status(), StatusCode::NO_CONTENT);
-    house.witness.saw("dropped and told").await;
-    assert_eq!(Answer::of(gone).await.text, "");
+    test.witness.saw("dropped and told").await;
+    assert_eq!(TestResponse::of(gone).await.text, "");
 }
 
 // GW-1: batches are part of one revision only.
 #[tokio::test]
 async fn batches_where_the_revision_has_them() {
-    let house = House::new();
+    let test = TestServer::new();
     let batch = json!([
         {"jsonrpc": "2.0", "id": 1, "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "say"}},
     ]);
-    let session = house.open("2025-03-26", json!({}), &Caller::default()).await;
-    let answer = house.post(&in_session(&session), batch.to_string()).await;
+    let session = test.open("2025-03-26", json!({}), &Caller::default()).await;
+    let answer = test.post(&in_session(&session), batch.to_string()).await;
     let answers = answer.last();
     assert_eq!(answers[0], json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
     assert_eq!(answers[1]["result"]["content"][0]["text"], "hello");
     let only_notes = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
-    let answer = house.post(&in_session(&session), only_notes.to_string()).await;
+    let answer = test.post(&in_session(&session), only_notes.to_string()).await;
     assert_eq!(answer.status, StatusCode::ACCEPTED);
-    let session = house.session().await;
-    let answer = house.post(&in_session(&session), batch.to_string()).await;
+    let session = test.session().await;
+    let answer = test.post(&in_session(&session), batch.to_string()).await;
     assert_eq!(answer.refusal(), (400, -32600));
 }
 
 // GW-7
 #[tokio::test]
 async fn a_batch_that_is_too_large_does_not_run() {
-    let house = House::new();
-    let session = house.open("2025-03-26", json!({}), &Caller::default()).await;
+    let test = TestServer::new();
+    let session = test.open("2025-03-26", json!({}), &Caller::default()).await;
     let batch = |size: u64| {
         let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "say"}});
         Value::Array((0..size).map(call).collect()).to_string()
     };
-    let answer = house.post(&in_session(&session), batch(51)).await;
+    let answer = test.post(&in_session(&session), batch(51)).await;
     assert_eq!(answer.refusal(), (400, -32600));
     let text = answer.last()["error"]["message"].as_str().unwrap().to_owned();
     assert_eq!(text, "a batch has at most 50 messages, not 51");
-    assert!(house.executor.history().recent(100).await.unwrap().is_empty());
-    let answer = house.post(&in_session(&session), batch(50)).await;
+    assert!(test.executor.history().recent(100).await.unwrap().is_empty());
+    let answer = test.post(&in_session(&session), batch(50)).await;
     assert_eq!(answer.last().as_array().unwrap().len(), 50);
-    assert_eq!(house.executor.history().recent(100).await.unwrap().len(), 50);
+    assert_eq!(test.executor.history().recent(100).await.unwrap().len(), 50);
 }

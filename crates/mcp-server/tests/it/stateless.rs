@@ -8,13 +8,13 @@ use switchboard_mcp_server::{Caller, Config};
 use switchboard_runtime::{PolicyConfig, RulePolicy, SwapPolicy, ToolExecutor};
 use switchboard_testkit::tools::Fake;
 
-use crate::test_server::{House, events, sees};
+use crate::test_server::{TestServer, events, sees};
 
 // GW-1
 #[tokio::test]
 async fn we_say_what_we_are() {
-    let house = House::new();
-    let found = house.alone("server/discover", json!({})).await.last()["result"].clone();
+    let test = TestServer::new();
+    let found = test.alone("server/discover", json!({})).await.last()["result"].clone();
     assert_eq!(found["supportedVersions"][0], "2026-07-28");
     assert_eq!(found["capabilities"], json!({"tools": {"listChanged": true}}));
     assert_eq!((&found["resultType"], &found["ttlMs"]), (&json!("complete"), &json!(0)));
@@ -25,11 +25,11 @@ async fn we_say_what_we_are() {
 // GW-1, RS-3
 #[tokio::test]
 async fn tools_are_listed_and_called() {
-    let house = House::new();
-    let listed = house.alone("tools/list", json!({})).await.last()["result"].clone();
+    let test = TestServer::new();
+    let listed = test.alone("tools/list", json!({})).await.last()["result"].clone();
     assert_eq!(listed["tools"][0]["name"], "echo");
     assert_eq!((&listed["ttlMs"], &listed["cacheScope"]), (&json!(0), &json!("public")));
-    let call = async |name: &str| house.alone("tools/call", json!({"name": name})).await.last();
+    let call = async |name: &str| test.alone("tools/call", json!({"name": name})).await.last();
     let said = call("say").await["result"].clone();
     assert_eq!(
         (&said["resultType"], &said["content"][0]["text"]),
@@ -42,43 +42,43 @@ async fn tools_are_listed_and_called() {
     assert_eq!(call("fail").await["result"]["isError"], true);
     assert_eq!(call("nobody").await["error"]["code"], -32602);
     let counted = json!({"name": "count", "_meta": {"progressToken": 5}});
-    let counted = house.alone("tools/call", counted).await.messages();
+    let counted = test.alone("tools/call", counted).await.messages();
     assert_eq!((counted.len(), &counted[0]["params"]["progressToken"]), (4, &json!(5)));
 }
 
 // EX-4: hanging up cancels.
 #[tokio::test(start_paused = true)]
 async fn hanging_up_is_cancelling() {
-    let house = House::new();
+    let test = TestServer::new();
     let call = json!({"name": "wait", "arguments": {"secs": 20}});
     let caller = Caller::default();
     tokio::select! {
-        _ = house.begin_alone("tools/call", call.clone(), &caller) => panic!("it takes 20 s"),
-        () = house.witness.saw("begun") => {}
+        _ = test.begin_alone("tools/call", call.clone(), &caller) => panic!("it takes 20 s"),
+        () = test.witness.saw("begun") => {}
     }
-    house.witness.saw("dropped and told").await;
+    test.witness.saw("dropped and told").await;
     // The same when the stream has begun.
-    let house = House::new();
-    let response = house.begin_alone("tools/call", call, &caller).await;
+    let test = TestServer::new();
+    let response = test.begin_alone("tools/call", call, &caller).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     drop(response);
-    house.witness.saw("dropped and told").await;
+    test.witness.saw("dropped and told").await;
 }
 
 // GW-1: the request that listens hears what it asked for, and nothing else.
 #[tokio::test(start_paused = true)]
 async fn a_listener_hears_of_changes() {
-    let house = House::new();
+    let test = TestServer::new();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let caller = Caller::default();
     let listen = async |notifications: Value| {
         let params = json!({"notifications": notifications});
-        house.begin_alone("subscriptions/listen", params, &caller).await.into_body()
+        test.begin_alone("subscriptions/listen", params, &caller).await.into_body()
     };
     let mut deaf =
         listen(json!({"promptsListChanged": true, "resourceSubscriptions": ["a://b"]})).await;
     let mut listener = listen(json!({"toolsListChanged": true})).await;
-    house.executor.tools().add(Fake::answers("new", json!(1))).unwrap();
+    test.executor.tools().add(Fake::answers("new", json!(1))).unwrap();
     let mut heard = String::new();
     while events(&heard).len() < 2 {
         let frame = listener.frame().await.unwrap().unwrap();
@@ -107,9 +107,9 @@ async fn lists_follow_a_policy_that_changes() {
     };
     let policy = Arc::new(SwapPolicy::new(rules(&[])));
     let executor = ToolExecutor::builder().policy(policy.clone()).build();
-    let house = House::around(executor, None, Config::default());
+    let test = TestServer::around(executor, None, Config::default());
     let is_listed = async |name: &str| {
-        let listed = house.alone("tools/list", json!({})).await.last();
+        let listed = test.alone("tools/list", json!({})).await.last();
         let tools = listed["result"]["tools"].as_array().unwrap();
         tools.iter().any(|tool| tool["name"] == name)
     };
@@ -117,17 +117,17 @@ async fn lists_follow_a_policy_that_changes() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let params = json!({"notifications": {"toolsListChanged": true}});
     let caller = Caller::default();
-    let listening = house.begin_alone("subscriptions/listen", params, &caller).await;
+    let listening = test.begin_alone("subscriptions/listen", params, &caller).await;
     let mut listener = listening.into_body();
     policy.swap(rules(&["echo"]));
-    house.executor.tools().changed();
+    test.executor.tools().changed();
     let mut heard = String::new();
     while !heard.contains("notifications/tools/list_changed") {
         let frame = listener.frame().await.unwrap().unwrap();
         heard.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
     }
     assert!(!is_listed("echo").await);
-    let call = house.alone("tools/call", json!({"name": "echo", "arguments": {}})).await.last();
+    let call = test.alone("tools/call", json!({"name": "echo", "arguments": {}})).await.last();
     assert_eq!(call["result"]["isError"], true, "{call}");
     assert!(call.to_string().contains("denied by policy"), "{call}");
 }
@@ -135,10 +135,10 @@ async fn lists_follow_a_policy_that_changes() {
 // GW-2: what may not be seen is not listed, and answers as unknown.
 #[tokio::test]
 async fn what_may_not_be_seen_is_not_there() {
-    let house = House::new();
+    let test = TestServer::new();
     let ask = async |method: &str, params: Value, caller: Caller| {
-        let response = house.begin_alone(method, params, &caller).await;
-        crate::test_server::Answer::of(response).await.last()
+        let response = test.begin_alone(method, params, &caller).await;
+        crate::test_server::TestResponse::of(response).await.last()
     };
     let listed = ask("tools/list", json!({}), sees("s")).await["result"].clone();
     assert_eq!(listed["tools"].as_array().unwrap().len(), 1);

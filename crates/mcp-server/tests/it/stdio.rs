@@ -11,11 +11,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::test_server::{House, request, with_meta};
+use crate::test_server::{TestServer, request, with_meta};
 
 /// The client's end of a pipe, and what serves the other end.
 struct Pipe {
-    house: House,
+    test: TestServer,
     write: Option<WriteHalf<DuplexStream>>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     served: JoinHandle<std::io::Result<()>>,
@@ -24,16 +24,16 @@ struct Pipe {
 
 impl Pipe {
     fn new(config: Config) -> Self {
-        let house = House::with(config);
+        let test = TestServer::with(config);
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(ours);
-        let (server, stop) = (house.server.clone(), CancellationToken::new());
+        let (server, stop) = (test.server.clone(), CancellationToken::new());
         let told = stop.clone();
         let served = tokio::spawn(async move {
             let (input, output) = tokio::io::split(theirs);
             server.serve_stdio_until(input, output, Caller::default(), &told).await
         });
-        Self { house, write: Some(write), lines: BufReader::new(read).lines(), served, stop }
+        Self { test, write: Some(write), lines: BufReader::new(read).lines(), served, stop }
     }
 
     async fn write(&mut self, line: &str) {
@@ -101,7 +101,7 @@ async fn a_batch_on_a_pipe_does_not_run() {
         pipe.write(&batch.to_string()).await;
         assert_eq!(pipe.read().await.unwrap()["error"]["code"], -32600, "{size}");
     }
-    assert!(pipe.house.executor.history().recent(10).await.unwrap().is_empty());
+    assert!(pipe.test.executor.history().recent(10).await.unwrap().is_empty());
 }
 
 // GW-4
@@ -142,10 +142,10 @@ async fn a_client_cancels() {
         let params = json!({"name": "wait", "arguments": {"secs": 20}});
         let params = if modern { with_meta(params) } else { params };
         pipe.write(&request(5, "tools/call", params)).await;
-        pipe.house.witness.saw("begun").await;
+        pipe.test.witness.saw("begun").await;
         let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}});
         pipe.write(&note.to_string()).await;
-        pipe.house.witness.saw("dropped and told").await;
+        pipe.test.witness.saw("dropped and told").await;
         assert_eq!(pipe.ask(6, "ping", json!({})).await["id"], 6);
     }
 }
@@ -158,7 +158,7 @@ async fn what_runs_may_finish_when_we_are_told_to_stop() {
         pipe.open().await;
         let params = json!({"name": "wait", "arguments": {"secs": secs}});
         pipe.write(&request(5, "tools/call", params)).await;
-        pipe.house.witness.saw("begun").await;
+        pipe.test.witness.saw("begun").await;
         pipe.stop.cancel();
         let mut rest = Vec::new();
         while let Some(message) = pipe.read().await {
@@ -166,7 +166,7 @@ async fn what_runs_may_finish_when_we_are_told_to_stop() {
         }
         pipe.served.await.unwrap().unwrap();
         assert_eq!(rest.len(), answers, "{rest:?}");
-        pipe.house.witness.saw(seen).await;
+        pipe.test.witness.saw(seen).await;
     }
 }
 
@@ -200,8 +200,8 @@ async fn the_end_of_the_input_drains() {
         assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
         let call = json!({"name": "wait", "arguments": {"secs": secs}});
         pipe.write(&request(2, "tools/call", call)).await;
-        let witness = pipe.house.witness.clone();
-        let server = pipe.house.server.clone();
+        let witness = pipe.test.witness.clone();
+        let server = pipe.test.server.clone();
         assert_eq!(pipe.end().await.len(), answers, "{secs}");
         assert_eq!(witness.seen().len(), 2);
         assert_eq!(server.sessions(), 0);
@@ -213,10 +213,10 @@ async fn the_end_of_the_input_drains() {
 async fn changes_are_told() {
     let mut pipe = Pipe::new(Config::default());
     pipe.open().await;
-    // The house itself has just been furnished, which is told once it has settled.
+    // The test server has just got its tools, which is announced once the change has settled.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let new = switchboard_testkit::tools::Fake::answers("new", json!(1));
-    pipe.house.executor.tools().add(new).unwrap();
+    pipe.test.executor.tools().add(new).unwrap();
     let message = pipe.read().await.unwrap();
     assert_eq!(message["method"], "notifications/tools/list_changed");
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Body, Caller, Config};
+use switchboard_mcp_server::{Caller, Config, McpBody};
 use switchboard_runtime::toolcall::HumanDuration;
 use switchboard_testkit::tools::Fake;
 
-use crate::test_server::{Answer, House, events, in_session, request};
+use crate::test_server::{TestResponse, TestServer, events, in_session, request};
 
 /// Reads a stream until it has shown so many messages, and hangs up.
-async fn read(body: &mut Body, count: usize) -> Vec<(String, Value)> {
+async fn read(body: &mut McpBody, count: usize) -> Vec<(String, Value)> {
     let mut text = String::new();
     while events(&text).len() < count {
         let frame = body.frame().await.expect("the stream ended").unwrap();
@@ -28,9 +28,9 @@ fn counting(steps: u64) -> Value {
 // GW-1: progress in order and before the result.
 #[tokio::test]
 async fn progress_comes_before_the_answer() {
-    let house = House::new();
-    let session = house.session().await;
-    let answer = house.ask(&session, "tools/call", counting(50)).await;
+    let test = TestServer::new();
+    let session = test.session().await;
+    let answer = test.ask(&session, "tools/call", counting(50)).await;
     assert_eq!(answer.headers["content-type"], "text/event-stream");
     let messages = answer.messages();
     let steps: Vec<_> = messages.iter().map(|message| &message["params"]["progress"]).collect();
@@ -41,18 +41,18 @@ async fn progress_comes_before_the_answer() {
     assert_eq!(messages.len(), 51);
     // Who does not ask for progress, or takes no stream, gets one piece.
     let plain = json!({"name": "count"});
-    let answer = house.ask(&session, "tools/call", plain).await;
+    let answer = test.ask(&session, "tools/call", plain).await;
     assert_eq!(answer.headers["content-type"], "application/json");
     let mut headers = in_session(&session);
     headers[1].1 = "application/json";
-    let answer = house.post(&headers, request(1, "tools/call", counting(3))).await;
+    let answer = test.post(&headers, request(1, "tools/call", counting(3))).await;
     assert_eq!(answer.last()["result"]["content"][0]["text"], "counted");
 }
 
 // GW-1: who hangs up in mid-answer does not end the call, and gets the rest.
 #[tokio::test]
 async fn a_broken_stream_is_resumed() {
-    let house = House::new();
+    let test = TestServer::new();
     let go = std::sync::Arc::new(tokio::sync::Notify::new());
     let gate = go.clone();
     let gated = Fake::new("gated", move |_, cx| {
@@ -74,13 +74,13 @@ async fn a_broken_stream_is_resumed() {
             Ok(switchboard_runtime::toolcall::ToolOutput::Value(json!("through")))
         }
     });
-    house.executor.tools().add(gated).unwrap();
-    let session = house.session().await;
+    test.executor.tools().add(gated).unwrap();
+    let session = test.session().await;
     let call = json!({"name": "gated", "_meta": {"progressToken": 7}});
     let body = request(5, "tools/call", call);
     let headers = in_session(&session);
     let caller = Caller::default();
-    let response = house.send(Method::POST, &headers, body, &caller).await;
+    let response = test.send(Method::POST, &headers, body, &caller).await;
     let mut body = response.into_body();
     let first = read(&mut body, 1).await;
     assert_eq!(first[0].1["params"]["progress"], 1);
@@ -89,16 +89,16 @@ async fn a_broken_stream_is_resumed() {
     let resume = async |last: &str| {
         let mut headers = in_session(&session);
         headers.push(("last-event-id", last));
-        house.send(Method::GET, &headers, "", &caller).await
+        test.send(Method::GET, &headers, "", &caller).await
     };
-    let rest = Answer::of(resume(&first[0].0).await).await;
+    let rest = TestResponse::of(resume(&first[0].0).await).await;
     let rest = rest.messages();
     assert_eq!(rest[0]["params"]["progress"], 2);
     assert_eq!(rest[1]["params"]["progress"], 3);
     assert_eq!((&rest[2]["id"], rest.len()), (&json!(5), 3));
     // Once more, from its very beginning: it is kept for a while.
     let stream = first[0].0.split_once('-').unwrap().0;
-    let again = Answer::of(resume(&format!("{stream}-0")).await).await;
+    let again = TestResponse::of(resume(&format!("{stream}-0")).await).await;
     assert_eq!(again.messages().len(), 4);
     for unknown in ["99-1", "nonsense", "1-x", ""] {
         assert_eq!(resume(unknown).await.status(), StatusCode::BAD_REQUEST, "{unknown}");
@@ -108,17 +108,17 @@ async fn a_broken_stream_is_resumed() {
 // GW-1: hanging up before the answer does not cancel a call of a session.
 #[tokio::test(start_paused = true)]
 async fn hanging_up_is_not_cancelling() {
-    let house = House::new();
-    let session = house.session().await;
+    let test = TestServer::new();
+    let session = test.session().await;
     let call = request(1, "tools/call", json!({"name": "wait", "arguments": {"secs": 2}}));
     let headers = in_session(&session);
     let caller = Caller::default();
     tokio::select! {
-        _ = house.send(Method::POST, &headers, call, &caller) => panic!("it takes 2 s"),
-        () = house.witness.saw("begun") => {}
+        _ = test.send(Method::POST, &headers, call, &caller) => panic!("it takes 2 s"),
+        () = test.witness.saw("begun") => {}
     }
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(house.witness.seen(), ["begun", "finished"]);
+    assert_eq!(test.witness.seen(), ["begun", "finished"]);
 }
 
 // GW-1: a slow answer becomes a stream, which shows signs of life.
@@ -126,13 +126,12 @@ async fn hanging_up_is_not_cancelling() {
 async fn a_slow_answer_becomes_a_stream() {
     let seconds = |seconds| HumanDuration(Duration::from_secs(seconds));
     let config = Config { stream_after: seconds(2), keep_alive: seconds(5), ..Config::default() };
-    let house = House::with(config);
-    let session = house.session().await;
+    let test = TestServer::with(config);
+    let session = test.session().await;
     let call = json!({"name": "wait", "arguments": {"secs": 20}});
-    for answer in [
-        house.ask(&session, "tools/call", call.clone()).await,
-        house.alone("tools/call", call).await,
-    ] {
+    for answer in
+        [test.ask(&session, "tools/call", call.clone()).await, test.alone("tools/call", call).await]
+    {
         assert_eq!(answer.headers["content-type"], "text/event-stream");
         assert_eq!(answer.last()["result"]["content"][0]["text"], "done");
         let alive = answer.text.lines().filter(|line| *line == ":").count();
@@ -143,15 +142,15 @@ async fn a_slow_answer_becomes_a_stream() {
 // GW-1: the stream of a session tells of changes, debounced, and keeps what came before it was opened.
 #[tokio::test(start_paused = true)]
 async fn changes_are_told_once_they_have_settled() {
-    let house = House::new();
-    let session = house.session().await;
+    let test = TestServer::new();
+    let session = test.session().await;
     let caller = Caller::default();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let headers = in_session(&session);
-    let response = house.send(Method::GET, &headers, "", &caller).await;
+    let response = test.send(Method::GET, &headers, "", &caller).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let mut body = response.into_body();
-    let add = |name: &str| house.executor.tools().add(Fake::answers(name, json!(1))).unwrap();
+    let add = |name: &str| test.executor.tools().add(Fake::answers(name, json!(1))).unwrap();
     ["a", "b", "c"].into_iter().for_each(add);
     let told = read(&mut body, 1).await;
     assert_eq!(told[0].1["method"], "notifications/tools/list_changed");
@@ -159,6 +158,6 @@ async fn changes_are_told_once_they_have_settled() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     add("d");
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let mut body = house.send(Method::GET, &headers, "", &caller).await.into_body();
+    let mut body = test.send(Method::GET, &headers, "", &caller).await.into_body();
     assert_eq!(read(&mut body, 1).await.len(), 1);
 }

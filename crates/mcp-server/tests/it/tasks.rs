@@ -7,7 +7,7 @@ use std::{
 
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config, Fleet};
+use switchboard_mcp_server::{Caller, ClusterServices, Config};
 use switchboard_mcp_wire::RpcError;
 use switchboard_runtime::{
     DurableCalls, QueueState, QueuedCall, ToolExecutor,
@@ -21,18 +21,18 @@ use tokio::time::sleep;
 
 use crate::{
     queue::{Calls, MemoryQueue, Queued},
-    test_server::{Answer, House, events},
+    test_server::{TestResponse, TestServer, events},
 };
 
 const DECLARED: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// A house whose tools `job`, `once`, `broken` and `steps` can be queued, and what `job` and `once` have seen.
-struct Office {
-    house: House,
+/// A test server whose tools `job`, `once`, `broken` and `steps` can be queued, and what `job` and `once` have seen.
+struct TaskServer {
+    test: TestServer,
     jobs: Witness,
 }
 
-impl Office {
+impl TaskServer {
     fn new() -> Self {
         Self::with(Config::default())
     }
@@ -60,8 +60,9 @@ impl Office {
         for tool in [job, once, broken.with(twice), steps.with(twice)] {
             executor.tools().add(Queued::new(tool, &queue.0)).unwrap();
         }
-        let fleet = Fleet { calls: Some(Arc::new(queue)), ..Fleet::default() };
-        Self { house: House::in_fleet(executor, None, config, fleet), jobs }
+        let services =
+            ClusterServices { calls: Some(Arc::new(queue)), ..ClusterServices::default() };
+        Self { test: TestServer::in_cluster(executor, None, config, services), jobs }
     }
 
     /// Asks as a client that knows of tasks.
@@ -70,7 +71,9 @@ impl Office {
     }
 
     async fn ask_as(&self, caller: &Caller, method: &str, params: Value) -> Value {
-        Answer::of(self.house.begin_alone(method, declaring(params), caller).await).await.last()
+        TestResponse::of(self.test.begin_alone(method, declaring(params), caller).await)
+            .await
+            .last()
     }
 
     /// Calls a tool, and returns the task that it became.
@@ -110,22 +113,22 @@ fn code(answer: &Value) -> i64 {
 // GW-1
 #[tokio::test(start_paused = true)]
 async fn a_call_becomes_a_task() {
-    let office = Office::new();
+    let tasks = TaskServer::new();
     let params = json!({"name": "job", "arguments": {"secs": 20}});
-    let task = office.ask("tools/call", params).await["result"].clone();
+    let task = tasks.ask("tools/call", params).await["result"].clone();
     assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")));
     assert_eq!((&task["ttlMs"], &task["pollIntervalMs"]), (&json!(3_600_000), &json!(1000)));
     for time in ["createdAt", "lastUpdatedAt"] {
         let text = task[time].as_str().unwrap();
         assert!(text.len() == 24 && text.ends_with('Z'), "{text}");
     }
-    let working = office.get(&task["taskId"]).await;
+    let working = tasks.get(&task["taskId"]).await;
     assert_eq!(
         (&working["resultType"], &working["status"]),
         (&json!("complete"), &json!("working"))
     );
     assert_eq!((working.get("result"), working.get("error")), (None, None));
-    let ended = office.ended(&task["taskId"]).await;
+    let ended = tasks.ended(&task["taskId"]).await;
     assert_eq!(ended["status"], "completed", "{ended}");
     assert_eq!(ended["result"]["content"][0]["text"], "done");
     assert_eq!(ended["taskId"], task["taskId"]);
@@ -134,56 +137,56 @@ async fn a_call_becomes_a_task() {
 // GW-1: what has failed as a tool has completed as a task; what has failed as a request has failed as a task.
 #[tokio::test(start_paused = true)]
 async fn failures_end_as_they_would_without_a_task() {
-    let office = Office::new();
-    let id = office.task("broken", json!({})).await;
-    let failed = office.ended(&id).await;
+    let tasks = TaskServer::new();
+    let id = tasks.task("broken", json!({})).await;
+    let failed = tasks.ended(&id).await;
     assert_eq!(failed["status"], "failed");
     assert_eq!(failed["error"], json!({"code": -32050, "message": "no more paper"}));
     assert_eq!((&failed["statusMessage"], failed.get("result")), (&json!("no more paper"), None));
     // What is not even queued is answered at once.
     let wrong = json!({"name": "job", "arguments": {"secs": "many"}});
-    let wrong = office.ask("tools/call", wrong).await["result"].clone();
+    let wrong = tasks.ask("tools/call", wrong).await["result"].clone();
     assert_eq!((&wrong["resultType"], &wrong["isError"]), (&json!("complete"), &json!(true)));
 }
 
 // GW-1: a client that says nothing of tasks never sees any.
 #[tokio::test(start_paused = true)]
 async fn who_does_not_know_of_tasks_sees_none() {
-    let office = Office::new();
-    let house = &office.house;
+    let tasks = TaskServer::new();
+    let test = &tasks.test;
     let call = json!({"name": "job", "arguments": {"secs": 20}});
-    let called = house.alone("tools/call", call.clone()).await.last()["result"].clone();
+    let called = test.alone("tools/call", call.clone()).await.last()["result"].clone();
     assert_eq!(called["content"][0]["text"], "done");
     assert_eq!(called["resultType"], "complete");
     let id = json!({"taskId": "x", "inputResponses": {}});
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        let refused = house.alone(method, id.clone()).await;
+        let refused = test.alone(method, id.clone()).await;
         assert_eq!(refused.refusal(), (400, -32021), "{method}");
         let needed = &refused.last()["error"]["data"]["requiredCapabilities"];
         assert_eq!(needed, &json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}));
     }
     let listen = json!({"notifications": {"taskIds": ["x"]}});
-    assert_eq!(code(&house.alone("subscriptions/listen", listen).await.last()), -32021);
+    assert_eq!(code(&test.alone("subscriptions/listen", listen).await.last()), -32021);
     // There are none in sessions.
-    let session = house.session().await;
-    let called = house.ask(&session, "tools/call", call).await.last();
+    let session = test.session().await;
+    let called = test.ask(&session, "tools/call", call).await.last();
     assert_eq!(called["result"]["content"][0]["text"], "done");
-    assert_eq!(code(&house.ask(&session, "tasks/get", id.clone()).await.last()), -32601);
+    assert_eq!(code(&test.ask(&session, "tasks/get", id.clone()).await.last()), -32601);
     // Nor without a queue.
-    let alone = House::new();
+    let alone = TestServer::new();
     let found = alone.alone("server/discover", json!({})).await.last()["result"].clone();
     assert_eq!(found["capabilities"].get("extensions"), None);
     assert_eq!(alone.alone("tasks/get", declaring(id)).await.refusal(), (404, -32601));
-    let found = office.ask("server/discover", json!({})).await["result"].clone();
+    let found = tasks.ask("server/discover", json!({})).await["result"].clone();
     assert_eq!(found["capabilities"]["extensions"], json!({"io.modelcontextprotocol/tasks": {}}));
 }
 
 // GW-1: what ends soon needs no task.
 #[tokio::test(start_paused = true)]
 async fn what_ends_soon_is_answered() {
-    let office = Office::new();
+    let tasks = TaskServer::new();
     let call = json!({"name": "job", "arguments": {"secs": 0.1}});
-    let called = office.ask("tools/call", call).await["result"].clone();
+    let called = tasks.ask("tools/call", call).await["result"].clone();
     assert_eq!(
         (&called["resultType"], &called["content"][0]["text"]),
         (&json!("complete"), &json!("done"))
@@ -193,46 +196,46 @@ async fn what_ends_soon_is_answered() {
 // RC-1: what must not run twice is queued only where it says which act it is.
 #[tokio::test(start_paused = true)]
 async fn a_key_makes_a_call_fit_for_the_queue() {
-    let office = Office::new();
+    let tasks = TaskServer::new();
     let call = json!({"name": "once", "arguments": {"secs": 20}});
-    let called = office.ask("tools/call", call.clone()).await["result"].clone();
+    let called = tasks.ask("tools/call", call.clone()).await["result"].clone();
     assert_eq!(called["resultType"], "complete");
     let mut keyed = call;
     keyed["_meta"]["switchboard/idempotencyKey"] = json!("order-17");
-    let first = office.ask("tools/call", keyed.clone()).await["result"].clone();
+    let first = tasks.ask("tools/call", keyed.clone()).await["result"].clone();
     assert_eq!(first["resultType"], "task");
-    let again = office.ask("tools/call", keyed.clone()).await["result"].clone();
+    let again = tasks.ask("tools/call", keyed.clone()).await["result"].clone();
     assert_eq!((&again["resultType"], &again["taskId"]), (&json!("task"), &first["taskId"]));
-    let ended = office.ended(&first["taskId"]).await;
+    let ended = tasks.ended(&first["taskId"]).await;
     assert_eq!(ended["result"]["content"][0]["text"], "done");
-    let begun = office.jobs.seen().iter().filter(|seen| **seen == "begun").count();
+    let begun = tasks.jobs.seen().iter().filter(|seen| **seen == "begun").count();
     assert_eq!(begun, 2, "one without a key, one with it");
 }
 
 // GW-2: a task belongs to who asked for it.
 #[tokio::test(start_paused = true)]
 async fn a_task_is_its_callers_own() {
-    let office = Office::new();
+    let tasks = TaskServer::new();
     let (ada, bob) = (Caller::named("ada"), Caller::named("bob"));
     let call = json!({"name": "job", "arguments": {"secs": 20}});
-    let id = office.ask_as(&ada, "tools/call", call).await["result"]["taskId"].clone();
+    let id = tasks.ask_as(&ada, "tools/call", call).await["result"]["taskId"].clone();
     let params = json!({"taskId": id, "inputResponses": {}});
     let unknown = json!({"taskId": CallId::generate().to_string()});
-    let unknown = office.ask_as(&bob, "tasks/get", unknown).await;
+    let unknown = tasks.ask_as(&bob, "tasks/get", unknown).await;
     assert_eq!(code(&unknown), -32602);
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        let theirs = office.ask_as(&bob, method, params.clone()).await;
+        let theirs = tasks.ask_as(&bob, method, params.clone()).await;
         assert_eq!(theirs["error"], unknown["error"], "{method}");
-        let nobodys = office.ask_as(&Caller::default(), method, params.clone()).await;
+        let nobodys = tasks.ask_as(&Caller::default(), method, params.clone()).await;
         assert_eq!(nobodys["error"], unknown["error"], "{method}");
         let nonsense = json!({"taskId": "tasks-nonexistent", "inputResponses": {}});
-        let nonsense = office.ask_as(&bob, method, nonsense).await;
+        let nonsense = tasks.ask_as(&bob, method, nonsense).await;
         assert_eq!(nonsense["error"], unknown["error"], "{method}");
     }
-    assert_eq!(office.ask_as(&ada, "tasks/get", params).await["result"]["status"], "working");
+    assert_eq!(tasks.ask_as(&ada, "tasks/get", params).await["result"]["status"], "working");
     // Who listens hears of their own alone.
     let listen = declaring(json!({"notifications": {"taskIds": [id]}}));
-    let mut heard = office.house.begin_alone("subscriptions/listen", listen, &bob).await;
+    let mut heard = tasks.test.begin_alone("subscriptions/listen", listen, &bob).await;
     let frame = heard.body_mut().frame().await.unwrap().unwrap().into_data().unwrap();
     let acknowledged = events(str::from_utf8(&frame).unwrap());
     assert_eq!(acknowledged[0].1["params"]["notifications"], json!({}));
@@ -241,16 +244,16 @@ async fn a_task_is_its_callers_own() {
 // EX-4
 #[tokio::test(start_paused = true)]
 async fn a_task_is_cancelled() {
-    let office = Office::new();
-    let id = office.task("job", json!({"secs": 1000})).await;
-    let acknowledged = office.ask("tasks/cancel", json!({"taskId": id})).await["result"].clone();
+    let tasks = TaskServer::new();
+    let id = tasks.task("job", json!({"secs": 1000})).await;
+    let acknowledged = tasks.ask("tasks/cancel", json!({"taskId": id})).await["result"].clone();
     let meta = acknowledged["_meta"].clone();
     assert_eq!(acknowledged, json!({"resultType": "complete", "_meta": meta}));
-    office.jobs.saw("dropped and told").await;
-    let ended = office.ended(&id).await;
+    tasks.jobs.saw("dropped and told").await;
+    let ended = tasks.ended(&id).await;
     assert_eq!((&ended["status"], ended.get("result")), (&json!("cancelled"), None));
     // Once more is as good as once.
-    let again = office.ask("tasks/cancel", json!({"taskId": id})).await;
+    let again = tasks.ask("tasks/cancel", json!({"taskId": id})).await;
     assert_eq!(again["result"]["resultType"], "complete");
 }
 
@@ -258,37 +261,37 @@ async fn a_task_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn hanging_up_before_there_is_a_task_is_cancelling() {
     let long = HumanDuration(Duration::from_secs(60));
-    let office = Office::with(Config { task_after: long, ..Config::default() });
+    let tasks = TaskServer::with(Config { task_after: long, ..Config::default() });
     let call = declaring(json!({"name": "job", "arguments": {"secs": 1000}}));
     let caller = Caller::default();
-    let response = office.house.begin_alone("tools/call", call, &caller).await;
+    let response = tasks.test.begin_alone("tools/call", call, &caller).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
-    office.jobs.saw("begun").await;
+    tasks.jobs.saw("begun").await;
     drop(response);
-    office.jobs.saw("dropped and told").await;
+    tasks.jobs.saw("dropped and told").await;
 }
 
 // GW-1: queued calls ask nothing, so answers are taken and not needed.
 #[tokio::test(start_paused = true)]
 async fn answers_are_taken() {
-    let office = Office::new();
-    let id = office.task("job", json!({"secs": 20})).await;
+    let tasks = TaskServer::new();
+    let id = tasks.task("job", json!({"secs": 20})).await;
     let update = json!({"taskId": id, "inputResponses": {"never-asked": {"action": "accept"}}});
-    assert_eq!(office.ask("tasks/update", update).await["result"]["resultType"], "complete");
+    assert_eq!(tasks.ask("tasks/update", update).await["result"]["resultType"], "complete");
     for wrong in [json!({"taskId": id}), json!({"taskId": id, "inputResponses": 5}), json!({})] {
-        assert_eq!(code(&office.ask("tasks/update", wrong.clone()).await), -32602, "{wrong}");
+        assert_eq!(code(&tasks.ask("tasks/update", wrong.clone()).await), -32602, "{wrong}");
     }
 }
 
 // GW-1: who listens hears how it goes, as `tasks/get` would say it.
 #[tokio::test(start_paused = true)]
 async fn a_listener_hears_how_it_goes() {
-    let office = Office::new();
-    let id = office.task("steps", json!({})).await;
+    let tasks = TaskServer::new();
+    let id = tasks.task("steps", json!({})).await;
     let listen = declaring(json!({"notifications": {"taskIds": [id, "nonsense"]}}));
     let caller = Caller::default();
     let mut stream =
-        office.house.begin_alone("subscriptions/listen", listen, &caller).await.into_body();
+        tasks.test.begin_alone("subscriptions/listen", listen, &caller).await.into_body();
     let mut text = String::new();
     let heard = loop {
         let frame = stream.frame().await.unwrap().unwrap();
@@ -305,7 +308,7 @@ async fn a_listener_hears_how_it_goes() {
     assert_eq!(messages, [None, Some("1 of 2: half of it"), None]);
     assert_eq!(told[2]["result"]["content"][0]["text"], "all of it");
     assert_eq!(told[2]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
-    let got = office.get(&id).await;
+    let got = tasks.get(&id).await;
     assert_eq!((&told[2]["status"], &told[2]["result"]), (&got["status"], &got["result"]));
 }
 
@@ -339,15 +342,16 @@ fn call(state: QueueState, attempts: u32) -> QueuedCall {
     }
 }
 
-fn saying<F>(say: F) -> House
+fn saying<F>(say: F) -> TestServer
 where
     F: Fn() -> Result<Option<QueuedCall>, BoxError> + Send + Sync + 'static,
 {
-    let fleet = Fleet { calls: Some(Arc::new(Says(say))), ..Fleet::default() };
+    let services =
+        ClusterServices { calls: Some(Arc::new(Says(say))), ..ClusterServices::default() };
     let executor = ToolExecutor::default();
     let later = Fake::answers("later", json!(1)).read_only();
     executor.tools().add(Queued::new(later, &Calls::default())).unwrap();
-    House::in_fleet(executor, None, Config::default(), fleet)
+    TestServer::in_cluster(executor, None, Config::default(), services)
 }
 
 // GW-1: how a call stands in its queue, in the words of the extension.
@@ -361,9 +365,9 @@ async fn a_queue_is_told_of_in_words() {
         (QueueState::Dead, 5, "failed", Some("its result was lost")),
         (QueueState::Done, 1, "failed", Some("its result was lost")),
     ] {
-        let house = saying(move || Ok(Some(call(state, attempts))));
+        let test = saying(move || Ok(Some(call(state, attempts))));
         let id = json!({"taskId": CallId::generate().to_string()});
-        let task = house.alone("tasks/get", declaring(id)).await.last()["result"].clone();
+        let task = test.alone("tasks/get", declaring(id)).await.last()["result"].clone();
         assert_eq!((&task["status"], task["statusMessage"].as_str()), (&json!(status), message));
         assert_eq!(task["ttlMs"], Value::Null);
     }
@@ -372,11 +376,11 @@ async fn a_queue_is_told_of_in_words() {
 // GW-1: one request follows no more tasks than can be asked after.
 #[tokio::test(start_paused = true)]
 async fn a_listener_follows_so_many() {
-    let house = saying(|| Ok(Some(call(QueueState::Cancelled, 1))));
+    let test = saying(|| Ok(Some(call(QueueState::Cancelled, 1))));
     let ids: Vec<_> = (0..300).map(|_| CallId::generate().to_string()).collect();
     let listen = declaring(json!({"notifications": {"taskIds": ids}}));
     let caller = Caller::default();
-    let mut stream = house.begin_alone("subscriptions/listen", listen, &caller).await;
+    let mut stream = test.begin_alone("subscriptions/listen", listen, &caller).await;
     let mut text = String::new();
     while events(&text).is_empty() {
         let frame = stream.body_mut().frame().await.unwrap().unwrap();
@@ -389,19 +393,19 @@ async fn a_listener_follows_so_many() {
 // GW-1: a queue that cannot be asked is no reason to say that there is no such task.
 #[tokio::test(start_paused = true)]
 async fn a_queue_that_is_away() {
-    let house = saying(|| Err("no route to it".into()));
+    let test = saying(|| Err("no route to it".into()));
     let id = json!({"taskId": CallId::generate().to_string(), "inputResponses": {}});
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        let refused = house.alone(method, declaring(id.clone())).await.last();
+        let refused = test.alone(method, declaring(id.clone())).await.last();
         assert_eq!(code(&refused), -32603, "{method}");
         let text = "the queue cannot be asked: no route to it";
         assert_eq!(refused["error"]["message"], text);
     }
     let listen = json!({"notifications": {"taskIds": [id["taskId"]]}});
-    let refused = house.alone("subscriptions/listen", declaring(listen)).await.last();
+    let refused = test.alone("subscriptions/listen", declaring(listen)).await.last();
     assert_eq!(code(&refused), -32603);
     // A task that can never be asked after is not handed out.
-    let refused = house.alone("tools/call", declaring(json!({"name": "later"}))).await.last();
+    let refused = test.alone("tools/call", declaring(json!({"name": "later"}))).await.last();
     let text = refused["error"]["message"].as_str().unwrap();
     assert!(text.ends_with("was queued, but the queue does not find it"), "{text}");
 }
@@ -409,16 +413,16 @@ async fn a_queue_that_is_away() {
 // GW-1: a tool that says that its calls are tasks is not run for who knows none.
 #[tokio::test(start_paused = true)]
 async fn a_tool_may_insist_on_a_task() {
-    let office = Office::new();
+    let tasks = TaskServer::new();
     let insists = Fake::answers("insists", json!(1)).read_only().with(|spec| {
         spec.settings.durable = true;
         spec.extra.insert("execution".to_owned(), json!({"taskSupport": "required"}));
     });
-    office.house.executor.tools().add(insists).unwrap();
-    let refused = office.house.alone("tools/call", json!({"name": "insists"})).await;
+    tasks.test.executor.tools().add(insists).unwrap();
+    let refused = tasks.test.alone("tools/call", json!({"name": "insists"})).await;
     assert_eq!(refused.refusal(), (400, -32021));
     // A session has no way to know of tasks, and runs it as ever.
-    let session = office.house.session().await;
-    let run = office.house.ask(&session, "tools/call", json!({"name": "insists"})).await.last();
+    let session = tasks.test.session().await;
+    let run = tasks.test.ask(&session, "tools/call", json!({"name": "insists"})).await.last();
     assert_eq!(run["result"]["content"][0]["text"], "1");
 }

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
 use switchboard_mcp_client::Servers;
-use switchboard_mcp_server::{Body, Caller, Config, Fleet, Server};
+use switchboard_mcp_server::{Caller, ClusterServices, Config, McpBody, Server};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{
@@ -18,7 +18,7 @@ use switchboard_runtime::{
 use switchboard_testkit::tools::{Fake, Witness};
 
 /// A server, and what its tool `wait` has seen.
-pub(crate) struct House {
+pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) executor: ToolExecutor,
     pub(crate) witness: Witness,
@@ -26,15 +26,15 @@ pub(crate) struct House {
 
 /// An answer over HTTP, read to its end.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Answer {
+impl TestResponse {
     /// Reads the response to its end.
-    pub(crate) async fn of(response: Response<Body>) -> Self {
+    pub(crate) async fn of(response: Response<McpBody>) -> Self {
         let (head, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
@@ -73,10 +73,10 @@ pub(crate) fn events(text: &str) -> Vec<(String, Value)> {
 }
 
 /// The headers that every client of the old era sends.
-pub(crate) const PLAIN: &[(&str, &str)] =
+pub(crate) const LEGACY_HEADERS: &[(&str, &str)] =
     &[("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
 
-impl House {
+impl TestServer {
     /// A server without anything behind it.
     pub(crate) fn new() -> Self {
         Self::with(Config::default())
@@ -92,20 +92,20 @@ impl House {
         upstreams: Option<Arc<Servers>>,
         config: Config,
     ) -> Self {
-        Self::in_fleet(executor, upstreams, config, Fleet::default())
+        Self::in_cluster(executor, upstreams, config, ClusterServices::default())
     }
 
-    pub(crate) fn in_fleet(
+    pub(crate) fn in_cluster(
         executor: ToolExecutor,
         upstreams: Option<Arc<Servers>>,
         config: Config,
-        fleet: Fleet,
+        services: ClusterServices,
     ) -> Self {
         let witness = Witness::default();
         for tool in tools(&witness) {
             executor.tools().add(tool).unwrap();
         }
-        let server = Server::in_fleet(executor.clone(), upstreams, config, fleet);
+        let server = Server::in_cluster(executor.clone(), upstreams, config, services);
         Self { server, executor, witness }
     }
 
@@ -116,7 +116,7 @@ impl House {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
         caller: &Caller,
-    ) -> Response<Body> {
+    ) -> Response<McpBody> {
         let mut request = Request::builder().method(method).uri("/mcp");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -125,8 +125,12 @@ impl House {
         self.server.handle(request, caller).await
     }
 
-    pub(crate) async fn post(&self, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
-        Answer::of(self.send(Method::POST, headers, body, &Caller::default()).await).await
+    pub(crate) async fn post(
+        &self,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> TestResponse {
+        TestResponse::of(self.send(Method::POST, headers, body, &Caller::default()).await).await
     }
 
     /// Opens a session of the old era, and returns its id.
@@ -135,7 +139,8 @@ impl House {
         let params =
             json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client});
         let body = request(0, "initialize", params);
-        let answer = Answer::of(self.send(Method::POST, PLAIN, body, caller).await).await;
+        let answer =
+            TestResponse::of(self.send(Method::POST, LEGACY_HEADERS, body, caller).await).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
         answer.headers["mcp-session-id"].to_str().unwrap().to_owned()
     }
@@ -145,13 +150,13 @@ impl House {
     }
 
     /// Asks in a session, and reads the answer to its end.
-    pub(crate) async fn ask(&self, session: &str, method: &str, params: Value) -> Answer {
+    pub(crate) async fn ask(&self, session: &str, method: &str, params: Value) -> TestResponse {
         self.post(&in_session(session), request(1, method, params)).await
     }
 
     /// Asks in the modern way, saying everything that must be said.
-    pub(crate) async fn alone(&self, method: &str, params: Value) -> Answer {
-        Answer::of(self.begin_alone(method, params, &Caller::default()).await).await
+    pub(crate) async fn alone(&self, method: &str, params: Value) -> TestResponse {
+        TestResponse::of(self.begin_alone(method, params, &Caller::default()).await).await
     }
 
     /// As [`alone`](Self::alone), with the answer unread.
@@ -160,7 +165,7 @@ impl House {
         method: &str,
         params: Value,
         caller: &Caller,
-    ) -> Response<Body> {
+    ) -> Response<McpBody> {
         let names = ["name", "uri", "taskId"];
         let name = names.iter().find_map(|name| params[name].as_str()).unwrap_or("").to_owned();
         let mut headers = modern_headers(method);
@@ -172,12 +177,12 @@ impl House {
 }
 
 pub(crate) fn in_session(session: &str) -> Vec<(&str, &str)> {
-    PLAIN.iter().copied().chain([("mcp-session-id", session)]).collect()
+    LEGACY_HEADERS.iter().copied().chain([("mcp-session-id", session)]).collect()
 }
 
 pub(crate) fn modern_headers(method: &str) -> Vec<(&str, &str)> {
     let own = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
-    PLAIN.iter().copied().chain(own).collect()
+    LEGACY_HEADERS.iter().copied().chain(own).collect()
 }
 
 /// The parameters with the `_meta` that a modern client sends; what they have of it already stays.
@@ -241,7 +246,7 @@ fn tools(witness: &Witness) -> Vec<Fake> {
             let line = json!({"level": "info", "data": "about to ask"});
             back.say(&serde_json::value::to_raw_value(&line).unwrap());
             let answers = back
-                .ask(ServerQuestions::new("house", questions))
+                .ask(ServerQuestions::new("test", questions))
                 .await
                 .map_err(|error| ToolError::new(ErrorKind::ToolError, error.for_model))?;
             Ok(ToolOutput::Value(Value::Object(answers)))

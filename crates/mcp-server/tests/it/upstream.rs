@@ -21,7 +21,7 @@ use switchboard_runtime::ToolExecutor;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::test_server::House;
+use crate::test_server::TestServer;
 
 /// What the servers behind us were asked, with the parameters.
 pub(crate) type Heard = Arc<Mutex<Vec<(String, Value)>>>;
@@ -34,7 +34,7 @@ pub(crate) struct Upstream {
 }
 
 #[derive(Clone)]
-struct Asked {
+struct UpstreamRequest {
     name: &'static str,
     modern: bool,
     /// How many resources it lists without ever telling of changes; few and told of, if unset.
@@ -57,7 +57,7 @@ impl Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let heard = Heard::default();
-        let state = Asked { name, modern, silent, heard: heard.clone() };
+        let state = UpstreamRequest { name, modern, silent, heard: heard.clone() };
         let router = Router::new().route("/", post(answer)).with_state(state);
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { url, heard, _task: AbortOnDropHandle::new(task) }
@@ -76,10 +76,10 @@ impl Upstream {
     }
 }
 
-/// A house in front of servers, connected.
-pub(crate) async fn house<const N: usize>(
+/// A test server in front of servers, connected.
+pub(crate) async fn in_front_of<const N: usize>(
     upstreams: [(&str, &Upstream); N],
-) -> (House, Arc<Servers>) {
+) -> (TestServer, Arc<Servers>) {
     let configs = upstreams.map(|(name, upstream)| {
         (name, ServerConfig { url: Some(upstream.url.clone()), ..ServerConfig::default() })
     });
@@ -89,7 +89,7 @@ pub(crate) async fn house<const N: usize>(
 pub(crate) async fn configured<const N: usize>(
     configs: [(&str, ServerConfig); N],
     config: Config,
-) -> (House, Arc<Servers>) {
+) -> (TestServer, Arc<Servers>) {
     running(ToolExecutor::default(), configs, config).await
 }
 
@@ -98,13 +98,13 @@ pub(crate) async fn running<const N: usize>(
     executor: ToolExecutor,
     configs: [(&str, ServerConfig); N],
     config: Config,
-) -> (House, Arc<Servers>) {
+) -> (TestServer, Arc<Servers>) {
     let around =
         ServerDeps { answers: Arc::new(Bridge::to_clients()), ..ServerDeps::new(executor.tools()) };
     let configs: IndexMap<_, _> = configs.map(|(name, config)| (name.to_owned(), config)).into();
     let servers = Arc::new(Servers::start(configs, executor.tools(), &around).unwrap());
     servers.settled().await;
-    (House::around(executor, Some(servers.clone()), config), servers)
+    (TestServer::around(executor, Some(servers.clone()), config), servers)
 }
 
 /// The settings of a server at this address, spoken to in one era.
@@ -112,7 +112,7 @@ pub(crate) fn at(url: &str, protocol: Protocol) -> ServerConfig {
     ServerConfig { url: Some(url.to_owned()), protocol, ..ServerConfig::default() }
 }
 
-async fn answer(State(asked): State<Asked>, _: HeaderMap, body: Bytes) -> Response {
+async fn answer(State(asked): State<UpstreamRequest>, _: HeaderMap, body: Bytes) -> Response {
     let message: Value = serde_json::from_slice(&body).unwrap();
     let method = message["method"].as_str().unwrap_or("response").to_owned();
     let params = message["params"].clone();
@@ -147,7 +147,7 @@ async fn answer(State(asked): State<Asked>, _: HeaderMap, body: Bytes) -> Respon
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-fn result(asked: &Asked, method: &str, params: &Value) -> Result<Value, Value> {
+fn result(asked: &UpstreamRequest, method: &str, params: &Value) -> Result<Value, Value> {
     let name = asked.name;
     let told = asked.silent.is_none();
     let capabilities = json!({
@@ -210,7 +210,7 @@ fn result(asked: &Asked, method: &str, params: &Value) -> Result<Value, Value> {
     })
 }
 
-fn call(asked: &Asked, params: &Value) -> Result<Value, Value> {
+fn call(asked: &UpstreamRequest, params: &Value) -> Result<Value, Value> {
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
     match params["name"].as_str() {
         Some("refuse") => {

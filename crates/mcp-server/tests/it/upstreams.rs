@@ -6,11 +6,11 @@ use http::Method;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use switchboard_mcp_client::{Protocol, ServerConfig};
-use switchboard_mcp_server::{Body, Caller, Config};
+use switchboard_mcp_server::{Caller, Config, McpBody};
 
 use crate::{
-    test_server::{Answer, House, events, in_session, sees},
-    upstream::{Upstream, at, configured, house},
+    test_server::{TestResponse, TestServer, events, in_session, sees},
+    upstream::{Upstream, at, configured, in_front_of},
 };
 
 fn list(result: &Value, key: &str, field: &str) -> String {
@@ -19,20 +19,20 @@ fn list(result: &Value, key: &str, field: &str) -> String {
 }
 
 /// Asks in the modern way, and returns the result.
-async fn alone(house: &House, method: &str, params: Value) -> Value {
-    house.alone(method, params).await.last()["result"].clone()
+async fn alone(test: &TestServer, method: &str, params: Value) -> Value {
+    test.alone(method, params).await.last()["result"].clone()
 }
 
 // TL-5, MC-1
 #[tokio::test]
 async fn lists_are_merged_in_the_order_of_the_config() {
     let (one, two) = (Upstream::start("one", false).await, Upstream::start("two", true).await);
-    let (house, _servers) = house([("b", &one), ("a", &two)]).await;
-    let session = house.session().await;
+    let (test, _servers) = in_front_of([("b", &one), ("a", &two)]).await;
+    let session = test.session().await;
     for modern in [false, true] {
         let ask = async |method: &str| match modern {
-            true => alone(&house, method, json!({})).await,
-            false => house.ask(&session, method, json!({})).await.last()["result"].clone(),
+            true => alone(&test, method, json!({})).await,
+            false => test.ask(&session, method, json!({})).await.last()["result"].clone(),
         };
         let tools = ask("tools/list").await;
         assert!(
@@ -60,8 +60,8 @@ async fn lists_are_merged_in_the_order_of_the_config() {
 #[tokio::test]
 async fn everything_finds_its_server() {
     let (one, two) = (Upstream::start("one", false).await, Upstream::start("two", true).await);
-    let (house, _servers) = house([("b", &one), ("a", &two)]).await;
-    let read = async |uri: &str| alone(&house, "resources/read", json!({"uri": uri})).await;
+    let (test, _servers) = in_front_of([("b", &one), ("a", &two)]).await;
+    let read = async |uri: &str| alone(&test, "resources/read", json!({"uri": uri})).await;
     for (uri, server) in
         [("one://one", "one"), ("two://one", "two"), ("all://shared", "one"), ("two://t/5", "two")]
     {
@@ -69,20 +69,20 @@ async fn everything_finds_its_server() {
         assert_eq!((&result["contents"][0]["text"], &result["ttlMs"]), (&json!(server), &json!(0)));
     }
     let prompt =
-        alone(&house, "prompts/get", json!({"name": "a__p", "arguments": {"x": "1"}})).await;
+        alone(&test, "prompts/get", json!({"name": "a__p", "arguments": {"x": "1"}})).await;
     assert_eq!(prompt["messages"][0]["content"]["text"], "two");
     let sent = two.last("prompts/get");
     assert_eq!((&sent["name"], &sent["arguments"]), (&json!("p"), &json!({"x": "1"})));
     let complete = |reference: Value| {
         let params = json!({"ref": reference, "argument": {"name": "x", "value": ""}});
-        alone(&house, "completion/complete", params)
+        alone(&test, "completion/complete", params)
     };
     let completed = complete(json!({"type": "ref/prompt", "name": "b__p"})).await;
     assert_eq!(completed["completion"]["values"], json!(["one"]));
     let completed = complete(json!({"type": "ref/resource", "uri": "two://t/{id}"})).await;
     assert_eq!(completed["completion"]["values"], json!(["two"]));
     // Tools keep what their servers say of them.
-    let tools = alone(&house, "tools/list", json!({})).await;
+    let tools = alone(&test, "tools/list", json!({})).await;
     let tool =
         tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "b__t").unwrap();
     assert_eq!((&tool["icons"], tool["x-vendor"].to_string()), (&json!([1]), "1.0".to_owned()));
@@ -92,30 +92,30 @@ async fn everything_finds_its_server() {
 #[tokio::test]
 async fn what_is_not_there_is_said_in_the_clients_era() {
     let (one, two) = (Upstream::start("one", false).await, Upstream::start("two", true).await);
-    let (house, _servers) = house([("b", &one), ("a", &two)]).await;
-    let session = house.session().await;
+    let (test, _servers) = in_front_of([("b", &one), ("a", &two)]).await;
+    let session = test.session().await;
     for uri in ["nobody://x", "one://t/gone", "two://t/gone"] {
         let params = json!({"uri": uri});
-        let modern = house.alone("resources/read", params.clone()).await.last();
+        let modern = test.alone("resources/read", params.clone()).await.last();
         assert_eq!(modern["error"]["code"], -32602, "{uri}");
         assert_eq!(modern["error"]["data"]["uri"], uri);
-        let legacy = house.ask(&session, "resources/read", params).await.last();
+        let legacy = test.ask(&session, "resources/read", params).await.last();
         assert_eq!(legacy["error"]["code"], -32002, "{uri}");
     }
-    let prompt = house.alone("prompts/get", json!({"name": "p"})).await;
+    let prompt = test.alone("prompts/get", json!({"name": "p"})).await;
     assert_eq!(prompt.refusal(), (200, -32602));
     let params = json!({"ref": {"type": "ref/nothing"}, "argument": {}});
-    assert_eq!(house.alone("completion/complete", params).await.refusal(), (200, -32602));
-    let level = house.ask(&session, "logging/setLevel", json!({"level": "loud"})).await;
+    assert_eq!(test.alone("completion/complete", params).await.refusal(), (200, -32602));
+    let level = test.ask(&session, "logging/setLevel", json!({"level": "loud"})).await;
     assert_eq!(level.refusal(), (200, -32602));
-    let level = house.ask(&session, "logging/setLevel", json!({"level": "error"})).await;
+    let level = test.ask(&session, "logging/setLevel", json!({"level": "error"})).await;
     assert_eq!(level.last()["result"], json!({}));
     while one.count("logging/setLevel") == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert_eq!(one.last("logging/setLevel")["level"], "error");
     // VA-4: an error of the protocol passes as it came.
-    let refused = house.ask(&session, "tools/call", json!({"name": "b__refuse"})).await.last();
+    let refused = test.ask(&session, "tools/call", json!({"name": "b__refuse"})).await.last();
     assert_eq!(
         refused["error"],
         json!({"code": -32050, "message": "not today", "data": {"why": "rain"}})
@@ -127,9 +127,9 @@ async fn what_is_not_there_is_said_in_the_clients_era() {
 async fn names_without_a_prefix() {
     let upstream = Upstream::start("one", true).await;
     let config = ServerConfig { prefix: Some(String::new()), ..at(&upstream.url, Protocol::Auto) };
-    let (house, _servers) = configured([("b", config)], Config::default()).await;
-    assert_eq!(list(&alone(&house, "prompts/list", json!({})).await, "prompts", "name"), "p");
-    let called = alone(&house, "tools/call", json!({"name": "t"})).await;
+    let (test, _servers) = configured([("b", config)], Config::default()).await;
+    assert_eq!(list(&alone(&test, "prompts/list", json!({})).await, "prompts", "name"), "p");
+    let called = alone(&test, "tools/call", json!({"name": "t"})).await;
     assert_eq!(called["content"][0]["text"], "one");
 }
 
@@ -137,9 +137,9 @@ async fn names_without_a_prefix() {
 #[tokio::test]
 async fn a_server_that_may_not_be_seen_is_not_there() {
     let (one, two) = (Upstream::start("one", false).await, Upstream::start("two", true).await);
-    let (house, _servers) = house([("b", &one), ("a", &two)]).await;
+    let (test, _servers) = in_front_of([("b", &one), ("a", &two)]).await;
     let ask = async |method: &str, params: Value| {
-        Answer::of(house.begin_alone(method, params, &sees("a__")).await).await.last()
+        TestResponse::of(test.begin_alone(method, params, &sees("a__")).await).await.last()
     };
     let tools = ask("tools/list", json!({})).await["result"].clone();
     assert_eq!(list(&tools, "tools", "name"), "a__t a__refuse a__ask");
@@ -160,25 +160,25 @@ async fn a_server_that_may_not_be_seen_is_not_there() {
 #[tokio::test]
 async fn a_resource_is_watched_once() {
     let one = Upstream::start("one", false).await;
-    let (house, _servers) = house([("b", &one)]).await;
-    let sessions = [house.session().await, house.session().await];
+    let (test, _servers) = in_front_of([("b", &one)]).await;
+    let sessions = [test.session().await, test.session().await];
     let params = json!({"uri": "one://one"});
     for session in &sessions {
         for _ in 0..2 {
-            let answer = house.ask(session, "resources/subscribe", params.clone()).await;
+            let answer = test.ask(session, "resources/subscribe", params.clone()).await;
             assert_eq!(answer.last()["result"], json!({}));
         }
     }
     assert_eq!(one.count("resources/subscribe"), 1);
-    house.ask(&sessions[0], "resources/unsubscribe", params).await;
+    test.ask(&sessions[0], "resources/unsubscribe", params).await;
     assert_eq!(one.count("resources/unsubscribe"), 0);
     // The other one goes without a word.
-    house.server.close();
+    test.server.close();
     while one.count("resources/unsubscribe") == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let unknown = house.session().await;
-    let answer = house.ask(&unknown, "resources/subscribe", json!({"uri": "no://where"})).await;
+    let unknown = test.session().await;
+    let answer = test.ask(&unknown, "resources/subscribe", json!({"uri": "no://where"})).await;
     // There is only one server to ask, and it takes the subscription.
     assert_eq!(answer.last()["result"], json!({}));
 }
@@ -187,10 +187,10 @@ async fn a_resource_is_watched_once() {
 #[tokio::test]
 async fn questions_of_a_modern_server_reach_the_one_who_called() {
     let two = Upstream::start("two", true).await;
-    let (house, _servers) = house([("a", &two)]).await;
+    let (test, _servers) = in_front_of([("a", &two)]).await;
     let capable = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
     let params = json!({"name": "a__ask", "_meta": capable});
-    let asked = alone(&house, "tools/call", params.clone()).await;
+    let asked = alone(&test, "tools/call", params.clone()).await;
     assert_eq!(asked["inputRequests"]["who"]["params"], json!({"message": "Who?"}));
     // What the client can do is told to the server; nobody else's capabilities are.
     let told =
@@ -199,7 +199,7 @@ async fn questions_of_a_modern_server_reach_the_one_who_called() {
     let mut again = params;
     again["requestState"] = asked["requestState"].clone();
     again["inputResponses"] = json!({"who": {"action": "accept"}});
-    let done = alone(&house, "tools/call", again).await;
+    let done = alone(&test, "tools/call", again).await;
     assert_eq!(done["content"][0]["text"], r#"{"action":"accept"}"#);
     assert_eq!(two.last("tools/call")["requestState"], "sealed");
 }
@@ -208,13 +208,13 @@ async fn questions_of_a_modern_server_reach_the_one_who_called() {
 #[tokio::test]
 async fn notes_beside_a_call_are_passed_on() {
     let (one, two) = (Upstream::start("one", false).await, Upstream::start("two", true).await);
-    let (house, _servers) = house([("b", &one), ("a", &two)]).await;
+    let (test, _servers) = in_front_of([("b", &one), ("a", &two)]).await;
     let meta = json!({"traceparent": "00-1-2-01", "vendor/key": [1], "progressToken": "mine"});
     for name in ["b__t", "a__t"] {
-        house.alone("tools/call", json!({"name": name, "_meta": meta})).await;
+        test.alone("tools/call", json!({"name": name, "_meta": meta})).await;
     }
-    let session = house.session().await;
-    house.ask(&session, "prompts/get", json!({"name": "b__p", "_meta": meta})).await;
+    let session = test.session().await;
+    test.ask(&session, "prompts/get", json!({"name": "b__p", "_meta": meta})).await;
     for sent in [one.last("tools/call"), two.last("tools/call"), one.last("prompts/get")] {
         let meta = &sent["_meta"];
         assert_eq!((&meta["traceparent"], &meta["vendor/key"]), (&json!("00-1-2-01"), &json!([1])));
@@ -228,13 +228,13 @@ async fn notes_beside_a_call_are_passed_on() {
 #[tokio::test]
 async fn a_change_of_a_resource_is_told_to_who_watches_it() {
     let two = Upstream::start("two", true).await;
-    let (house, _servers) = house([("a", &two)]).await;
-    let sessions = [house.session().await, house.session().await];
+    let (test, _servers) = in_front_of([("a", &two)]).await;
+    let sessions = [test.session().await, test.session().await];
     let caller = Caller::default();
     let wanted = json!({"notifications": {"resourceSubscriptions": ["two://t/1"]}});
-    let listening = house.begin_alone("subscriptions/listen", wanted, &caller).await;
-    house.ask(&sessions[0], "resources/subscribe", json!({"uri": "two://one"})).await;
-    let heard = async |body: &mut Body| loop {
+    let listening = test.begin_alone("subscriptions/listen", wanted, &caller).await;
+    test.ask(&sessions[0], "resources/subscribe", json!({"uri": "two://one"})).await;
+    let heard = async |body: &mut McpBody| loop {
         let frame = body.frame().await.unwrap().unwrap().into_data().unwrap();
         let messages = events(str::from_utf8(&frame).unwrap()).into_iter();
         let updated = |message: &Value| message["method"] == "notifications/resources/updated";
@@ -244,9 +244,9 @@ async fn a_change_of_a_resource_is_told_to_who_watches_it() {
     };
     assert_eq!(heard(&mut listening.into_body()).await, "two://t/1");
     let headers = in_session(&sessions[0]);
-    let stream = house.send(Method::GET, &headers, "", &caller).await;
+    let stream = test.send(Method::GET, &headers, "", &caller).await;
     assert_eq!(heard(&mut stream.into_body()).await, "two://one");
-    house.server.close();
+    test.server.close();
     let headers = in_session(&sessions[1]);
-    assert_eq!(house.send(Method::GET, &headers, "", &caller).await.status(), 404);
+    assert_eq!(test.send(Method::GET, &headers, "", &caller).await.status(), 404);
 }

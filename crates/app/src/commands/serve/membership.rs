@@ -70,8 +70,8 @@ impl Membership {
         let Some(cluster) = &self.cluster else {
             return Ok(Server::new(executor, Some(upstreams), config));
         };
-        let shared = server::Fleet { calls, ..cluster.mcp().await };
-        let server = Server::in_fleet(executor, Some(upstreams), config, shared);
+        let shared = server::ClusterServices { calls, ..cluster.mcp().await };
+        let server = Server::in_cluster(executor, Some(upstreams), config, shared);
         cluster.attend(&server).await?;
         Ok(server)
     }

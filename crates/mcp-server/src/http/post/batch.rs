@@ -8,12 +8,12 @@ use http::{Response, StatusCode, request};
 use serde_json::value::RawValue;
 use switchboard_toolcall::BoxFuture;
 
-use super::{Asked, legacy};
+use super::{RpcRequest, legacy};
 use crate::{
     Caller, Inner,
-    http::{Admission, Body, SESSION, headers, response},
+    http::{Admission, McpBody, SESSION, headers, response},
     session::Session,
-    stateless::Head,
+    stateless::CommonParams,
 };
 use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing, RpcError};
 
@@ -21,7 +21,7 @@ use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing, RpcError};
 const MOST_MESSAGES: usize = 50;
 
 /// What makes the answer to one request of a batch; `None` if it is cancelled.
-type Work = BoxFuture<'static, Option<Bytes>>;
+type BatchAnswer = BoxFuture<'static, Option<Bytes>>;
 
 /// Answers a batch.
 pub(super) async fn batch(
@@ -30,7 +30,7 @@ pub(super) async fn batch(
     bytes: &[u8],
     caller: &Caller,
     admission: &dyn Admission,
-) -> Response<Body> {
+) -> Response<McpBody> {
     let wrong = |text: &str, code| {
         response::error(StatusCode::BAD_REQUEST, None, RpcError::new(code, text))
     };
@@ -45,27 +45,27 @@ pub(super) async fn batch(
     else {
         return wrong("batches are not part of this protocol version", RpcError::INVALID_REQUEST);
     };
-    let mut answers: Vec<Work> = Vec::new();
+    let mut answers: Vec<BatchAnswer> = Vec::new();
     for message in messages {
         match wire::parse(message.get().as_bytes()) {
             Ok(IncomingMessage::Request { id, method, params }) => {
-                let Ok(head) = Head::of(params.as_deref()) else {
+                let Ok(common) = CommonParams::of(params.as_deref()) else {
                     return wrong("a request of the batch is not usable", RpcError::INVALID_PARAMS);
                 };
-                let asked = Asked { id, method, params, head };
+                let rpc = RpcRequest { id, method, params, common };
                 // The first one was admitted with the HTTP request.
                 let permit = match answers.is_empty() {
                     true => None,
                     false => match admission.admit(request).await {
                         Ok(permit) => Some(permit),
                         Err(error) => {
-                            answers.push(refused(&asked.id, &error));
+                            answers.push(refused(&rpc.id, &error));
                             continue;
                         }
                     },
                 };
                 // What comes before the answers has no place in a batch of them.
-                let work = legacy::work(inner, &session, asked, caller, session.outbox.clone());
+                let work = legacy::work(inner, &session, rpc, caller, session.outbox.clone());
                 answers.push(Box::pin(async move {
                     let answer = work.await;
                     drop(permit);
@@ -80,7 +80,7 @@ pub(super) async fn batch(
     }
     let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
     if answers.is_empty() {
-        return response::plain(StatusCode::ACCEPTED);
+        return response::empty(StatusCode::ACCEPTED);
     }
     response::json(StatusCode::OK, [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat())
 }
@@ -93,7 +93,7 @@ async fn session(inner: &Inner, request: &request::Parts, caller: &Caller) -> Op
 }
 
 /// The answer to a request that its caller may not make now.
-fn refused(id: &RawValue, error: &RpcError) -> Work {
+fn refused(id: &RawValue, error: &RpcError) -> BatchAnswer {
     let answer = Bytes::from(Outgoing::error(id, error).to_bytes());
     Box::pin(std::future::ready(Some(answer)))
 }

@@ -7,31 +7,35 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
-use super::Asked;
+use super::RpcRequest;
 use crate::{
     Caller, Inner,
     exchange::{Client, Exchange},
     http::{
-        Body, SESSION,
-        body::{Events, Quiet},
-        detach_on_drop::Surviving,
+        McpBody, SESSION,
+        body::{EventStream, KeepAlive},
+        detach_on_drop::DetachOnDrop,
         headers,
-        response::{self, Refused},
+        response::{self, ErrorResponse},
         streams::stream_response,
     },
-    methods::Entrance,
+    methods::ClientTransport,
     outbox::Outbox,
     session::Session,
 };
 use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError, eras};
 
 /// Opens a session.
-pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> Response<Body> {
+pub(super) fn initialize(
+    inner: &Arc<Inner>,
+    rpc: &RpcRequest,
+    caller: &Caller,
+) -> Response<McpBody> {
     let outbox = Outbox::keeping(inner.config.kept_events);
-    match inner.initialize(asked.params.as_deref(), caller, outbox, Entrance::Http) {
+    match inner.initialize(rpc.params.as_deref(), caller, outbox, ClientTransport::Http) {
         Ok((session, result)) => {
             let outcome = Ok(result);
-            let body = Outgoing::response(&asked.id, &outcome).to_bytes();
+            let body = Outgoing::response(&rpc.id, &outcome).to_bytes();
             let mut response = response::json(StatusCode::OK, body);
             if let Ok(id) = HeaderValue::from_str(&session.id) {
                 response.headers_mut().insert(SESSION, id);
@@ -43,7 +47,7 @@ pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> 
                 RpcError::INTERNAL => StatusCode::SERVICE_UNAVAILABLE,
                 _ => StatusCode::BAD_REQUEST,
             };
-            response::error(status, Some(&asked.id), error)
+            response::error(status, Some(&rpc.id), error)
         }
     }
 }
@@ -52,10 +56,10 @@ pub(super) fn initialize(inner: &Arc<Inner>, asked: &Asked, caller: &Caller) -> 
 pub(super) async fn answer(
     inner: &Arc<Inner>,
     head: &HeaderMap,
-    asked: Asked,
+    rpc: RpcRequest,
     caller: &Caller,
-) -> Response<Body> {
-    let session = match session(inner, head, Some(&asked.id), caller).await {
+) -> Response<McpBody> {
+    let session = match session(inner, head, Some(&rpc.id), caller).await {
         Ok(session) => session,
         Err(refused) => return *refused,
     };
@@ -66,8 +70,8 @@ pub(super) async fn answer(
         true => Outbox::keeping(inner.config.kept_events),
         false => session.outbox.clone(),
     };
-    let work = work(inner, &session, asked, caller, outbox.clone());
-    let mut work = Surviving::new(Box::pin(work));
+    let work = work(inner, &session, rpc, caller, outbox.clone());
+    let mut work = DetachOnDrop::new(Box::pin(work));
     let response = tokio::select! {
         biased;
         response = &mut work => Some(response),
@@ -79,7 +83,7 @@ pub(super) async fn answer(
             return match response {
                 Some(response) => response::json(StatusCode::OK, response.into()),
                 // Who cancelled does not wait for an answer.
-                None => response::plain(StatusCode::ACCEPTED),
+                None => response::empty(StatusCode::ACCEPTED),
             };
         }
         Some(response) => {
@@ -99,12 +103,12 @@ pub(super) async fn answer(
         eras::LATEST_LEGACY => Bytes::from(format!("id: {stream}-0\ndata: \n\n")),
         _ => Bytes::new(),
     };
-    stream_response(Events {
+    stream_response(EventStream {
         messages,
         stream: Some(stream),
         work: None,
         opening,
-        quiet: Quiet::at_most(inner.config.keep_alive.0),
+        keep_alive: KeepAlive::every(inner.config.keep_alive.0),
         _attached: Some(session.attach()),
     })
 }
@@ -119,21 +123,21 @@ fn finish(outbox: &Outbox, response: Option<Bytes>) {
 pub(super) fn work(
     inner: &Arc<Inner>,
     session: &Arc<Session>,
-    asked: Asked,
+    rpc: RpcRequest,
     caller: &Caller,
     outbox: Arc<Outbox>,
 ) -> impl Future<Output = Option<Bytes>> + Send + 'static {
-    let Asked { id, method, params, mut head } = asked;
-    let begun = session.begin(&id);
-    let (line, notes) = head.line(outbox);
+    let RpcRequest { id, method, params, mut common } = rpc;
+    let guard = session.begin(&id);
+    let (channel, notes) = common.channel(outbox);
     let client = Client::Legacy(session.clone());
     let exchange =
-        Exchange::new(caller.clone(), client, begun.cancel.clone(), line, notes, head.trace);
+        Exchange::new(caller.clone(), client, guard.cancel.clone(), channel, notes, common.trace);
     let inner = inner.clone();
     async move {
         let outcome = inner.answer(exchange, id.clone(), method, params).await;
         let response = Outgoing::response(&id, &outcome).to_bytes();
-        (!begun.cancel.is_cancelled()).then(|| response.into())
+        (!guard.cancel.is_cancelled()).then(|| response.into())
     }
 }
 
@@ -143,11 +147,11 @@ pub(super) async fn take(
     head: &HeaderMap,
     message: IncomingMessage,
     caller: &Caller,
-) -> Response<Body> {
+) -> Response<McpBody> {
     match session(inner, head, None, caller).await {
         Ok(session) => {
             inner.take(&session, message).await;
-            response::plain(StatusCode::ACCEPTED)
+            response::empty(StatusCode::ACCEPTED)
         }
         Err(refused) => *refused,
     }
@@ -159,7 +163,7 @@ async fn session(
     head: &HeaderMap,
     id: Option<&RawValue>,
     caller: &Caller,
-) -> Result<Arc<Session>, Refused> {
+) -> Result<Arc<Session>, ErrorResponse> {
     let wrong = |status, text: String| {
         Box::new(response::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text)))
     };

@@ -8,29 +8,29 @@ use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::Asked;
+use super::RpcRequest;
 use crate::{
     Caller, Inner,
-    exchange::Outcome,
+    exchange::RpcResult,
     http::{
-        Body,
-        body::{Events, Quiet},
+        McpBody,
+        body::{EventStream, KeepAlive},
         headers,
-        response::{self, Refused},
+        response::{self, ErrorResponse},
         streams::stream_response,
     },
     outbox::Outbox,
-    stateless::Standing,
+    stateless::StatelessRequest,
 };
 use switchboard_mcp_wire::{Outgoing, RpcError};
 
 pub(super) async fn answer(
     inner: &Arc<Inner>,
     head: &HeaderMap,
-    asked: Asked,
+    rpc: RpcRequest,
     caller: &Caller,
-) -> Response<Body> {
-    let request = match checked(inner, head, asked, caller) {
+) -> Response<McpBody> {
+    let request = match checked(inner, head, rpc, caller) {
         Ok(request) => request,
         Err(refused) => return *refused,
     };
@@ -41,7 +41,7 @@ pub(super) async fn answer(
     let outbox = Outbox::keeping(0);
     let cancel = CancellationToken::new();
     let mut work =
-        Box::pin(inner.clone().stand_alone(request, caller.clone(), outbox.clone(), cancel));
+        Box::pin(inner.clone().answer_stateless(request, caller.clone(), outbox.clone(), cancel));
     let outcome = tokio::select! {
         biased;
         outcome = &mut work => Some(outcome),
@@ -61,17 +61,17 @@ pub(super) async fn answer(
             Some(Outgoing::response(&id, &outcome).to_bytes().into())
         }),
     };
-    stream_response(Events {
+    stream_response(EventStream {
         messages: outbox.unread(),
         stream: None,
         work: Some(work),
         opening: Bytes::new(),
-        quiet: Quiet::at_most(inner.config.keep_alive.0),
+        keep_alive: KeepAlive::every(inner.config.keep_alive.0),
         _attached: None,
     })
 }
 
-fn status(outcome: &Outcome) -> StatusCode {
+fn status(outcome: &RpcResult) -> StatusCode {
     outcome.as_ref().err().map_or(StatusCode::OK, response::modern_status)
 }
 
@@ -79,18 +79,18 @@ fn status(outcome: &Outcome) -> StatusCode {
 fn checked(
     inner: &Inner,
     head: &HeaderMap,
-    asked: Asked,
+    rpc: RpcRequest,
     caller: &Caller,
-) -> Result<Standing, Refused> {
-    let Asked { id, method, params, head: said } = asked;
+) -> Result<StatelessRequest, ErrorResponse> {
+    let RpcRequest { id, method, params, common } = rpc;
     let check = || {
         // What says its revision at all must say the same in its headers; only then it is looked at.
-        if said.is_modern() {
-            headers::check(head, &method, &said)?;
+        if common.is_modern() {
+            headers::check(head, &method, &common)?;
         }
-        let sender = said.sender()?;
+        let sender = common.sender()?;
         if method == "tools/call" {
-            let name = said.name.as_deref().unwrap_or("");
+            let name = common.name.as_deref().unwrap_or("");
             // What is wrong with a call of a hidden tool would tell that it is there.
             let is_visible = || inner.executor.tools().is_visible(name, &caller.visibility);
             let parameters = inner.catalog.parameter_headers(name).filter(|_| is_visible());
@@ -101,7 +101,7 @@ fn checked(
         Ok(sender)
     };
     match check() {
-        Ok(sender) => Ok(Standing { id, method, params, sender, head: said }),
+        Ok(sender) => Ok(StatelessRequest { id, method, params, sender, head: common }),
         Err(error) => {
             let error: RpcError = error;
             Err(Box::new(response::error(StatusCode::BAD_REQUEST, Some(&id), error)))
