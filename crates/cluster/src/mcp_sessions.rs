@@ -1,4 +1,4 @@
-//! MCP sessions that wander between gateways: the secret that seals them, those that ended, and what gateways tell each other.
+//! MCP sessions that any gateway can adopt: the secret that seals them, those that ended, and messages between gateways.
 //!
 //! `mcp.secrets` are the secrets, the newest first; `ended.NAME` is a session that no gateway takes in any more. What is said
 //! goes to `PREFIX.session.tell`, which all hear, or `PREFIX.session.ask.GATEWAY`, which one answers.

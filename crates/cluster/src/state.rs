@@ -81,7 +81,7 @@ impl ClusterState {
         ApprovalQueue::new(Arc::new(self.queue.clone()))
     }
 
-    /// What lets MCP sessions wander between gateways. Where NATS is away, they stay at this one until it starts again.
+    /// What lets gateways adopt each other's MCP sessions. If NATS is unreachable, sessions stay at this gateway until it restarts.
     pub async fn mcp(&self) -> mcp::ClusterServices {
         match self.peers.seal().await {
             Ok(seal) => mcp::ClusterServices {

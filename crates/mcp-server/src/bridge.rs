@@ -6,11 +6,11 @@ use switchboard_toolcall::BoxFuture;
 use switchboard_mcp_client::{ServerRequest, ServerRequestHandler, refusal};
 use switchboard_mcp_wire::RpcError;
 
-/// Tells upstream servers that they may ask: who made the call is then asked. What cannot be put to anybody is refused
+/// Tells upstream servers that they may ask questions, which go to the caller. One without a caller to ask is refused
 /// here, and the refusal says why.
 ///
 /// Which tools a server offers may depend on what is declared to it when it is connected. So the same is declared
-/// whoever calls, and a caller that cannot be asked is told so instead of not finding the tool.
+/// for all callers, and a caller that cannot be asked gets an error instead of not finding the tool.
 pub struct Bridge {
     capabilities: Value,
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
 use switchboard_toolcall::Visibility;
 
-/// Who makes a request; whoever mounts the server knows.
+/// Who makes a request; the embedder sets it.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// The name for records and policy: a token's, for example.
@@ -18,7 +18,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Somebody who may see everything.
+    /// Makes a caller that may see everything.
     pub fn named(name: impl Into<Arc<str>>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
     }

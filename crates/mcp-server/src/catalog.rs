@@ -1,4 +1,4 @@
-//! Everything there is to list: our tools, and what upstream servers have beside tools, merged in one order.
+//! Everything that can be listed: our tools, and the resources and prompts of upstream servers, merged in one order.
 
 mod tools;
 mod lists;
@@ -34,9 +34,9 @@ pub(crate) struct CatalogEntry {
 /// A merged list.
 #[derive(Default)]
 pub(crate) struct MergedList {
-    /// The entries by what clients know them by: a URI, or a name behind the server's.
+    /// The entries by the key that clients see: a URI, or a name prefixed with the server's.
     pub(crate) entries: IndexMap<String, CatalogEntry>,
-    /// The shortest time for which a part of it stays true.
+    /// The shortest cache time of its parts.
     pub(crate) ttl: Option<Duration>,
     /// Whether a part of it is for one caller only.
     pub(crate) private: bool,
@@ -53,12 +53,12 @@ impl Catalog {
         self.tools.all()
     }
 
-    /// The headers that repeat parameters of the tool, where it has any.
+    /// Returns the headers that repeat parameters of the tool, if it has any.
     pub(crate) fn parameter_headers(&self, name: &str) -> Option<Arc<Vec<ParameterHeader>>> {
         self.tools.parameter_headers(name)
     }
 
-    /// Whether there is any server behind us.
+    /// Returns whether there is any upstream server.
     pub(crate) fn has_upstreams(&self) -> bool {
         !self.servers().is_empty()
     }
@@ -163,7 +163,7 @@ impl Catalog {
         if let Some(owner) = find_owner(uri, &ready, &[], &templates) {
             return Some(owner);
         }
-        // Servers may have more than they list; where only one has resources at all, it is the one to ask.
+        // Servers may have more than they list; if only one has resources at all, it is the one to ask.
         let has_resources =
             |(_, session): &&ReadyServer| session.capabilities().get("resources").is_some();
         let mut holders = ready.iter().filter(has_resources);
@@ -231,7 +231,7 @@ impl MergedList {
 }
 
 impl CatalogEntry {
-    /// What the server says of it.
+    /// Returns the entry as the server gave it.
     pub(crate) fn value(&self) -> &Value {
         &self.list.listed.entries[self.at]
     }

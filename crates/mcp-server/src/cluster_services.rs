@@ -1,4 +1,4 @@
-//! What a server shares with those beside it; alone, it needs none of it.
+//! What a server shares with its peers; a single gateway needs none of it.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use super::{Seal, SessionPeers};
 /// What one of several gateways shares with the others.
 #[derive(Clone, Default)]
 pub struct ClusterServices {
-    /// The queue for calls that outlive their requests; with it clients get them as tasks.
+    /// The queue for calls that outlive their requests; if set, clients get them as tasks.
     pub calls: Option<Arc<dyn DurableCalls>>,
-    /// What seals sessions into their ids; with it every gateway of the same secret takes them in.
+    /// Seals sessions into their ids; if set, every gateway with the same secret adopts them.
     pub seal: Option<Arc<Seal>>,
     /// The way to the other gateways.
     pub peers: Option<Arc<dyn SessionPeers>>,

@@ -16,22 +16,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, outbox::Outbox, questions::CallQuestions, session::Session};
 
-/// What comes of a request.
+/// The result or error of a request.
 pub(crate) type RpcResult = Result<JsonText, RpcError>;
 
-/// Under which name a request may say that it is one act, however often it is made.
+/// The key in `_meta` that marks repeated requests as the same operation.
 const KEY: &str = "switchboard/idempotencyKey";
 
-/// A request under way.
+/// A request in flight.
 pub(crate) struct Exchange {
     pub(crate) caller: Caller,
     pub(crate) client: Client,
     pub(crate) cancel: CancellationToken,
-    /// What is asked of a modern client.
+    /// Questions to a modern client.
     pub(crate) questions: CallQuestions,
-    /// What the request says beside what it asks for.
+    /// The rest of the request's `_meta`, for the tool.
     notes: Map<String, Value>,
-    /// The trace that it is part of.
+    /// The trace that the request is part of.
     pub(crate) trace: Option<Arc<TraceContext>>,
     channel: Mutex<ReplyChannel>,
 }
@@ -40,21 +40,21 @@ pub(crate) struct Exchange {
 pub(crate) enum Client {
     /// A session opened by `initialize`.
     Legacy(Arc<Session>),
-    /// A request that stands alone.
+    /// A stateless request.
     Modern(ModernClient),
 }
 
-/// What a modern request says of its sender.
+/// What a stateless request says of its sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModernClient {
     pub(crate) capabilities: Value,
     /// What it calls itself.
     pub(crate) client: Option<Arc<str>>,
-    /// From which level on it wants to hear log messages; none, if it does not say.
+    /// The minimum log level; `None` if the client wants no log messages.
     pub(crate) log_level: Option<Level>,
 }
 
-/// Where messages go, and under which token progress is told.
+/// The queue for messages before the response, and the token for progress.
 #[derive(Clone)]
 pub(crate) struct ReplyChannel {
     pub(crate) outbox: Arc<Outbox>,
@@ -83,12 +83,12 @@ impl Exchange {
         })
     }
 
-    /// Whether the client lives in the modern era.
+    /// Returns whether the client speaks the stateless revision.
     pub(crate) fn is_modern(&self) -> bool {
         matches!(self.client, Client::Modern(_))
     }
 
-    /// Whether the client says with this request that it knows the extension.
+    /// Returns whether the client declares the extension in this request.
     pub(crate) fn knows(&self, extension: &str) -> bool {
         match &self.client {
             Client::Legacy(_) => false,
@@ -96,16 +96,16 @@ impl Exchange {
         }
     }
 
-    /// From which level on the client wants to hear log messages.
+    /// Returns the minimum log level of the client.
     fn log_level(&self) -> Option<Level> {
         match &self.client {
-            // Who does not say hears everything, as ever.
+            // A client that sets no level gets everything.
             Client::Legacy(session) => Some(session.log_level().unwrap_or(Level(0))),
             Client::Modern(modern) => modern.log_level,
         }
     }
 
-    /// Where messages go now.
+    /// Returns the channel that messages go to now.
     pub(crate) fn channel(&self) -> MutexGuard<'_, ReplyChannel> {
         self.channel.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,7 +115,7 @@ impl Exchange {
         self.channel().outbox.send(&Outgoing::notification(method, Some(params)));
     }
 
-    /// What surrounds a tool call that this request asks for.
+    /// Makes the context of the tool call that this request asks for.
     pub(crate) fn context(self: &Arc<Self>) -> CallContext {
         let watched = self.channel().progress_token.is_some();
         let heard = watched.then(|| self.clone());
@@ -171,7 +171,7 @@ impl Exchange {
     }
 }
 
-/// A number that is written without a fraction where it has none.
+/// A number that is written without a fraction if it has none.
 struct Whole(f64);
 
 impl serde::Serialize for Whole {
@@ -248,7 +248,7 @@ impl fmt::Debug for Exchange {
     }
 }
 
-/// How grave a log message is.
+/// The severity of a log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Level(pub(crate) u8);
 
@@ -267,7 +267,7 @@ impl Level {
         Self::NAMES.get(usize::from(self.0)).copied().unwrap_or("debug")
     }
 
-    /// The level of a message; `info`, where it does not say.
+    /// Returns the level of a message; `info` if it has none.
     fn of(message: &RawValue) -> Self {
         #[derive(serde::Deserialize)]
         struct Leveled {

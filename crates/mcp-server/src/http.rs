@@ -1,6 +1,6 @@
-//! Streamable HTTP: POST, GET and DELETE on one path, for whoever has an HTTP server to mount it in.
+//! Streamable HTTP: POST, GET and DELETE on one path, for any HTTP server to mount.
 //!
-//! Tokens, `Origin` and `Host` are checked by who mounts it, before a request comes here.
+//! The embedder checks tokens, `Origin` and `Host` before a request comes here.
 
 mod admission;
 mod body;
@@ -36,7 +36,7 @@ impl Server {
         self.handle_admitted(request, caller, &Unlimited).await
     }
 
-    /// As [`handle`](Self::handle), for a request that was admitted; `admission` is asked about what comes with it.
+    /// As [`handle`](Self::handle), for an admitted request; `admission` decides on the further requests of a batch.
     pub async fn handle_admitted<B>(
         &self,
         request: Request<B>,

@@ -1,9 +1,9 @@
-//! Serves our tools, and what upstream servers have beside them, to any MCP client.
+//! Serves our tools, and the resources and prompts of upstream servers, to any MCP client.
 //!
 //! One [`Server`] answers both eras at one endpoint, decided request by request: sessions opened by `initialize`
-//! (`session.rs`) and requests that stand alone (`stateless.rs`). `http` and `stdio` are the two ways in. Every tool call, and
-//! whatever else a client asks of an upstream server (`methods/forward.rs`), goes through the executor; whoever mounts
-//! the server says who is calling ([`Caller`]).
+//! (`session.rs`) and stateless requests (`stateless.rs`). `http` and `stdio` are the two transports. Every tool call, and
+//! whatever else a client asks of an upstream server (`methods/forward.rs`), goes through the executor; the embedder
+//! says who is calling ([`Caller`]).
 //!
 //! ```
 //! use switchboard_mcp_server::{Caller, Config, Server};
@@ -11,7 +11,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! let server = Server::new(ToolExecutor::default(), None, Config::default());
-//! // Within any HTTP server, once it is clear that the request may come in:
+//! // Within any HTTP server, once the request is authorized:
 //! let body = http_body_util::Full::new(bytes::Bytes::from("{}"));
 //! let request = http::Request::post("/mcp").body(body).unwrap();
 //! let response = server.handle(request, &Caller::named("somebody")).await;
@@ -68,40 +68,40 @@ pub struct Server {
     inner: Arc<Inner>,
 }
 
-/// What all requests share.
+/// State that all requests share.
 pub(crate) struct Inner {
-    /// What other gateways know this one by.
+    /// The name of this gateway among its peers.
     name: String,
     executor: ToolExecutor,
     catalog: catalog::Catalog,
     sessions: sessions::SessionTable,
-    /// What lets sessions wander between gateways.
+    /// Seals sessions into their ids, so that another gateway can adopt them.
     seal: Option<Arc<Seal>>,
     peers: Option<Arc<dyn SessionPeers>>,
     ended_sessions: session_adoption::EndedSessions,
     suspended: suspended_calls::SuspendedCalls,
-    /// Calls that were held here, and go on for clients that have come back elsewhere.
+    /// Calls that were suspended here and resumed through another gateway.
     resumed: suspended_calls::ResumedCalls,
     subscriptions: subscriptions::Subscriptions,
-    /// Calls that outlive their requests, where there is a queue for them.
+    /// Calls that outlive their requests; `None` if there is no queue.
     tasks: Option<tasks::Tasks>,
-    /// What changes, for those who listen in the modern way.
+    /// Changes, for `subscriptions/listen`.
     changes: broadcast::Sender<ServerChange>,
     config: Config,
     info: Value,
     /// Fires when no stream should stay open for changes alone.
     draining: CancellationToken,
-    /// Ends the tasks beside us.
+    /// Ends the background tasks.
     _end: DropGuard,
 }
 
 impl Server {
-    /// Serves the executor's tools, and what the upstream servers have beside tools.
+    /// Serves the executor's tools, and the resources and prompts of the upstream servers.
     pub fn new(executor: ToolExecutor, upstreams: Option<Arc<Servers>>, config: Config) -> Self {
         Self::in_cluster(executor, upstreams, config, ClusterServices::default())
     }
 
-    /// As [`new`](Self::new), with what it shares with other gateways.
+    /// As [`new`](Self::new), with what this server shares with other gateways.
     pub fn in_cluster(
         executor: ToolExecutor,
         upstreams: Option<Arc<Servers>>,
@@ -143,7 +143,7 @@ impl Server {
         self.inner.sessions.count()
     }
 
-    /// Ends the streams that only wait for changes, so that nobody who drains waits for them. Calls go on.
+    /// Ends the streams that only wait for changes, so that draining need not wait for them. Calls go on.
     pub fn drain(&self) {
         self.inner.draining.cancel();
         self.inner.sessions.interrupt();
@@ -154,7 +154,7 @@ impl Server {
         self.inner.catalog.upstreams()
     }
 
-    /// Ends all sessions; their streams end, and what they asked for is cancelled.
+    /// Ends all sessions: their streams end and their requests are cancelled.
     pub fn close(&self) {
         for session in self.inner.sessions.take_all() {
             self.inner.end(&session);
@@ -163,7 +163,7 @@ impl Server {
 }
 
 impl Inner {
-    /// Ends a session and lets go of what it held.
+    /// Ends a session and releases its subscriptions and upstream state.
     fn end(&self, session: &session::Session) {
         self.sessions.remove(session);
         for uri in session.close() {
@@ -172,7 +172,7 @@ impl Inner {
         self.catalog.release(&session.id);
     }
 
-    /// What we can do, as both eras declare it.
+    /// The capabilities of this server, as both eras declare them.
     fn capabilities(&self) -> Value {
         let mut capabilities = json!({"tools": {"listChanged": true}});
         if self.catalog.has_upstreams() {

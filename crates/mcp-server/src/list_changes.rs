@@ -1,4 +1,4 @@
-//! Follows what changes, and tells clients once it has settled.
+//! Follows changes of tools, resources and prompts, and notifies clients once they have settled.
 
 use std::{
     sync::{Arc, Weak},
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Inner, session::Session};
 
-/// Starts the tasks beside the server.
+/// Starts the background tasks of the server.
 pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &CancellationToken) {
     let inside = Arc::downgrade(inner);
     let settle = inner.config.settle.0;
@@ -64,7 +64,7 @@ async fn follow_joining(
                     follow_server(inside.clone(), Arc::downgrade(&server), changes, settle),
                 );
             }
-            // More servers at once than anybody has; their tools are told of all the same.
+            // More servers at once than the channel holds; changes of their tools are still announced.
             Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => return,
         }
@@ -80,7 +80,7 @@ async fn follow_server(
     loop {
         let mut settled = match changes.recv().await {
             Ok(changed) => vec![changed],
-            // Too much changed to be told one by one.
+            // Too many changes to be announced one by one.
             Err(broadcast::error::RecvError::Lagged(_)) => {
                 vec![ServerChange::Resources, ServerChange::Prompts]
             }
@@ -95,7 +95,7 @@ async fn follow_server(
         let Some(inner) = inside.upgrade() else { return };
         let Some(server) = server.upgrade() else { return };
         server.watch_again().await;
-        // Its tools are told of when the manager has them.
+        // Tools are announced once the manager has them.
         for changed in settled.into_iter().filter(|changed| *changed != ServerChange::Tools) {
             inner.tell(changed);
         }
@@ -116,7 +116,7 @@ async fn sweep(inside: Weak<Inner>, idle: Duration, hold: Duration) {
     }
 }
 
-/// The notification that tells of a change, with its parameters.
+/// Returns the notification of a change, with its parameters.
 pub(super) fn notification(changed: &ServerChange) -> (&'static str, Option<Box<RawValue>>) {
     match changed {
         ServerChange::Tools => ("notifications/tools/list_changed", None),
@@ -141,7 +141,7 @@ impl Inner {
         _ = self.changes.send(changed);
     }
 
-    /// Tells clients that have their streams at other gateways. To hear of a change twice harms nobody.
+    /// Notifies clients that have their streams at other gateways. A repeated notification does no harm.
     async fn tell_elsewhere(self: Arc<Self>, sessions: Vec<Arc<Session>>, message: Bytes) {
         for session in sessions {
             self.broadcast(&session, message.clone()).await;

@@ -17,7 +17,7 @@ pub(crate) struct Meta {
     version: Option<Value>,
     /// What the sender can do.
     pub(super) capabilities: Option<Value>,
-    /// Whether it says who it is in a way that it cannot be said.
+    /// Whether `clientInfo` is malformed.
     pub(super) is_misnamed: bool,
     /// What the sender calls itself, as records have it.
     pub(super) client: Option<Arc<str>>,
@@ -28,17 +28,17 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// The revision that the request says it is of.
+    /// Returns the protocol version that the request states.
     pub(crate) fn version(&self) -> Option<&str> {
         self.version.as_ref()?.as_str()
     }
 
-    /// From which level on the log is wanted.
+    /// Returns the minimum log level, if one is stated.
     pub(super) fn log_level(&self) -> Option<&str> {
         self.log_level.as_ref()?.as_str()
     }
 
-    /// Under which token progress is told.
+    /// Returns the token for progress notifications.
     pub(super) fn progress_token(&self) -> Option<Box<RawValue>> {
         let token =
             self.progress.as_ref().filter(|token| token.is_string() || token.is_number())?;

@@ -1,4 +1,4 @@
-//! What can be asked of us, one file per subject.
+//! The methods that clients can call, one file per subject.
 
 mod basics;
 mod tools;

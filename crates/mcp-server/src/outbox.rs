@@ -1,4 +1,4 @@
-//! Messages on their way to a client, in order; kept for a while where it may come back for them.
+//! Messages to a client, in order; some are kept after reading so that a stream can be resumed.
 
 use std::{
     collections::VecDeque,
@@ -35,7 +35,7 @@ struct OutboxState {
 }
 
 impl Outbox {
-    /// An empty queue that keeps so many messages for who comes back.
+    /// Makes an empty queue that keeps so many messages after they were read.
     pub(crate) fn keeping(kept: usize) -> Arc<Self> {
         Arc::new(Self { kept, state: Mutex::default() })
     }
@@ -60,14 +60,14 @@ impl Outbox {
         wake(state);
     }
 
-    /// Says that nothing more comes.
+    /// Ends the queue: later messages are dropped.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.ended = true;
         wake(state);
     }
 
-    /// Reads on from message `from`; whoever read before reads no more.
+    /// Reads from message `from` on; an earlier reader ends.
     pub(crate) fn reader(self: &Arc<Self>, from: u64) -> OutboxReader {
         let mut state = self.lock();
         state.reader += 1;
@@ -76,13 +76,13 @@ impl Outbox {
         reader
     }
 
-    /// Reads what nobody has read yet; whoever read before reads no more.
+    /// Reads the messages that are unread; an earlier reader ends.
     pub(crate) fn unread(self: &Arc<Self>) -> OutboxReader {
         let from = self.lock().unread;
         self.reader(from)
     }
 
-    /// Ends the reading of whoever reads now; what is not read yet waits for the next one.
+    /// Ends the current reader; unread messages wait for the next.
     pub(crate) fn interrupt(&self) {
         let mut state = self.lock();
         state.reader += 1;
@@ -119,11 +119,11 @@ fn wake(mut state: MutexGuard<'_, OutboxState>) {
 }
 
 impl OutboxState {
-    /// Lets go of what has been read and is not kept, and of the oldest where it grows too much.
+    /// Drops messages that were read and need not be kept, and the oldest if there are too many bytes.
     fn trim(&mut self, kept: usize) {
         while let Some(oldest) = self.messages.front() {
             let read = self.first < self.unread && self.messages.len() > kept;
-            // A reader that does not keep up must not cost more than this.
+            // Bounds the memory that a slow reader costs.
             let much = self.messages.len() > 1 && self.bytes > MOST_BYTES;
             if !read && !much {
                 return;
@@ -144,7 +144,7 @@ pub(crate) struct OutboxReader {
 }
 
 impl OutboxReader {
-    /// The next message with its number; none, when there are no more or another reader has taken over.
+    /// Returns the next message with its number; `None` if the queue has ended or another reader took over.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Bytes)>> {
         let mut state = self.outbox.lock();
         if state.reader != self.epoch {
@@ -166,7 +166,7 @@ impl OutboxReader {
         Poll::Pending
     }
 
-    /// Where it reads from.
+    /// Returns the queue that it reads.
     pub(crate) fn outbox(&self) -> &Arc<Outbox> {
         &self.outbox
     }

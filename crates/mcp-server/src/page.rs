@@ -13,10 +13,10 @@ pub(crate) struct Page {
 }
 
 /// The page of list `list` that begins at the cursor. A cursor names the entry that it follows, so that the pages fit
-/// together where the list changes in between.
+/// together even if the list changes in between.
 ///
 /// # Errors
-/// The cursor is none of ours, or of another list.
+/// The cursor is invalid or of another list.
 pub(crate) fn page<'a>(
     list: &str,
     length: usize,

@@ -1,4 +1,4 @@
-//! What a call under way wants to know from a modern client, who is only asked in an answer.
+//! Questions of a running call to a modern client, which is only asked in responses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,18 +21,18 @@ struct QuestionsState {
 
 #[derive(Debug)]
 struct QuestionBatch {
-    /// Each question, with the key that who asks knows it by.
+    /// The name that the client sees, the asker's own key, the question.
     questions: Vec<(String, String, Value)>,
     answers: oneshot::Sender<Map<String, Value>>,
 }
 
 impl CallQuestions {
-    /// Answers that the client sent with its request, before it was asked. Each answers one question.
+    /// Stores answers that the client sent with its request, before it was asked. Each answers one question.
     pub(crate) fn give(&self, answers: Map<String, Value>) {
         self.lock().given = answers;
     }
 
-    /// Puts questions; the answers come when the client has given all of them.
+    /// Adds questions; the receiver gets the answers once the client has given all of them.
     pub(crate) fn put(
         &self,
         questions: Map<String, Value>,
@@ -41,13 +41,13 @@ impl CallQuestions {
         let mut state = self.lock();
         if !questions.is_empty() && questions.keys().all(|key| state.given.contains_key(key)) {
             let mut given = |key: String| state.given.remove(&key).map(|answer| (key, answer));
-            // The receiver is still ours.
+            // Cannot fail: the receiver is still here.
             _ = answers.send(questions.into_iter().filter_map(|(key, _)| given(key)).collect());
             return answered;
         }
         let mut named = Vec::with_capacity(questions.len());
         for (key, question) in questions {
-            // Two who ask at once may use the same key.
+            // Two askers may use the same key.
             let taken = |name: &String| state.open.iter().any(|open| open.has(name));
             let mut name = key.clone();
             for number in 2.. {
@@ -64,15 +64,15 @@ impl CallQuestions {
         answered
     }
 
-    /// Waits until somebody has asked something.
+    /// Waits until a question is added.
     pub(crate) async fn asked(&self) {
         self.added.notified().await;
     }
 
-    /// All open questions by the names that the client answers under.
+    /// Returns all open questions by the names that the client sees.
     pub(crate) fn open(&self) -> Map<String, Value> {
         let open = &mut self.lock().open;
-        // Nobody waits any more for what was given up.
+        // The asker of a closed channel is gone.
         open.retain(|open| !open.answers.is_closed());
         let questions = open.iter().flat_map(|open| &open.questions);
         questions.map(|(name, _, question)| (name.clone(), question.clone())).collect()
@@ -88,7 +88,7 @@ impl CallQuestions {
             let pair = |(name, key, _): (String, String, Value)| {
                 responses.get(&name).map(|response| (key, response.clone()))
             };
-            // Who asked may have given up.
+            // The asker may be gone.
             _ = answers.send(questions.into_iter().filter_map(pair).collect());
         }
     }

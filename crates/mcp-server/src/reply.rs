@@ -1,4 +1,4 @@
-//! Results as each era wants them.
+//! Results of methods, written as each era wants them.
 
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{
@@ -12,15 +12,15 @@ use switchboard_mcp_wire::{
     error_kind::{self, is_passed_on},
 };
 
-/// A result that is not on the wire yet.
+/// A result before it is written.
 pub(crate) enum MethodReply {
-    /// Fields, as they are.
+    /// Fields, unchanged.
     Fields(Map<String, Value>),
     /// A page of a list.
     List(ListReply),
-    /// What a tool answered.
+    /// The result of a tool.
     Tool(Box<ToolResult>),
-    /// A task in the place of what a tool will answer.
+    /// A task in place of the result of a tool.
     Task(Map<String, Value>),
 }
 
@@ -29,18 +29,18 @@ pub(crate) struct ListReply {
     pub(crate) key: &'static str,
     pub(crate) entries: Vec<Box<RawValue>>,
     pub(crate) next: Option<String>,
-    /// How long it stays true, in milliseconds.
+    /// How long the client may cache it, in milliseconds.
     pub(crate) ttl: u64,
     pub(crate) private: bool,
 }
 
 impl MethodReply {
-    /// Nothing but success.
+    /// Makes an empty result.
     pub(crate) fn empty() -> Self {
         Self::Fields(Map::new())
     }
 
-    /// A result of an upstream server's.
+    /// Makes a result of an upstream server's.
     pub(crate) fn passed_on(
         mut fields: Map<String, Value>,
         cacheable: bool,
@@ -58,7 +58,7 @@ impl MethodReply {
 }
 
 impl Inner {
-    /// The result as the client's era wants it.
+    /// Writes the result as the client's era wants it.
     pub(crate) fn render(&self, reply: &MethodReply, exchange: &Exchange) -> JsonText {
         let info = exchange.is_modern().then_some(&self.info);
         let kind = match reply {
@@ -74,9 +74,9 @@ impl Inner {
 /// A reply, with what goes into its `_meta`.
 struct ReplyWriter<'a> {
     reply: &'a MethodReply,
-    /// Who we are, which modern results say.
+    /// The server info, which modern results carry.
     info: Option<&'a Value>,
-    /// Of which kind a failure is.
+    /// The kind of a failure.
     kind: Option<ErrorKind>,
 }
 

@@ -1,7 +1,7 @@
-//! Sessions sealed into their ids, so that every gateway with the same secret can take them in.
+//! Sessions sealed into their ids, so that every gateway with the same secret can adopt them.
 //!
-//! An id is `KEY.SEALED`: what gateways call the session among themselves, and what it was agreed on, encrypted and bound to
-//! that key. Nobody without the secret can read, change or make one.
+//! An id is `NAME.SEALED`: the session's name among gateways, and its claims, encrypted and bound to
+//! that name. Nobody without the secret can read, change or make one.
 
 use std::{
     fmt,
@@ -22,10 +22,10 @@ use switchboard_mcp_wire::eras;
 /// Secrets shorter than this could be guessed.
 const SHORTEST: usize = 16;
 
-/// The longest id: what stands between clients and us does not take headers of any length.
+/// The longest id: proxies limit the length of headers.
 const LONGEST: usize = 4096;
 
-/// What the keys are made for, so that the same secret can serve other ends too.
+/// The purpose that the keys are derived for, so that the same secret can serve others.
 const PURPOSE: &[u8] = b"switchboard mcp session 1";
 
 /// Seals sessions into their ids, and opens them.
@@ -39,21 +39,21 @@ pub struct Seal {
 #[error("a secret that seals sessions must have at least {SHORTEST} bytes, and this one has {0}")]
 pub struct WeakSecret(usize);
 
-/// What a session was agreed on.
+/// What a session's id says of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SessionClaims {
-    /// When, in seconds since 1970.
+    /// When the session was opened, in seconds since 1970.
     #[serde(rename = "t")]
     made: u64,
     #[serde(rename = "v")]
     version: String,
-    /// The caller that it belongs to.
+    /// The caller that the session belongs to.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     caller: Option<String>,
     /// What the client calls itself.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub(crate) client: Option<String>,
-    /// What the client can do.
+    /// The client's capabilities.
     #[serde(rename = "p")]
     pub(crate) capabilities: Value,
 }
@@ -76,7 +76,7 @@ impl Seal {
         self.open(id).is_some()
     }
 
-    /// The id of the session that is called `name`; none where it would be too long, or there is no randomness.
+    /// Returns the id of the session `name`; `None` if it would be too long, or there is no randomness.
     pub(crate) fn seal(&self, name: &str, claims: &SessionClaims) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
@@ -91,7 +91,7 @@ impl Seal {
         (id.len() <= LONGEST).then_some(id)
     }
 
-    /// What the session of this id was agreed on; none where the id is not one of ours.
+    /// Returns the claims of the session of this id; `None` if it was not sealed with one of the secrets.
     pub(crate) fn open(&self, id: &str) -> Option<SessionClaims> {
         let (name, sealed) = id.split_once('.').filter(|_| id.len() <= LONGEST)?;
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
@@ -135,19 +135,19 @@ impl SessionClaims {
         }
     }
 
-    /// Whether the session belongs to the caller.
+    /// Returns whether the session belongs to the caller.
     pub(crate) fn is_of(&self, caller: Option<&str>) -> bool {
         self.caller.as_deref() == caller
     }
 
-    /// Since when it is.
+    /// Returns how long ago the session was opened.
     pub(crate) fn age(&self) -> Duration {
         let made = UNIX_EPOCH + Duration::from_secs(self.made);
-        // The clock of who made it may be ahead of ours.
+        // The clock of the gateway that opened it may be ahead.
         SystemTime::now().duration_since(made).unwrap_or_default()
     }
 
-    /// The revision that was agreed on, if it is one that we still speak.
+    /// Returns the negotiated protocol version, if it is still supported.
     pub(crate) fn version(&self) -> Option<&'static str> {
         eras::LEGACY.iter().find(|version| **version == self.version).copied()
     }
@@ -182,7 +182,7 @@ mod tests {
         assert!(id.starts_with("abc.") && id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         assert!(!id.contains("ada"));
         assert_eq!(seal(ONE, &[]).open(&id).unwrap(), claims());
-        // Whoever has a new secret still knows the old one, and the other way round not.
+        // A gateway with the new secret still knows the old one, not the other way round.
         assert_eq!(seal(TWO, &[ONE]).open(&id).unwrap(), claims());
         assert_eq!(seal(TWO, &[]).open(&id), None);
         // Under another name it is nothing.

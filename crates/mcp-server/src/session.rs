@@ -23,7 +23,7 @@ use switchboard_mcp_wire::{IncomingMessage, RpcError};
 
 pub(crate) use scope::{SessionInit, SessionScope};
 
-/// How many ended streams are kept for clients that come back.
+/// How many ended streams are kept so that clients can resume them.
 const KEPT_STREAMS: usize = 16;
 
 /// No level was set.
@@ -32,19 +32,19 @@ const UNSET: u8 = u8::MAX;
 /// A session with one client.
 pub(crate) struct Session {
     pub(crate) id: Arc<str>,
-    /// What gateways call it among themselves: the id, without what is sealed into it.
+    /// The name among gateways: the id without its sealed part.
     pub(crate) name: Arc<str>,
     pub(crate) caller: Caller,
-    /// The revision that was agreed on.
+    /// The negotiated protocol version.
     pub(crate) version: &'static str,
-    /// What the client can do.
+    /// The client's capabilities.
     pub(crate) capabilities: Value,
     /// What the client calls itself.
     pub(crate) client: Option<Arc<str>>,
     scope: SessionScope,
     /// How long the client may take to answer a question.
     patience: Duration,
-    /// Where messages go that belong to no request.
+    /// Queues messages that belong to no request.
     pub(crate) outbox: Arc<Outbox>,
     /// Cancelled when the session ends.
     pub(crate) end: CancellationToken,
@@ -57,17 +57,17 @@ struct SessionState {
     used: Instant,
     /// How many streams the client has open.
     attached: usize,
-    /// The requests under way, by their ids as they came.
+    /// The requests in flight, by their ids as the client wrote them.
     in_flight: HashMap<Box<str>, CancellationToken>,
-    /// What we have asked the client.
+    /// Our requests that the client has not answered yet, by their ids.
     pending: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>,
     subscriptions: HashSet<String>,
-    /// The streams that answers went out on, the oldest first.
+    /// The streams of earlier responses, the oldest first.
     streams: VecDeque<(u64, Arc<Outbox>)>,
 }
 
 impl Session {
-    /// A session that has just been agreed on.
+    /// Makes a session that was just negotiated.
     pub(crate) fn new(
         id: String,
         caller: Caller,
@@ -105,39 +105,39 @@ impl Session {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody uses it.
+    /// Marks the session as used now.
     pub(crate) fn touch(&self) {
         self.lock().used = Instant::now();
     }
 
-    /// Since when nobody has used it; none, while something is under way.
+    /// Returns since when the session is idle; `None` while a request is in flight or a stream is open.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let inner = self.lock();
         (inner.in_flight.is_empty() && inner.attached == 0).then_some(inner.used)
     }
 
-    /// When somebody last used it.
+    /// Returns when the session was last used.
     pub(crate) fn used(&self) -> Instant {
         self.lock().used
     }
 
-    /// Whether other gateways may have it too.
+    /// Returns whether other gateways can adopt the session.
     pub(crate) fn is_portable(&self) -> bool {
         matches!(self.scope, SessionScope::Cluster { .. })
     }
 
-    /// Whether the client has a stream open here.
+    /// Returns whether the client has a stream open here.
     pub(crate) fn is_attached(&self) -> bool {
         self.lock().attached > 0
     }
 
-    /// Notes that the client has a stream open until the guard is dropped.
+    /// Counts an open stream of the client until the guard is dropped.
     pub(crate) fn attach(self: &Arc<Self>) -> StreamGuard {
         self.lock().attached += 1;
         StreamGuard(self.clone())
     }
 
-    /// Notes that a request is under way until the guard is dropped.
+    /// Counts a request as in flight until the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>, id: &RawValue) -> RequestGuard {
         let cancel = self.end.child_token();
         let key: Box<str> = id.get().into();
@@ -148,22 +148,22 @@ impl Session {
         RequestGuard { session: self.clone(), key, cancel }
     }
 
-    /// Cancels the request of this id; says whether it was still under way.
+    /// Cancels the request of this id; returns whether it was still in flight.
     fn cancel(&self, id: &RawValue) -> bool {
         let inner = self.lock();
         let in_flight = inner.in_flight.get(id.get());
         in_flight.inspect(|cancel| cancel.cancel()).is_some()
     }
 
-    /// Takes what the client says: a notification, or an answer to something that we have asked. What somebody else may
-    /// wait for, and nobody here, comes back.
+    /// Handles a notification, or a response to a request of ours. Returns a message that has no recipient here but may have
+    /// one at another gateway.
     pub(crate) fn take(&self, message: IncomingMessage) -> Option<IncomingMessage> {
         self.touch();
         match &message {
             IncomingMessage::Response { id: Some(id), .. } => {
                 let Some(waiting) = self.lock().pending.remove(id) else { return Some(message) };
                 let IncomingMessage::Response { outcome, .. } = message else { return None };
-                // Who asked may have given up.
+                // The receiver may be gone.
                 _ = waiting.send(outcome);
                 None
             }
@@ -185,7 +185,7 @@ impl Session {
         }
     }
 
-    /// From which level on the client wants to hear log messages, if it has said so.
+    /// Returns the minimum log level, if the client has set one.
     pub(crate) fn log_level(&self) -> Option<Level> {
         match self.log_level.load(Ordering::Relaxed) {
             UNSET => None,
@@ -193,27 +193,27 @@ impl Session {
         }
     }
 
-    /// The client wants to hear log messages from this level on.
+    /// Sets the minimum log level.
     pub(crate) fn set_log_level(&self, level: Level) {
         self.log_level.store(level.0, Ordering::Relaxed);
     }
 
-    /// The client wants to hear when the resource changes.
+    /// Subscribes to changes of the resource.
     pub(crate) fn subscribe(&self, uri: &str) {
         self.lock().subscriptions.insert(uri.to_owned());
     }
 
-    /// The client no longer wants to hear of the resource; says whether it did.
+    /// Unsubscribes from the resource; returns whether the client was subscribed.
     pub(crate) fn unsubscribe(&self, uri: &str) -> bool {
         self.lock().subscriptions.remove(uri)
     }
 
-    /// Whether the client wants to hear of the resource.
+    /// Returns whether the client is subscribed to the resource.
     pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
         self.lock().subscriptions.contains(uri)
     }
 
-    /// Keeps a stream for a client that comes back, and numbers it.
+    /// Keeps a stream so that the client can resume it, and returns its number.
     pub(crate) fn keep_stream(&self, stream: Arc<Outbox>) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut inner = self.lock();
@@ -239,7 +239,7 @@ impl Session {
         found.map(|(_, stream)| stream.clone())
     }
 
-    /// Ends it: what is under way is cancelled, its streams end. Returns the resources that it watched.
+    /// Cancels the requests in flight and ends the streams. Returns the resources that the client was subscribed to.
     pub(crate) fn close(&self) -> HashSet<String> {
         self.end.cancel();
         self.outbox.end();
@@ -252,7 +252,7 @@ pub(crate) fn name(id: &str) -> &str {
     id.split_once('.').map_or(id, |(name, _)| name)
 }
 
-/// A request under way.
+/// A request in flight; no longer counted when dropped.
 pub(crate) struct RequestGuard {
     session: Arc<Session>,
     key: Box<str>,
@@ -267,7 +267,7 @@ impl Drop for RequestGuard {
     }
 }
 
-/// A stream that the client has open.
+/// An open stream of the client; no longer counted when dropped.
 pub(crate) struct StreamGuard(Arc<Session>);
 
 impl Drop for StreamGuard {

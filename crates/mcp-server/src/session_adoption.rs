@@ -1,4 +1,4 @@
-//! Sessions that come from another gateway, and sessions that end on all of them.
+//! Adopts sessions that another gateway has opened, and ends sessions on all gateways.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -21,17 +21,17 @@ use super::{
 /// Why there is no session for a request.
 #[derive(Debug)]
 pub(crate) enum NoSession {
-    /// There is none of this id, or none of the caller's.
+    /// There is no session of this id, or it belongs to another caller.
     Unknown,
-    /// There is no room to take it in.
+    /// There is no room to adopt it.
     Full,
 }
 
 impl Inner {
-    /// The caller's session of this id; one that another gateway has opened is taken in.
+    /// Returns the caller's session of this id; adopts one that another gateway has opened.
     ///
     /// # Errors
-    /// There is none for this caller.
+    /// The caller has no such session.
     pub(crate) async fn session(
         &self,
         id: &str,
@@ -50,23 +50,23 @@ impl Inner {
             match peers.has_ended(&session.name).await {
                 Ok(false) => {}
                 Ok(true) => return Err(NoSession::Unknown),
-                // The caller is who they are, whether or not anybody can be asked.
-                Err(error) => tracing::warn!(error, "taken in unasked: a session from elsewhere"),
+                // The seal proves that the session is the caller's; only whether it has ended is unknown.
+                Err(error) => tracing::warn!(error, "adopting a session that may have ended"),
             }
         }
         let (session, gone) =
             self.sessions.adopt(session).map_err(|TooManySessions| NoSession::Full)?;
         gone.iter().for_each(|gone| self.end(gone));
-        // Whoever ended it meanwhile has noted that before looking for it here.
+        // It may have ended meanwhile: that is recorded before the session is looked up here.
         if self.ended_sessions.knows(&session.name) {
             self.end(&session);
             return Err(NoSession::Unknown);
         }
-        tracing::debug!(session = &*session.name, "a session from elsewhere is taken in");
+        tracing::debug!(session = &*session.name, "adopted a session of another gateway");
         Ok(session)
     }
 
-    /// The session of these claims, if they hold for the caller.
+    /// Rebuilds the session of these claims; `None` if it is another caller's, too old or of an unknown revision.
     fn rebuild(&self, id: &str, claims: SessionClaims, caller: &Caller) -> Option<Arc<Session>> {
         let holds =
             claims.is_of(caller.name.as_deref()) && claims.age() < self.config.session_age.0;
@@ -82,7 +82,7 @@ impl Inner {
     /// Ends a session on all gateways.
     ///
     /// # Errors
-    /// The others cannot be told; it goes on.
+    /// The other gateways cannot be reached; the session goes on.
     pub(crate) async fn end_everywhere(&self, session: &Session) -> Result<(), BoxError> {
         if session.is_portable() {
             if let Some(peers) = &self.peers {
@@ -95,14 +95,14 @@ impl Inner {
     }
 }
 
-/// Sessions that have ended though their ids could still be opened.
+/// Sessions that have ended although their sealed ids are still valid.
 #[derive(Default)]
 pub(crate) struct EndedSessions(Mutex<EndedState>);
 
 #[derive(Default)]
 struct EndedState {
     names: HashSet<Arc<str>>,
-    /// The same in the order of their ends.
+    /// The same names, the first ended first.
     order: VecDeque<(Instant, Arc<str>)>,
 }
 
@@ -121,12 +121,12 @@ impl EndedSessions {
         }
     }
 
-    /// Whether it has.
+    /// Returns whether the session of this name has ended.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.lock().names.contains(name)
     }
 
-    /// Forgets those that are too old to come back.
+    /// Forgets sessions whose sealed ids have expired.
     pub(crate) fn sweep(&self, age: Duration) {
         let mut state = self.lock();
         while state.order.front().is_some_and(|(since, _)| since.elapsed() >= age) {

@@ -1,4 +1,4 @@
-//! The other gateways behind the same balancer, and what passes between them. Calls that wait for input are in `suspended_calls.rs`.
+//! The seam between gateways behind the same balancer. Calls that wait for input are in `suspended_calls.rs`.
 
 use std::time::Duration;
 
@@ -8,37 +8,37 @@ use switchboard_toolcall::{BoxError, BoxFuture};
 use super::{Inner, Server, session::Session};
 use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing};
 
-/// The other gateways, to whom sessions may wander. Sessions go by short names here, which open nothing.
+/// The other gateways, which may adopt sessions of this one. Sessions are identified by short names, which grant no access.
 pub trait SessionPeers: Send + Sync {
-    /// Notes for all gateways that the session has ended, for so long as it could be taken in anywhere, and has every
-    /// other one told of it ([`Server::session_ended`]).
+    /// Records for all gateways that the session has ended, for as long as any could adopt it, and notifies every
+    /// other one ([`Server::session_ended`]).
     ///
     /// # Errors
-    /// It cannot be noted.
+    /// It cannot be recorded.
     fn end<'a>(&'a self, session: &'a str, keep: Duration) -> BoxFuture<'a, Result<(), BoxError>>;
 
-    /// Whether it was noted that the session has ended.
+    /// Returns whether the session is recorded as ended.
     ///
     /// # Errors
-    /// Nobody can be asked.
+    /// The record cannot be read.
     fn has_ended<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<bool, BoxError>>;
 
-    /// Has every other gateway take in a message of the session's ([`Server::deliver`]); it does no harm if it comes back
-    /// here too.
+    /// Sends a message of the session to every other gateway ([`Server::deliver`]); it does no harm if it also comes back
+    /// here.
     ///
     /// # Errors
-    /// Nobody can be told.
+    /// The message cannot be sent.
     fn broadcast<'a>(
         &'a self,
         session: &'a str,
         message: Bytes,
     ) -> BoxFuture<'a, Result<(), BoxError>>;
 
-    /// Has the gateway of this name ([`Server::name`]) go on with a call that it holds ([`Server::resume`]), and returns what
-    /// it says. That may take as long as the call does.
+    /// Sends a request about a suspended call to the gateway of this name ([`Server::name`], [`Server::resume`]), and returns
+    /// its reply. That may take as long as the call does.
     ///
     /// # Errors
-    /// The gateway is not there any more.
+    /// The gateway is gone.
     fn request<'a>(
         &'a self,
         gateway: &'a str,
@@ -46,11 +46,11 @@ pub trait SessionPeers: Send + Sync {
     ) -> BoxFuture<'a, Result<Bytes, BoxError>>;
 }
 
-/// What a server tells a client's stream, wherever that is open.
+/// The notification that goes to the client's stream, at whichever gateway that is open.
 const FOR_STREAMS: &str = "notifications/resources/updated";
 
 impl Server {
-    /// Takes in a message that another gateway could not place; without effect where nobody waits for it here either.
+    /// Delivers a message that another gateway had no recipient for; has no effect if there is none here either.
     pub fn deliver(&self, session: &str, message: &[u8]) {
         let Some(session) = self.inner.sessions.named(session) else { return };
         match wire::parse(message) {
@@ -58,11 +58,11 @@ impl Server {
                 session.outbox.send(&Outgoing::notification(&method, params.as_deref()));
             }
             Ok(message) => _ = session.take(message),
-            Err(_) => tracing::debug!("a sibling passed on what is no message"),
+            Err(_) => tracing::debug!("a peer sent an invalid message"),
         }
     }
 
-    /// Another gateway has ended the session.
+    /// Ends a session that another gateway has ended.
     pub fn session_ended(&self, session: &str) {
         self.inner.ended_sessions.note(session.into());
         if let Some(session) = self.inner.sessions.named(session) {
@@ -72,7 +72,7 @@ impl Server {
 }
 
 impl Inner {
-    /// Takes what a client says; what nobody waits for here may be waited for elsewhere.
+    /// Handles a message of the client; one without a recipient here is sent to the other gateways.
     pub(crate) async fn take(&self, session: &Session, message: IncomingMessage) {
         let Some(message) = session.take(message) else { return };
         let message = match &message {
@@ -90,11 +90,11 @@ impl Inner {
         }
     }
 
-    /// Tells the other gateways, where there are any.
+    /// Sends a message to the other gateways, if there are any.
     pub(crate) async fn broadcast(&self, session: &Session, message: Bytes) {
         let peers = self.peers.as_ref().filter(|_| session.is_portable());
         let Some(peers) = peers else {
-            return tracing::debug!("a message of the client's that nobody waits for");
+            return tracing::debug!("a message of the client has no recipient");
         };
         if let Err(error) = peers.broadcast(&session.name, message).await {
             tracing::warn!(error, "a client's message cannot be passed on to other gateways");

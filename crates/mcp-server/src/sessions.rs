@@ -1,4 +1,4 @@
-//! The sessions there are: bounded in number, and let go when nobody uses them.
+//! The open sessions: bounded in number, and dropped when idle.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ pub(crate) struct SessionTable {
 }
 
 impl SessionTable {
-    /// Room for so many sessions.
+    /// Makes a table for at most `most` sessions.
     pub(crate) fn new(most: usize) -> Self {
         Self { most: most.max(1), open: Mutex::default() }
     }
@@ -44,7 +44,7 @@ impl SessionTable {
         self.adopt(session).map(|(_, gone)| gone)
     }
 
-    /// As [`open`](Self::open); but where the session is there already, that one stays and is returned.
+    /// As [`open`](Self::open); but if the session is already there, that one stays and is returned.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -80,21 +80,21 @@ impl SessionTable {
         let theirs = || open.values().filter(|session| session.caller.name.as_ref() == whose);
         let idle = theirs().filter_map(|session| Some((session.idle_since()?, session)));
         let oldest = idle.min_by_key(|(since, _)| *since).map(|(_, session)| session);
-        // Who keeps more than half of the room in use does not keep others out.
+        // A caller that uses more than half of the table must not keep others out.
         let takes_room = count > own && count > self.most / 2;
         let in_use = || theirs().min_by_key(|session| session.used()).filter(|_| takes_room);
         oldest.or_else(in_use).cloned()
     }
 
-    /// The session of this name, whoever has it.
+    /// Returns the session of this name, whichever caller it belongs to.
     pub(crate) fn named(&self, name: &str) -> Option<Arc<Session>> {
         self.lock().get(name).cloned()
     }
 
-    /// The session of this id, where it is the caller's own.
+    /// Returns the session of this id if it is the caller's.
     pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
         let session = self.lock().get(session::name(id)).cloned()?;
-        // A session belongs to who opened it: for others there is none.
+        // Other callers must not learn that the session exists.
         (*session.id == *id && session.caller.name == caller.name).then_some(session)
     }
 
@@ -115,7 +115,7 @@ impl SessionTable {
         }
     }
 
-    /// Forgets those that nobody has used for so long, and returns them.
+    /// Removes the sessions that were idle for so long, and returns them.
     pub(crate) fn take_idle(&self, idle: Duration) -> Vec<Arc<Session>> {
         let is_idle =
             |session: &Session| session.idle_since().is_some_and(|since| since.elapsed() >= idle);
@@ -123,8 +123,8 @@ impl SessionTable {
         open.extract_if(|_, session| is_idle(session)).map(|(_, session)| session).collect()
     }
 
-    /// Tells every session that something has changed. Of a single resource, only this gateway may know that the client
-    /// watches it: sessions whose clients may have their streams elsewhere are returned.
+    /// Notifies every session of a change. Of a single resource, only this gateway may know that the client
+    /// subscribed to it: sessions whose clients may have their streams at other gateways are returned.
     pub(crate) fn tell(
         &self,
         changed: &ServerChange,
@@ -150,7 +150,7 @@ impl SessionTable {
         elsewhere
     }
 
-    /// The lowest level of log messages that any client wants to hear.
+    /// Returns the lowest log level that any client wants.
     pub(crate) fn lowest_level(&self) -> Option<Level> {
         self.lock().values().filter_map(|session| session.log_level()).min()
     }

@@ -1,4 +1,4 @@
-//! Requests that stand alone (2026-07-28): what each says of itself, and calls that end in a question.
+//! Stateless requests (2026-07-28): the parameters that they have in common, and calls that end in a question.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
     suspended_calls::{RequestTarget, ResumeRequest, SuspendedCall},
 };
 
-/// What is looked at before a request is given to its method.
+/// The parameters that are read before the method's own.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct CommonParams {
     #[serde(rename = "_meta", default)]
@@ -31,16 +31,16 @@ pub(crate) struct CommonParams {
     state: Option<String>,
     #[serde(rename = "inputResponses", default)]
     responses: Option<Map<String, Value>>,
-    /// What `_meta` says of the trace, or else what the headers say.
+    /// The trace of `_meta`, or else of the headers.
     #[serde(skip)]
     pub(crate) trace: Option<Arc<TraceContext>>,
 }
 
 impl CommonParams {
-    /// Reads the head of a request's parameters.
+    /// Reads them from a request's parameters.
     ///
     /// # Errors
-    /// They are no object, or what every request may say is of the wrong type.
+    /// The parameters are no object, or one of these has the wrong type.
     pub(crate) fn of(params: Option<&RawValue>) -> Result<Self, RpcError> {
         let Some(params) = params else {
             return Ok(Self::default());
@@ -59,18 +59,18 @@ impl CommonParams {
         Ok(head)
     }
 
-    /// Whether the request says that it is of the modern era.
+    /// Returns whether the request states a protocol version, as stateless ones do.
     pub(crate) fn is_modern(&self) -> bool {
         self.meta.as_ref().is_some_and(|meta| meta.version().is_some())
     }
 
-    /// Where the messages of the request go, and what it says beside what it asks for.
+    /// Returns the channel for the request's messages, and the rest of its `_meta`.
     pub(crate) fn channel(&mut self, outbox: Arc<Outbox>) -> (ReplyChannel, Map<String, Value>) {
         let meta = self.meta.take().unwrap_or_default();
         (ReplyChannel { outbox, progress_token: meta.progress_token() }, meta.notes)
     }
 
-    /// What the request names, as `Mcp-Name` repeats it.
+    /// Returns what the request names, as `Mcp-Name` repeats it.
     pub(crate) fn named(&self, method: &str) -> Option<&str> {
         match method {
             "tools/call" | "prompts/get" => self.name.as_deref(),
@@ -80,10 +80,10 @@ impl CommonParams {
         }
     }
 
-    /// What the sender says of itself.
+    /// Returns what the sender says of itself.
     ///
     /// # Errors
-    /// Something that it must say is missing, or it speaks another revision.
+    /// Something required is missing, or the protocol version is another.
     pub(crate) fn sender(&self) -> Result<ModernClient, RpcError> {
         let missing = |key: &str| {
             let text = format!("`_meta` must have `io.modelcontextprotocol/{key}`");
@@ -108,18 +108,18 @@ impl CommonParams {
     }
 }
 
-/// Whether a request can be known by this id.
+/// Returns whether this is a valid request id.
 pub(crate) fn is_id(id: &RawValue) -> bool {
     id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
-/// The revisions that we speak, the newest first.
+/// Returns the supported protocol versions, the newest first.
 pub(crate) fn supported() -> Vec<&'static str> {
     std::iter::once(eras::MODERN).chain(eras::LEGACY.iter().copied()).collect()
 }
 
 impl Inner {
-    /// Answers a request that stands alone. Dropping the future cancels it.
+    /// Answers a stateless request. Dropping the future cancels it.
     pub(crate) async fn answer_stateless(
         self: Arc<Self>,
         request: StatelessRequest,
@@ -162,7 +162,7 @@ impl Inner {
         self.run(call).await
     }
 
-    /// Goes on with a call. What is unanswered is asked again; otherwise the work goes on until it asks, or ends.
+    /// Runs a call until it asks for input or ends. Open questions are asked again at once.
     pub(crate) async fn run(&self, mut call: SuspendedCall) -> RpcResult {
         while call.exchange.questions.open().is_empty() {
             tokio::select! {
@@ -174,7 +174,7 @@ impl Inner {
         self.ask_for_input(call)
     }
 
-    /// The answer that asks: the call waits until the client comes back with what it wants to know.
+    /// Suspends the call and returns the response that asks for input.
     fn ask_for_input(&self, call: SuspendedCall) -> RpcResult {
         let questions = call.exchange.questions.open();
         let handle = self.suspended.keep(call)?;
@@ -188,7 +188,7 @@ impl Inner {
     }
 }
 
-/// A request that stands alone, its head read.
+/// A stateless request, its common parameters checked.
 pub(crate) struct StatelessRequest {
     pub(crate) id: Box<RawValue>,
     pub(crate) method: String,

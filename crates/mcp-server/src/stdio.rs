@@ -28,7 +28,7 @@ use super::{
 use in_flight::InFlightRequests;
 
 impl Server {
-    /// Serves one client until it has said its last word, then lets what is under way end.
+    /// Serves one client until its input ends, then waits for the requests in flight.
     ///
     /// # Errors
     /// The pipes broke.
@@ -40,7 +40,7 @@ impl Server {
         self.serve_stdio_until(input, output, caller, &CancellationToken::new()).await
     }
 
-    /// As [`serve_stdio`](Self::serve_stdio); but when `stop` fires, the client's last word counts as said.
+    /// As [`serve_stdio`](Self::serve_stdio); `stop` counts as the end of the input.
     ///
     /// # Errors
     /// The pipes broke.
@@ -69,20 +69,20 @@ impl Server {
         let read = tokio::select! {
             read = connection.read_all(&mut input) => read,
             () = stop.cancelled() => Ok(()),
-            // Nobody hears us any more.
+            // The client no longer reads.
             _ = &mut writer => Ok(()),
         };
         connection.end().await;
         outbox.end();
         if !writer.is_finished() {
-            // A client that does not read keeps nobody.
+            // A client that does not read must not keep the process.
             _ = timeout(self.inner.config.drain.0, writer).await;
         }
         read
     }
 }
 
-/// What is known of the client.
+/// The state of the client's connection.
 struct StdioConnection {
     inner: Arc<Inner>,
     caller: Caller,
@@ -90,7 +90,7 @@ struct StdioConnection {
     /// Its session, once it has opened one.
     session: Option<Arc<Session>>,
     attached: Option<StreamGuard>,
-    /// Its requests that stand alone, by their ids as they came.
+    /// Its stateless requests, by their ids as the client wrote them.
     in_flight: Arc<InFlightRequests>,
     tasks: JoinSet<()>,
 }
@@ -103,7 +103,7 @@ impl StdioConnection {
             while let Some(line) = lines.next() {
                 self.take_line(&line);
             }
-            // Tasks that have ended are let go.
+            // Reaps tasks that have ended.
             while self.tasks.try_join_next().is_some() {}
             if ended {
                 lines.finish().iter().for_each(|line| self.take_line(line));
@@ -112,7 +112,7 @@ impl StdioConnection {
         }
     }
 
-    /// Lets what is under way end, within its time.
+    /// Waits for the requests in flight, up to the drain limit.
     async fn end(&mut self) {
         self.in_flight.stop_listening();
         let all = async { while self.tasks.join_next().await.is_some() {} };
@@ -157,7 +157,7 @@ impl StdioConnection {
                     self.in_flight.take(method, params.as_deref());
                 }
                 if let Some(session) = &self.session {
-                    // There is nobody else who might wait for it.
+                    // A message without a recipient is dropped: there are no peers to send it to.
                     _ = session.take(message);
                 }
                 return;
@@ -207,7 +207,7 @@ impl StdioConnection {
             ClientTransport::Stdio,
         ) {
             Ok((session, result)) => {
-                // It stays open as long as the pipe, however little is said.
+                // Keeps the session open as long as the pipe, even if it is idle.
                 self.attached = Some(session.attach());
                 self.session = Some(session);
                 self.outbox.send(&Outgoing::response(id, &Ok(result)));
@@ -254,7 +254,7 @@ impl StdioConnection {
     }
 }
 
-/// Who cancelled does not wait for an answer.
+/// Sends the response, unless the request was cancelled.
 fn respond(outbox: &Outbox, id: &RawValue, outcome: RpcResult, cancel: &CancellationToken) {
     if !cancel.is_cancelled() {
         outbox.send(&Outgoing::response(id, &outcome));

@@ -1,4 +1,4 @@
-//! Which resources clients watch, and how many clients each.
+//! Which resources clients subscribe to, and how many clients each.
 
 use std::{
     collections::HashMap,

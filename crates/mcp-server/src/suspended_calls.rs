@@ -1,4 +1,4 @@
-//! Calls that wait for their client's input: a modern client gets a handle and comes back with it.
+//! Calls that wait for their client's input: a modern client gets a handle and resumes the call with it.
 
 mod remote;
 
@@ -20,15 +20,15 @@ use super::{
 
 pub(crate) use remote::{ResumeRequest, ResumedCalls};
 
-/// A call that can be set aside and taken up again.
+/// A call that can be suspended and resumed.
 pub(crate) struct SuspendedCall {
-    /// What was asked for; who comes back must ask for the same.
+    /// The request that resumes the call must have the same target.
     pub(crate) target: RequestTarget,
     pub(crate) exchange: Arc<Exchange>,
     pub(crate) work: BoxFuture<'static, RpcResult>,
 }
 
-/// What a request asks for.
+/// The method of a request and what it names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RequestTarget {
     pub(crate) method: String,
@@ -36,7 +36,7 @@ pub(crate) struct RequestTarget {
     pub(crate) name: Option<String>,
 }
 
-/// The calls that are set aside.
+/// All suspended calls, by their handles.
 pub(crate) struct SuspendedCalls {
     /// The first part of every handle: the gateway's name and a dot; empty if the gateway has no peers.
     gateway_prefix: String,
@@ -60,10 +60,10 @@ impl SuspendedCalls {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets a call aside, and returns the handle that takes it up again.
+    /// Suspends a call and returns the handle that resumes it.
     ///
     /// # Errors
-    /// Too many are set aside already, of this caller or of all; the call is then dropped, which cancels it.
+    /// Too many calls are suspended, of this caller or of all; the call is then dropped, which cancels it.
     pub(crate) fn keep(&self, call: SuspendedCall) -> Result<String, RpcError> {
         let refused = |text: &str| RpcError::new(RpcError::INTERNAL, text);
         let handle = token::random().ok_or_else(|| refused("no randomness for a handle"))?;
@@ -82,10 +82,10 @@ impl SuspendedCalls {
         Ok(handle)
     }
 
-    /// Takes up the call of a handle.
+    /// Takes the call of a handle out.
     ///
     /// # Errors
-    /// There is no such call, or none of this caller's that asks for the same.
+    /// There is no such call, or it has another caller or target.
     pub(crate) fn take(
         &self,
         handle: &str,
@@ -102,13 +102,13 @@ impl SuspendedCalls {
         }
     }
 
-    /// Drops those whose clients did not come back, which cancels them.
+    /// Drops calls that were not resumed in time, which cancels them.
     pub(crate) fn sweep(&self, limit: Duration) {
         let expired: Vec<_> = {
             let mut calls = self.lock();
             calls.extract_if(|_, (since, _)| since.elapsed() >= limit).collect()
         };
-        // Dropping a call runs code of others; not under the lock.
+        // Dropping a call runs foreign code, so not under the lock.
         drop(expired);
     }
 }

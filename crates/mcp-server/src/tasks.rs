@@ -38,11 +38,11 @@ pub(crate) struct Tasks {
     poll: Duration,
 }
 
-/// What became of a call that was to be queued.
+/// The result of submitting a call to the queue.
 pub(crate) enum SubmitOutcome {
-    /// It has ended already, or was not queued.
+    /// The call has ended already, or was not queued.
     Ended(Box<ToolResult>),
-    /// It goes on.
+    /// The call goes on.
     Task(Box<QueuedCall>),
 }
 
@@ -74,7 +74,7 @@ impl Tasks {
             Ok(id) => id,
             Err(result) => return Ok(SubmitOutcome::Ended(result)),
         };
-        // With a key the call may be an earlier one, which others have an eye on.
+        // With an idempotency key the call may be an earlier one that other clients follow.
         let alone = cx.idempotency_key.is_none();
         let unclaimed = CancelUnlessClaimed(alone.then(|| (self.queue.clone(), id)));
         let found = self.settle(id).await;
@@ -98,7 +98,7 @@ impl Tasks {
                 }
             }
         };
-        // What is not over by then is told as a task; so is what the queue no longer tells of.
+        // A call that is not over by then becomes a task; so does one that the queue no longer reports on.
         _ = timeout(self.after, ended).await;
         Ok(found)
     }
@@ -121,22 +121,22 @@ impl Tasks {
     /// The caller's own task of this id.
     ///
     /// # Errors
-    /// There is none, or the queue cannot be asked.
+    /// There is no such task, or the queue cannot be reached.
     pub(crate) async fn find(&self, id: &str, caller: &Caller) -> Result<QueuedCall, RpcError> {
         let found = match CallId::parse(id) {
             Some(id) => self.queue.look(id).await.map_err(|error| unreachable(&error))?,
             None => None,
         };
-        // A task belongs to who asked for it: for others there is none.
+        // Other callers must not learn that the task exists.
         found.filter(|call| call.caller == caller.name).ok_or_else(|| {
             RpcError::new(RpcError::INVALID_PARAMS, "there is no such task, or no longer")
         })
     }
 
-    /// Asks that a call be given up.
+    /// Requests the cancellation of a call.
     ///
     /// # Errors
-    /// The queue cannot be asked.
+    /// The queue cannot be reached.
     pub(crate) async fn cancel(&self, call: &QueuedCall) -> Result<(), RpcError> {
         if !call.state.is_over() {
             self.queue.cancel(call.id).await.map_err(|error| unreachable(&error))?;
@@ -155,14 +155,14 @@ pub(crate) fn is_required(spec: &ToolSpec) -> bool {
     execution.is_some_and(|execution| execution["taskSupport"] == "required")
 }
 
-/// What a client gets that does not know the extension, but would have to.
+/// Makes the error for a client that does not declare the required extension.
 pub(crate) fn not_known() -> RpcError {
     let text = format!("this needs a client that declares the extension `{EXTENSION}`");
     let data = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
     RpcError::new(RpcError::MISSING_CAPABILITY, text).with_data(data)
 }
 
-/// A queued call that its client does not know of yet; given up when dropped, for then the client has hung up.
+/// Cancels a queued call if dropped before the client knows of it: the client has then hung up.
 struct CancelUnlessClaimed(Option<(Arc<dyn DurableCalls>, CallId)>);
 
 impl CancelUnlessClaimed {
@@ -176,7 +176,7 @@ impl Drop for CancelUnlessClaimed {
         if let (Some((queue, id)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             runtime.spawn(async move {
                 if let Err(error) = queue.cancel(id).await {
-                    tracing::debug!(%id, error, "a call that nobody waits for is not given up");
+                    tracing::debug!(%id, error, "an abandoned call cannot be cancelled");
                 }
             });
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A random name of 128 bits; none, where the system has no randomness to give.
+/// Returns a random name of 128 bits; `None` if the system has no randomness.
 pub(crate) fn random() -> Option<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).ok()?;
@@ -14,8 +14,8 @@ pub(crate) fn random() -> Option<String> {
     Some(text)
 }
 
-/// A random number to count from: whoever else counts does not come near it, and what is counted so fits into any JSON
-/// reader's numbers. None, where the system has no randomness to give.
+/// Returns a random number to count from: other counters stay far from it, and all numbers fit into any JSON
+/// reader's. `None` if the system has no randomness.
 pub(crate) fn number() -> Option<u64> {
     let mut bytes = [0_u8; 4];
     getrandom::fill(&mut bytes).ok()?;

@@ -1,4 +1,4 @@
-//! MCP sessions and held calls that wander between gateways.
+//! MCP sessions and suspended calls that move between gateways.
 
 use std::sync::Arc;
 
@@ -110,16 +110,16 @@ fn asks() -> Fake {
 // GW-1, EX-4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_known_cancelled_and_ended_anywhere() {
-    wanders(&Ground::new()).await;
+    moves_between_gateways(&Ground::new()).await;
 }
 
 // GW-1, EX-4, RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_of_a_cluster_with_a_key_is_known_cancelled_and_ended_anywhere() {
-    wanders(&Ground::signed()).await;
+    moves_between_gateways(&Ground::signed()).await;
 }
 
-async fn wanders(ground: &Ground) {
+async fn moves_between_gateways(ground: &Ground) {
     let [here, there] = [House::new(ground, "one").await, House::new(ground, "two").await];
     let session = here.open().await;
     assert_eq!(there.ping(&session).await, StatusCode::OK);

@@ -1,4 +1,4 @@
-//! Gateways of one process that know of each other, as those of a fleet do over a network.
+//! Gateways of one process that know of each other, as those of a cluster do over a network.
 
 use std::{
     collections::HashSet,
@@ -12,25 +12,25 @@ use switchboard_runtime::toolcall::{BoxError, BoxFuture};
 
 /// The gateways, and the sessions that have ended on all of them.
 #[derive(Clone, Default)]
-pub(crate) struct MemoryPeers(Arc<Mutex<State>>);
+pub(crate) struct MemoryPeers(Arc<Mutex<MemoryPeersState>>);
 
 #[derive(Default)]
-struct State {
+struct MemoryPeersState {
     servers: Vec<Server>,
     ended: HashSet<String>,
 }
 
 impl MemoryPeers {
-    /// One more gateway moves in.
+    /// Adds a gateway.
     pub(crate) fn add(&self, server: &Server) {
         self.lock().servers.push(server.clone());
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemoryPeersState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells all of them, the one who speaks included.
+    /// Calls `tell` with all gateways, the sender included.
     fn tell(&self, tell: impl Fn(&Server)) -> BoxFuture<'_, Result<(), BoxError>> {
         let servers = self.lock().servers.clone();
         servers.iter().for_each(tell);
@@ -65,7 +65,7 @@ impl SessionPeers for MemoryPeers {
         let found = self.lock().servers.iter().find(|server| server.name() == gateway).cloned();
         Box::pin(async move {
             let server = found.ok_or("there is no such gateway")?;
-            // As over a network: who asks no longer does not stop who answers.
+            // As over a network: dropping the request does not stop the reply.
             Ok(tokio::spawn(async move { server.resume(&request).await }).await?)
         })
     }

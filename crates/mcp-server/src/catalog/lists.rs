@@ -35,9 +35,9 @@ pub(super) struct ServerList {
 
 /// How long a list counts as what the server has.
 enum Freshness {
-    /// It was true when it was read, and may have changed without a word.
+    /// The list may have changed without notice.
     No,
-    /// Until then, by the server's own word.
+    /// Until the `ttlMs` of the server is over.
     Until(Instant),
     /// Until the server says that it has changed.
     UntilTold,

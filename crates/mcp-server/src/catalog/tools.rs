@@ -27,7 +27,7 @@ pub(super) struct ToolCatalog {
 struct ToolListing {
     version: u64,
     tools: Arc<Vec<ListedTool>>,
-    /// The tools that want parameters in headers; mostly there is none.
+    /// The tools that want parameters in headers; usually none.
     headers: Arc<HashMap<Arc<str>, Arc<Vec<ParameterHeader>>>>,
 }
 
@@ -61,7 +61,7 @@ impl ToolCatalog {
         self.listed().tools
     }
 
-    /// The headers that repeat parameters of the tool, where it has any.
+    /// Returns the headers that repeat parameters of the tool, if it has any.
     pub(super) fn parameter_headers(&self, name: &str) -> Option<Arc<Vec<ParameterHeader>>> {
         self.listed().headers.get(name).cloned()
     }

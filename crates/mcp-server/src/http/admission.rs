@@ -1,4 +1,4 @@
-//! What a caller may still ask: decided by who mounts the server.
+//! Limits on the requests of a batch, decided by the embedder.
 
 use std::any::Any;
 
@@ -7,7 +7,7 @@ use switchboard_toolcall::BoxFuture;
 
 use switchboard_mcp_wire::RpcError;
 
-/// A place among the requests that a caller may have at once, given back when dropped.
+/// A slot among the requests that a caller may have at once, released when dropped.
 pub type Permit = Box<dyn Any + Send>;
 
 /// Counts the requests of a batch against what its caller may do. The first of them counts as the HTTP request itself,
@@ -16,7 +16,7 @@ pub trait Admission: Send + Sync {
     /// Admits one more request that came with this HTTP request.
     ///
     /// # Errors
-    /// The caller may ask no more now; the error is the answer to that request.
+    /// The caller is over its limit; the error is the response to that request.
     fn admit<'a>(&'a self, head: &'a request::Parts) -> BoxFuture<'a, Result<Permit, RpcError>>;
 }
 

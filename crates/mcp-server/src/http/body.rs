@@ -1,4 +1,4 @@
-//! What we answer with: one JSON text, or a stream of events.
+//! The body of a response: one JSON text, or a stream of events.
 
 use std::{
     convert::Infallible,
@@ -25,18 +25,18 @@ enum BodyContent {
 /// A stream of events, one per message.
 pub(super) struct EventStream {
     pub(super) messages: OutboxReader,
-    /// The number under which a client can ask for the rest of the stream; none, where it cannot.
+    /// The number that the client resumes the stream by; `None` if it cannot.
     pub(super) stream: Option<u64>,
-    /// What makes the last message; dropped with the stream.
+    /// Makes the last message; dropped with the stream.
     pub(super) work: Option<BoxFuture<'static, Option<Bytes>>>,
     /// What is sent before anything else.
     pub(super) opening: Bytes,
     pub(super) keep_alive: KeepAlive,
-    /// Keeps the session from being taken for idle.
+    /// Keeps the session from counting as idle.
     pub(super) _attached: Option<StreamGuard>,
 }
 
-/// How long a stream may be quiet before it shows a sign of life.
+/// Sends a comment when the stream was silent for so long.
 pub(super) struct KeepAlive {
     limit: Duration,
     timer: Pin<Box<Sleep>>,
@@ -107,7 +107,7 @@ impl http_body::Body for McpBody {
 }
 
 impl EventStream {
-    /// All that there is to send now, in one piece.
+    /// Returns all messages that are ready, in one piece.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if !self.opening.is_empty() {
             return Poll::Ready(Some(std::mem::take(&mut self.opening)));
@@ -146,7 +146,7 @@ fn write_event(piece: &mut BytesMut, stream: Option<u64>, number: u64, message: 
     piece.reserve(message.len() + 48);
     piece.put_slice(b"event: message\n");
     if let Some(stream) = stream {
-        // The id says how many messages have been read with it: where to go on.
+        // The id counts the messages up to this one: the next to read on resumption.
         piece.put_slice(format!("id: {stream}-{}\n", number + 1).as_bytes());
     }
     piece.put_slice(b"data: ");

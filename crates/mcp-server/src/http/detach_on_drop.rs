@@ -1,4 +1,4 @@
-//! Work that goes on when the client hangs up.
+//! Work that continues when the client hangs up.
 
 use std::{
     pin::Pin,
@@ -8,7 +8,7 @@ use std::{
 use switchboard_toolcall::BoxFuture;
 use tokio::runtime::Handle;
 
-/// Work that is moved to a task of its own when it is dropped unfinished: most never need one.
+/// A future that is spawned as a task if it is dropped unfinished: most never need one.
 pub(super) struct DetachOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
 
 impl<T: Send + 'static> DetachOnDrop<T> {

@@ -31,7 +31,7 @@ pub(super) struct Accepts {
     pub(super) events: bool,
 }
 
-/// What `Accept` says; everything, where it is missing.
+/// Reads `Accept`; if it is missing, everything is accepted.
 pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
     let mut values = headers.get_all(header::ACCEPT).iter().peekable();
     if values.peek().is_none_or(|first| first.as_bytes() == BOTH) {
@@ -132,7 +132,7 @@ fn same(sent: Option<&HeaderValue>, name: &str, expected: Option<&str>) -> Resul
     }
 }
 
-/// The value of a header: plain, or in base64 where it could not be.
+/// Returns the value of a header: plain, or decoded from base64.
 fn decoded(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = str::from_utf8(value).ok()?.trim_matches([' ', '\t']);
     let encoded = text.get(..9).filter(|start| start.eq_ignore_ascii_case("=?base64?"));

@@ -1,4 +1,4 @@
-//! A message comes in: which era it is of, and what it is answered with.
+//! POST: reads a message, decides its era and answers it.
 
 mod batch;
 mod legacy;
@@ -24,7 +24,7 @@ use crate::{
 };
 use switchboard_mcp_wire::{self as wire, IncomingMessage, RpcError, eras};
 
-/// A request of the client's.
+/// A JSON-RPC request of the client, its common parameters read.
 struct RpcRequest {
     id: Box<RawValue>,
     method: String,
@@ -84,7 +84,7 @@ where
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
             return Err(Box::new(response::error(StatusCode::PAYLOAD_TOO_LARGE, None, error)));
         }
-        // Most messages come in one piece, which is then read where it lies.
+        // Most messages come in one frame, which is then not copied.
         match first.is_empty() {
             true => first = data,
             false => rest.extend_from_slice(&data),
@@ -96,7 +96,7 @@ where
     Ok([&first[..], &rest[..]].concat().into())
 }
 
-/// Says why the body could not be read: whoever mounts us may bound its size too.
+/// Makes the response to an unreadable body; the embedder may limit its size too.
 fn unread(error: &BoxError) -> ErrorResponse {
     let (status, error) = match error.is::<LengthLimitError>() {
         true => {
@@ -138,7 +138,7 @@ async fn answer(
             }
         }
         message if session.is_some() => legacy::take(inner, head, message, caller).await,
-        // What stands alone has nothing that could be answered or notified.
+        // A stateless client has no pending request of ours and nothing to notify.
         _ if version.is_some_and(|version| !eras::LEGACY.contains(&version)) => {
             response::empty(StatusCode::ACCEPTED)
         }
@@ -146,7 +146,7 @@ async fn answer(
     }
 }
 
-/// How a request wants to be answered.
+/// How a request is answered.
 enum RequestKind {
     Modern,
     Initialize,
@@ -166,7 +166,7 @@ fn era(rpc: &RpcRequest, session: Option<&str>, version: Option<&str>) -> Reques
     }
 }
 
-/// Bytes that are no message: not JSON, or JSON of another kind.
+/// Makes the response to bytes that are no message: not JSON, or no JSON-RPC.
 fn unreadable(bytes: &[u8]) -> Response<McpBody> {
     #[derive(Deserialize)]
     struct Any<'a> {

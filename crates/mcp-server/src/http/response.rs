@@ -1,4 +1,4 @@
-//! Answers that say no.
+//! Responses without a stream: errors, plain statuses and single JSON texts.
 
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::value::RawValue;
@@ -7,17 +7,17 @@ use super::McpBody;
 use crate::session_adoption::NoSession;
 use switchboard_mcp_wire::{Outgoing, RpcError};
 
-/// A response that says no, boxed: it is large, and rare.
+/// An error response, boxed because it is large and rare.
 pub(super) type ErrorResponse = Box<Response<McpBody>>;
 
-/// A status and nothing else.
+/// Makes a response with a status and no body.
 pub(super) fn empty(status: StatusCode) -> Response<McpBody> {
     let mut response = Response::new(McpBody::empty());
     *response.status_mut() = status;
     response
 }
 
-/// A status with a JSON-RPC error; `id` is the request's, where it could be read.
+/// Makes a response with a JSON-RPC error; `id` is the request's, if it could be read.
 pub(super) fn error(
     status: StatusCode,
     id: Option<&RawValue>,
@@ -27,7 +27,7 @@ pub(super) fn error(
     json(status, body)
 }
 
-/// There is no session for a request.
+/// Makes the response to a request without a usable session.
 pub(super) fn no_session(none: &NoSession, id: Option<&RawValue>) -> Response<McpBody> {
     let (status, code, text) = match none {
         NoSession::Unknown => {
@@ -41,7 +41,7 @@ pub(super) fn no_session(none: &NoSession, id: Option<&RawValue>) -> Response<Mc
     error(status, id, RpcError::new(code, text))
 }
 
-/// One JSON text.
+/// Makes a response of one JSON text.
 pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response<McpBody> {
     let mut response = Response::new(McpBody::whole(body));
     *response.status_mut() = status;
@@ -50,7 +50,7 @@ pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response<McpBody> {
     response
 }
 
-/// The status that goes with an error of a modern request.
+/// Returns the status for an error of a stateless request.
 pub(super) fn modern_status(error: &RpcError) -> StatusCode {
     match error.code {
         RpcError::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,

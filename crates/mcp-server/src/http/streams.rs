@@ -1,4 +1,4 @@
-//! The stream of a session, streams that are taken up again, and the end of a session.
+//! GET and DELETE: the stream of a session, resumed streams, and the end of a session.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
 use crate::{Caller, Inner, outbox::OutboxReader, session::Session};
 use switchboard_mcp_wire::{RpcError, eras};
 
-/// Opens the stream of a session, or goes on with one that broke off.
+/// Opens the stream of a session, or resumes one.
 pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<McpBody> {
     let session = match session(inner, head, caller).await {
         Ok(session) => session,
@@ -49,12 +49,12 @@ pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Res
     })
 }
 
-/// The session's own stream, from where nobody has read it yet.
+/// Returns the session's own stream, from its first unread message.
 fn anew(session: &Session) -> (u64, OutboxReader) {
     (session.own_stream(), session.outbox.unread())
 }
 
-/// The stream that an event id is of, read on after that event.
+/// Returns the stream of an event id, from the event after it.
 fn rest(session: &Session, last: &str) -> Option<(u64, OutboxReader)> {
     let (stream, number) = last.split_once('-')?;
     let (stream, number): (u64, u64) = (stream.parse().ok()?, number.parse().ok()?);
@@ -78,14 +78,14 @@ pub(super) async fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> 
     }
 }
 
-/// The session that a request without a body belongs to.
+/// Returns the session of a request without a body.
 async fn session(
     inner: &Inner,
     head: &HeaderMap,
     caller: &Caller,
 ) -> Result<Arc<Session>, ErrorResponse> {
     let Some(id) = headers::text(head, SESSION) else {
-        // There is neither a stream nor an end of requests that stand alone.
+        // Stateless clients have no session stream and no session to end.
         let modern = headers::text(head, headers::VERSION) == Some(eras::MODERN);
         if modern {
             let mut response = response::empty(StatusCode::METHOD_NOT_ALLOWED);
@@ -99,13 +99,13 @@ async fn session(
     session.map_err(|none| Box::new(response::no_session(&none, None)))
 }
 
-/// A response that is a stream of events.
+/// Makes a response that is a stream of events.
 pub(super) fn stream_response(events: EventStream) -> Response<McpBody> {
     let mut response = Response::new(McpBody::events(events));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    // What stands between us and the client must not wait for more.
+    // Proxies must not buffer the stream.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }

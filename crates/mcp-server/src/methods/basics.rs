@@ -1,4 +1,4 @@
-//! Who we are, and how much clients want to hear.
+//! `initialize`, `server/discover` and `logging/setLevel`.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ struct InitializeParams {
     client: Value,
 }
 
-/// Which way a client has come in.
+/// The transport that a client uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ClientTransport {
     /// Each request on its own; the next one may reach another gateway.
@@ -68,7 +68,7 @@ impl Inner {
     ) -> Result<(Arc<Session>, JsonText), RpcError> {
         let internal = |text: String| RpcError::new(RpcError::INTERNAL, text);
         let asked: InitializeParams = read(params)?;
-        // Who asks for what we do not have, or for the revision without sessions, gets the newest that has them.
+        // For a version that is unknown or has no sessions, the newest one with sessions is offered.
         let spoken = eras::LEGACY.iter().find(|version| **version == asked.version);
         let version = spoken.copied().unwrap_or(eras::LATEST_LEGACY);
         let mut result = json!({
@@ -97,7 +97,7 @@ impl Inner {
         Ok((session, JsonText(result.to_string())))
     }
 
-    /// An id for a new session, and how far it reaches with it; none, where there is no randomness.
+    /// Makes the id of a new session and its scope; `None` if there is no randomness.
     fn name_session(
         &self,
         init: &SessionInit,
@@ -117,7 +117,7 @@ impl Inner {
         }
     }
 
-    /// How much a client of the old era wants to hear.
+    /// Sets the log level of a session.
     pub(super) fn set_level(
         &self,
         session: &Session,
@@ -132,7 +132,7 @@ impl Inner {
             RpcError::new(RpcError::INVALID_PARAMS, format!("there is no log level {level:?}"))
         })?;
         session.set_log_level(known);
-        // Servers that all share say as much as the most curious wants to hear; each then hears its own part.
+        // Shared servers log at the lowest level that any client wants; each client gets its own part.
         let lowest = self.sessions.lowest_level().unwrap_or(known);
         self.catalog.set_level(lowest.name());
         Ok(MethodReply::empty())

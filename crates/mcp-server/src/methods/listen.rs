@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: a request that stays open and tells of changes.
+//! `subscriptions/listen`: a request that stays open and notifies of changes.
 
 use std::{future::pending, sync::Arc};
 
@@ -26,7 +26,7 @@ struct ListenParams {
     notifications: ListenFilter,
 }
 
-/// What a client wants to hear of.
+/// The changes that a client wants to be notified of.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ListenFilter {
@@ -59,7 +59,7 @@ impl ListenFilter {
 }
 
 impl Inner {
-    /// Tells of changes until the request is cancelled or we drain.
+    /// Notifies of changes until the request is cancelled or the server drains.
     pub(super) async fn listen(
         &self,
         exchange: &Arc<Exchange>,
@@ -67,7 +67,7 @@ impl Inner {
         params: Option<&RawValue>,
     ) -> Result<MethodReply, RpcError> {
         let ListenParams { notifications: mut filter } = read(params)?;
-        // From here on nothing is missed.
+        // Subscribes first, so that no change is missed.
         let mut changes = self.changes.subscribe();
         let mut following = self.follow_tasks(&mut filter, exchange).await?;
         let watching = self.watch_all(&mut filter, exchange).await;
@@ -168,7 +168,7 @@ impl Inner {
     }
 }
 
-/// The next task of which there is something to tell.
+/// Returns the next task that changed.
 async fn next(following: &mut Option<TaskFollower>) -> QueuedCall {
     match following {
         Some(following) => following.next().await,

@@ -108,7 +108,7 @@ impl Inner {
         Ok(MethodReply::empty())
     }
 
-    /// Watches a resource for one client more. Each client's wish is a call of its own; the server is asked once.
+    /// Subscribes one more client to a resource. Each subscription is a call of its own; the server is asked once.
     pub(super) async fn watch(
         &self,
         server: &Arc<Server>,

@@ -71,7 +71,7 @@ impl Inner {
         }
     }
 
-    /// Runs a call; or queues it, where the tool is one for the queue and the client knows of tasks.
+    /// Runs a call, or queues it if the tool can be queued and the client declares tasks.
     async fn call_or_queue(
         &self,
         call: ToolCall,

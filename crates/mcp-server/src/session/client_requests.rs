@@ -1,4 +1,4 @@
-//! Questions to a client of the old era, which are requests of ours.
+//! Requests of ours to a client of the old era.
 
 use std::sync::atomic::Ordering;
 
@@ -53,7 +53,7 @@ impl Session {
     }
 }
 
-/// A question to the client; taken back when dropped before it was answered.
+/// A request to the client; cancelled when dropped before the response.
 struct PendingQuestion<'a> {
     session: &'a Session,
     id: u64,

@@ -1,26 +1,26 @@
-//! What a session is made of, and how far it reaches.
+//! What a session is made from, and whether other gateways can adopt it.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-/// What was agreed on when a session was opened.
+/// What `initialize` negotiated.
 pub(crate) struct SessionInit {
-    /// The revision.
+    /// The protocol version.
     pub(crate) version: &'static str,
-    /// What the client can do.
+    /// The client's capabilities.
     pub(crate) capabilities: Value,
     /// What the client calls itself.
     pub(crate) client: Option<Arc<str>>,
 }
 
-/// How far a session reaches.
+/// Whether a session is bound to this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SessionScope {
-    /// It lives and ends with this process.
+    /// The session lives and ends with this process.
     Local,
-    /// Other gateways may have it too. What each of them numbers must not be mistaken for another's, so that each counts
-    /// from elsewhere.
+    /// Other gateways may adopt the session. Their stream and request numbers must not collide, so each counts from its own
+    /// random start.
     Cluster {
         /// The number of the session's own stream here; questions and other streams follow.
         first: u64,

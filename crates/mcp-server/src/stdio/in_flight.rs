@@ -1,4 +1,4 @@
-//! Requests of a pipe that stand alone, so that they can be cancelled by their ids.
+//! Stateless requests of a pipe, so that they can be cancelled by their ids.
 
 use std::{
     collections::HashMap,
@@ -8,7 +8,7 @@ use std::{
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-/// Requests that stand alone, so that they can be cancelled.
+/// The requests in flight, and whether each is a `subscriptions/listen`.
 #[derive(Default)]
 pub(super) struct InFlightRequests(Mutex<HashMap<Box<str>, (CancellationToken, bool)>>);
 
@@ -38,7 +38,7 @@ impl InFlightRequests {
         }
     }
 
-    /// What only listens would never end by itself.
+    /// Cancels `subscriptions/listen` requests, which would never end by themselves.
     pub(super) fn stop_listening(&self) {
         for (cancel, listens) in self.lock().values() {
             if *listens {
@@ -48,7 +48,7 @@ impl InFlightRequests {
     }
 }
 
-/// A request under way.
+/// A request in flight; removed when dropped.
 pub(super) struct StdioRequestGuard {
     in_flight: Arc<InFlightRequests>,
     key: Box<str>,

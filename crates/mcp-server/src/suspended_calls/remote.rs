@@ -1,4 +1,4 @@
-//! Calls that another gateway holds: a modern client may come back to any of them.
+//! Calls that are suspended at another gateway: a modern client may resume them at any.
 
 use std::{
     collections::HashMap,
@@ -19,28 +19,28 @@ use crate::{
 };
 use switchboard_mcp_wire::{JsonText, RpcError};
 
-/// What a client comes back with.
+/// The request of a client that resumes a call.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ResumeRequest {
     pub(crate) handle: String,
     #[serde(rename = "asked")]
     pub(crate) target: RequestTarget,
-    /// Who comes back.
+    /// The name of the caller.
     pub(crate) caller: Option<String>,
     pub(crate) responses: Map<String, Value>,
 }
 
-/// What one gateway asks of another.
+/// A request of one gateway to another.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PeerRequest {
-    /// A client has come back.
+    /// A client resumes the call.
     GoOn(ResumeRequest),
-    /// And has hung up since; the handle is the one that it came back with.
+    /// The client of a resumed call has hung up; identified by the handle that it resumed with.
     Stop(String),
 }
 
-/// What became of it.
+/// The reply to a [`PeerRequest`].
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct PeerReply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,13 +50,13 @@ struct PeerReply {
 }
 
 impl Server {
-    /// What peers know this gateway by: made anew with every start.
+    /// The name of this gateway among its peers, new with every start.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// Goes on with a call that is held here, for a client that has come back to another gateway ([`SessionPeers::request`]).
-    /// Its progress is not told there.
+    /// Resumes a call that is suspended here, for a client of another gateway ([`SessionPeers::request`]).
+    /// The client gets no progress.
     ///
     /// [`SessionPeers::request`]: crate::SessionPeers::request
     pub async fn resume(&self, request: &[u8]) -> Bytes {
@@ -73,23 +73,23 @@ impl Server {
             Some(Err(error)) => PeerReply { result: None, error: Some(error) },
             None => PeerReply::default(),
         };
-        // What was read as JSON, or made by us, can be written as such.
+        // Cannot fail: the reply was read as JSON or made here.
         serde_json::to_vec(&reply).unwrap_or_default().into()
     }
 }
 
 impl Inner {
-    /// Whether another gateway gave the handle.
+    /// Returns whether the handle is of another gateway.
     pub(crate) fn is_remote(&self, handle: &str) -> bool {
         let place = handle.split_once('.').map(|(place, _)| place);
-        // What is no name of a gateway's is not asked after anywhere.
+        // Only a well-formed name is looked up in the cluster.
         let is_name = |place: &str| {
             place.len() == self.name.len() && place.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
         self.peers.is_some() && place.is_some_and(|place| is_name(place) && *place != *self.name)
     }
 
-    /// Has the gateway that holds the call go on with it.
+    /// Resumes the call at the gateway that has it.
     pub(crate) async fn resume_remote(&self, resume: ResumeRequest) -> RpcResult {
         let internal =
             |error: serde_json::Error| RpcError::new(RpcError::INTERNAL, error.to_string());
@@ -102,7 +102,7 @@ impl Inner {
         let answer = peers.request(&gateway, request.into()).await;
         stop_on_drop.disarm();
         let answer = answer.map_err(|error| {
-            tracing::debug!(gateway, error, "the gateway that holds a call does not answer");
+            tracing::debug!(gateway, error, "the gateway of a suspended call does not answer");
             unknown_handle()
         })?;
         let PeerReply { result, error } = serde_json::from_slice(&answer).map_err(internal)?;
@@ -112,7 +112,7 @@ impl Inner {
     async fn resume_local(&self, resume: ResumeRequest) -> RpcResult {
         let caller = resume.caller.map(Arc::from);
         let call = self.suspended.take(&resume.handle, &resume.target, caller.as_ref())?;
-        // There is no stream of ours to the client.
+        // This gateway has no stream to the client.
         *call.exchange.channel() =
             ReplyChannel { outbox: Outbox::keeping(0), progress_token: None };
         call.exchange.questions.answer(&resume.responses);
@@ -124,7 +124,7 @@ impl Inner {
     }
 }
 
-/// Calls that go on here for clients of other gateways, by the handles that these came back with.
+/// Calls that run here for clients of other gateways, by the handles that resumed them.
 #[derive(Default)]
 pub(crate) struct ResumedCalls(Mutex<HashMap<String, CancellationToken>>);
 
@@ -146,7 +146,7 @@ impl ResumedCalls {
     }
 }
 
-/// A call that goes on here.
+/// Removes a resumed call from the table when dropped.
 struct ResumedCall<'a> {
     resumed: &'a ResumedCalls,
     handle: String,
@@ -159,7 +159,7 @@ impl Drop for ResumedCall<'_> {
     }
 }
 
-/// Tells the gateway that goes on with a call when the client hangs up before the answer.
+/// Stops the resumed call at the other gateway if the client hangs up before the answer.
 struct StopOnDrop(Option<(Arc<dyn SessionPeers>, String, String)>);
 
 impl StopOnDrop {
@@ -177,7 +177,7 @@ impl Drop for StopOnDrop {
         runtime.spawn(async move {
             let request = serde_json::to_vec(&PeerRequest::Stop(handle)).unwrap_or_default();
             if let Err(error) = peers.request(&gateway, request.into()).await {
-                tracing::debug!(gateway, error, "a call goes on elsewhere that nobody waits for");
+                tracing::debug!(gateway, error, "a resumed call cannot be stopped at its gateway");
             }
         });
     }

@@ -12,22 +12,22 @@ use super::Tasks;
 /// The tasks that one client follows.
 pub(crate) struct TaskFollower {
     tasks: Tasks,
-    /// For each of them, how it is once that is worth telling; none, where the queue has forgotten it.
+    /// For each task, its next change; `None` if the queue has forgotten it.
     updates: FuturesUnordered<BoxFuture<'static, Option<QueuedCall>>>,
 }
 
 impl TaskFollower {
-    /// Follows none yet.
+    /// Makes a follower of no tasks.
     pub(crate) fn new(tasks: &Tasks) -> Self {
         Self { tasks: tasks.clone(), updates: FuturesUnordered::new() }
     }
 
-    /// Follows this one too; how it is now is told first, so that nothing is missed.
+    /// Follows this task too; its current state is reported first, so that no change is missed.
     pub(crate) fn add(&mut self, call: QueuedCall) {
         self.updates.push(Box::pin(ready(Some(call))));
     }
 
-    /// The next task of which there is something to tell; waits for ever where all are over.
+    /// Returns the next task that changed; waits for ever if all are over.
     ///
     /// # Cancel safety
     /// Nothing is lost when the future is dropped.
@@ -43,7 +43,7 @@ impl TaskFollower {
     }
 }
 
-/// The call as soon as it is another than it was.
+/// Returns the call once it has changed.
 fn change(
     tasks: Tasks,
     call: &QueuedCall,
@@ -53,7 +53,7 @@ fn change(
         loop {
             match tasks.queue.changed(id, since).await {
                 Ok(call) => return call,
-                // A queue that is away for a while comes back.
+                // The queue may be unreachable for a while.
                 Err(error) => tracing::debug!(%id, error, "a task is not followed"),
             }
             sleep(tasks.poll).await;

@@ -1,4 +1,4 @@
-//! Sessions of the old era that wander between gateways.
+//! Sessions of the old era that other gateways adopt.
 
 use std::{sync::Arc, time::Duration};
 
@@ -49,7 +49,7 @@ fn sealing(secret: &[u8], older: &[&'static [u8]]) -> TestServer {
     )
 }
 
-fn street() -> (TestServer, TestServer) {
+fn two_gateways() -> (TestServer, TestServer) {
     let peers = MemoryPeers::default();
     (shared(&peers, Config::default()), shared(&peers, Config::default()))
 }
@@ -87,8 +87,8 @@ async fn hear(body: &mut McpBody, wanted: impl Fn(&Value) -> bool) -> (String, V
 
 // GW-1
 #[tokio::test]
-async fn a_session_is_known_next_door() {
-    let (here, there) = street();
+async fn a_session_is_known_at_another_gateway() {
+    let (here, there) = two_gateways();
     let session = here.session().await;
     assert!(session.len() > 60 && session.contains('.'), "{session}");
     let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
@@ -110,7 +110,7 @@ async fn a_session_is_known_next_door() {
 // GW-2: what is not sealed by us, or not for this caller, is no session.
 #[tokio::test]
 async fn what_others_made_is_no_session() {
-    let (here, there) = street();
+    let (here, there) = two_gateways();
     let session = here.open("2025-11-25", json!({}), &sees("s")).await;
     let body = request(1, "ping", json!({}));
     let ask = async |test: &TestServer, session: &str, caller: Caller| {
@@ -187,7 +187,7 @@ async fn a_full_house_takes_nobody_in() {
 // EX-4: a call is cancelled through any gateway.
 #[tokio::test(start_paused = true)]
 async fn a_call_next_door_is_cancelled() {
-    let (here, there) = street();
+    let (here, there) = two_gateways();
     let session = here.session().await;
     let call = json!({"name": "wait", "arguments": {"secs": 20}});
     let cancel = async {
@@ -207,8 +207,8 @@ async fn a_call_next_door_is_cancelled() {
 
 // GW-3: questions are answered through any gateway, and each answer reaches the one who asked.
 #[tokio::test]
-async fn a_question_is_answered_next_door() {
-    let (here, there) = street();
+async fn a_question_is_answered_at_another_gateway() {
+    let (here, there) = two_gateways();
     let session = here.open("2025-11-25", json!({"elicitation": {}}), &Caller::default()).await;
     let asked = async |test: &TestServer, id: u64, key: &str| {
         let params = json!({"name": "ask", "arguments": {"keys": [key]}});
@@ -263,8 +263,8 @@ async fn a_session_ends_everywhere() {
 
 // GW-1: a stream can be opened anywhere, and goes on anywhere, as far as it is known there.
 #[tokio::test(start_paused = true)]
-async fn a_stream_is_opened_next_door() {
-    let (here, there) = street();
+async fn a_stream_is_opened_at_another_gateway() {
+    let (here, there) = two_gateways();
     let session = here.session().await;
     let changed = |message: &Value| message["method"] == "notifications/tools/list_changed";
     let mut streams = Vec::new();
@@ -290,8 +290,8 @@ async fn a_stream_is_opened_next_door() {
 
 // GW-1: what only one gateway knows reaches the stream at another.
 #[tokio::test]
-async fn what_a_sibling_tells_reaches_the_stream() {
-    let (here, there) = street();
+async fn what_a_peer_sends_reaches_the_stream() {
+    let (here, there) = two_gateways();
     let session = here.session().await;
     let name = session.split_once('.').unwrap().0;
     let updated = |uri: &str| {
@@ -310,7 +310,7 @@ async fn what_a_sibling_tells_reaches_the_stream() {
 
 // GW-1: who watches a resource at one gateway, and listens at another, hears of it.
 #[tokio::test]
-async fn a_watched_resource_is_heard_of_next_door() {
+async fn a_watched_resource_is_heard_of_at_another_gateway() {
     let peers = MemoryPeers::default();
     let there = shared(&peers, Config::default());
     let upstream = Upstream::start("two", true).await;
@@ -330,9 +330,9 @@ async fn a_watched_resource_is_heard_of_next_door() {
 }
 
 /// Peers that cannot be reached.
-struct Away;
+struct UnreachablePeers;
 
-impl SessionPeers for Away {
+impl SessionPeers for UnreachablePeers {
     fn end<'a>(&'a self, _: &'a str, _: Duration) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async { Err("no route to them".into()) })
     }
@@ -352,10 +352,10 @@ impl SessionPeers for Away {
 
 // GW-1: while the others are away, sessions go on; but none is said to have ended everywhere.
 #[tokio::test]
-async fn siblings_that_are_away() {
+async fn unreachable_peers() {
     let services = || ClusterServices {
         seal: seal(SECRET, &[]),
-        peers: Some(Arc::new(Away)),
+        peers: Some(Arc::new(UnreachablePeers)),
         ..ClusterServices::default()
     };
     let (here, there) =
@@ -382,8 +382,8 @@ fn asking(extra: Value) -> Value {
 
 // GW-3: a modern client is asked by one gateway, and comes back to another.
 #[tokio::test]
-async fn a_held_call_goes_on_next_door() {
-    let (here, there) = street();
+async fn a_held_call_goes_on_at_another_gateway() {
+    let (here, there) = two_gateways();
     let call = async |test: &TestServer, extra: Value, caller: &Caller| {
         let response = test.begin_alone("tools/call", asking(extra), caller).await;
         TestResponse::of(response).await.last()
@@ -416,7 +416,7 @@ async fn a_held_call_goes_on_next_door() {
 // EX-4: who comes back to another gateway, and hangs up there, has cancelled the call all the same.
 #[tokio::test(start_paused = true)]
 async fn hanging_up_next_door_is_cancelling() {
-    let (here, there) = street();
+    let (here, there) = two_gateways();
     let witness = here.witness.clone();
     let slow = Fake::new("ask_then_wait", move |_, cx| {
         let witness = witness.clone();
@@ -447,7 +447,7 @@ async fn hanging_up_next_door_is_cancelling() {
 // GW-1: a client that says too much of itself has a session all the same, of one gateway.
 #[tokio::test]
 async fn an_id_that_would_be_too_long() {
-    let (here, there) = street();
+    let (here, there) = two_gateways();
     let much = json!({"experimental": {"x": "y".repeat(10_000)}});
     let session = here.open("2025-11-25", much, &Caller::default()).await;
     assert_eq!(session.len(), 32);

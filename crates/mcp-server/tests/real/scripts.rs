@@ -21,7 +21,7 @@ fn converses(program: &str, first: &[String]) {
 }
 
 /// Runs a client in each mode before gateways that take its requests in turn.
-fn wanders(program: &str, first: &[String]) {
+fn moves_between_gateways(program: &str, first: &[String]) {
     let gateways = Listening::several("legacy", &["--gateways", "3"]);
     for (mode, version) in MODES {
         // The first request of each run falls to another gateway.
@@ -90,12 +90,12 @@ fn the_package_for_tasks() {
 #[test]
 fn the_python_sdk_before_many_gateways() {
     let script = format!("{PACKAGE}/tests/clients/client.py");
-    wanders(&part("mcp-python/venv/bin/python"), &[script]);
+    moves_between_gateways(&part("mcp-python/venv/bin/python"), &[script]);
 }
 
 // GW-1, GW-3
 #[test]
 fn the_typescript_sdk_before_many_gateways() {
     let script = format!("{PACKAGE}/tests/clients/client.mjs");
-    wanders(&node(), &[script, part("mcp-clients/node_modules")]);
+    moves_between_gateways(&node(), &[script, part("mcp-clients/node_modules")]);
 }

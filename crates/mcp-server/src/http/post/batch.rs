@@ -64,7 +64,7 @@ pub(super) async fn batch(
                         }
                     },
                 };
-                // What comes before the answers has no place in a batch of them.
+                // Notifications cannot be part of the array of responses, so they go to the session's stream.
                 let work = legacy::work(inner, &session, rpc, caller, session.outbox.clone());
                 answers.push(Box::pin(async move {
                     let answer = work.await;
@@ -85,14 +85,14 @@ pub(super) async fn batch(
     response::json(StatusCode::OK, [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat())
 }
 
-/// The session of the batch, if it is of the revision that has batches.
+/// Returns the session, if its protocol version has batches.
 async fn session(inner: &Inner, request: &request::Parts, caller: &Caller) -> Option<Arc<Session>> {
     let id = headers::text(&request.headers, SESSION)?;
     let session = inner.session(id, caller).await.ok();
     session.filter(|session| session.version == "2025-03-26")
 }
 
-/// The answer to a request that its caller may not make now.
+/// Makes the response to a request that was not admitted.
 fn refused(id: &RawValue, error: &RpcError) -> BatchAnswer {
     let answer = Bytes::from(Outgoing::error(id, error).to_bytes());
     Box::pin(std::future::ready(Some(answer)))

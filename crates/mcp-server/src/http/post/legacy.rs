@@ -1,4 +1,4 @@
-//! A message of a session: goes on when the client hangs up, and can be asked for again.
+//! Messages of a session: a request continues when the client hangs up, and its stream can be resumed.
 
 use std::{future::poll_fn, sync::Arc};
 
@@ -52,7 +52,7 @@ pub(super) fn initialize(
     }
 }
 
-/// Answers a request: in one piece if nothing comes before the answer, else on a stream.
+/// Answers a request: with JSON if nothing comes before the response, else on a stream.
 pub(super) async fn answer(
     inner: &Arc<Inner>,
     head: &HeaderMap,
@@ -65,7 +65,7 @@ pub(super) async fn answer(
     };
     let accepts = headers::accepts(head);
     let streams = accepts.events;
-    // Who takes no stream as an answer may have the session's open.
+    // A client that accepts no stream as a response may have the session's open.
     let outbox = match streams {
         true => Outbox::keeping(inner.config.kept_events),
         false => session.outbox.clone(),
@@ -82,7 +82,7 @@ pub(super) async fn answer(
         Some(response) if !streams || (accepts.json && outbox.is_empty()) => {
             return match response {
                 Some(response) => response::json(StatusCode::OK, response.into()),
-                // Who cancelled does not wait for an answer.
+                // A cancelled request gets no response.
                 None => response::empty(StatusCode::ACCEPTED),
             };
         }
@@ -98,7 +98,7 @@ pub(super) async fn answer(
         }
     };
     let messages = outbox.unread();
-    // A client of 2025-11-25 can come back before the first event too.
+    // A client of 2025-11-25 can resume before the first event too.
     let opening = match session.version {
         eras::LATEST_LEGACY => Bytes::from(format!("id: {stream}-0\ndata: \n\n")),
         _ => Bytes::new(),
@@ -113,13 +113,13 @@ pub(super) async fn answer(
     })
 }
 
-/// Ends a stream with the answer.
+/// Ends a stream with the response.
 fn finish(outbox: &Outbox, response: Option<Bytes>) {
     response.into_iter().for_each(|response| outbox.push(response));
     outbox.end();
 }
 
-/// What makes the answer to a request; none, if it is cancelled.
+/// Makes the response to a request; `None` if it is cancelled.
 pub(super) fn work(
     inner: &Arc<Inner>,
     session: &Arc<Session>,
@@ -141,7 +141,7 @@ pub(super) fn work(
     }
 }
 
-/// Takes a notification, or an answer to something that we have asked.
+/// Handles a notification, or a response to a request of ours.
 pub(super) async fn take(
     inner: &Arc<Inner>,
     head: &HeaderMap,
@@ -157,7 +157,7 @@ pub(super) async fn take(
     }
 }
 
-/// The session that a message belongs to.
+/// Returns the session that a message belongs to.
 async fn session(
     inner: &Inner,
     head: &HeaderMap,

@@ -1,4 +1,4 @@
-//! A request that stands alone: answered at once where that can be, else on a stream that lives as long as it does.
+//! Stateless requests: answered with JSON if possible, else on a stream that lives as long as the request.
 
 use std::{future::poll_fn, sync::Arc};
 
@@ -35,7 +35,7 @@ pub(super) async fn answer(
         Err(refused) => return *refused,
     };
     let id = request.id.clone();
-    // Nothing is missed of a stream that was asked for as one.
+    // `subscriptions/listen` is always a stream, whatever the client accepts.
     let accepts = headers::accepts(head);
     let streams = accepts.events || request.method == "subscriptions/listen";
     let outbox = Outbox::keeping(0);
@@ -75,7 +75,7 @@ fn status(outcome: &RpcResult) -> StatusCode {
     outcome.as_ref().err().map_or(StatusCode::OK, response::modern_status)
 }
 
-/// The request, if it says what it must and its headers say the same.
+/// Returns the request, if it is complete and its headers repeat its body.
 fn checked(
     inner: &Inner,
     head: &HeaderMap,
@@ -84,14 +84,14 @@ fn checked(
 ) -> Result<StatelessRequest, ErrorResponse> {
     let RpcRequest { id, method, params, common } = rpc;
     let check = || {
-        // What says its revision at all must say the same in its headers; only then it is looked at.
+        // A request that states its protocol version must repeat it in its headers; that is checked first.
         if common.is_modern() {
             headers::check(head, &method, &common)?;
         }
         let sender = common.sender()?;
         if method == "tools/call" {
             let name = common.name.as_deref().unwrap_or("");
-            // What is wrong with a call of a hidden tool would tell that it is there.
+            // An error about a hidden tool's parameters would reveal that it exists.
             let is_visible = || inner.executor.tools().is_visible(name, &caller.visibility);
             let parameters = inner.catalog.parameter_headers(name).filter(|_| is_visible());
             if let Some(parameters) = parameters {
