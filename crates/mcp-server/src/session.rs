@@ -170,16 +170,8 @@ impl Session {
             IncomingMessage::Notification { method, params }
                 if method == "notifications/cancelled" =>
             {
-                #[derive(serde::Deserialize)]
-                struct CancelParams<'a> {
-                    #[serde(rename = "requestId", borrow)]
-                    id: &'a RawValue,
-                }
-                let params = params.as_deref().map_or("{}", RawValue::get);
-                match serde_json::from_str(params) {
-                    Ok(CancelParams { id }) => (!self.cancel(id)).then_some(message),
-                    Err(_) => None,
-                }
+                let id = cancelled_id(params.as_deref())?;
+                (!self.cancel(id)).then_some(message)
             }
             _ => None,
         }
@@ -245,6 +237,17 @@ impl Session {
         self.outbox.end();
         std::mem::take(&mut self.lock().subscriptions)
     }
+}
+
+/// Returns the id of the request that the parameters of a `notifications/cancelled` name.
+pub(crate) fn cancelled_id(params: Option<&RawValue>) -> Option<&RawValue> {
+    #[derive(serde::Deserialize)]
+    struct CancelParams<'a> {
+        #[serde(rename = "requestId", borrow)]
+        id: &'a RawValue,
+    }
+    let CancelParams { id } = serde_json::from_str(params?.get()).ok()?;
+    Some(id)
 }
 
 /// The name in a session's id.

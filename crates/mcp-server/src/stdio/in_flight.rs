@@ -8,6 +8,8 @@ use std::{
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use crate::session::cancelled_id;
+
 /// The requests in flight, and whether each is a `subscriptions/listen`.
 #[derive(Default)]
 pub(super) struct InFlightRequests(Mutex<HashMap<Box<str>, (CancellationToken, bool)>>);
@@ -24,14 +26,8 @@ impl InFlightRequests {
     }
 
     pub(super) fn take(&self, method: &str, params: Option<&RawValue>) {
-        #[derive(serde::Deserialize)]
-        struct CancelParams<'a> {
-            #[serde(rename = "requestId", borrow)]
-            id: &'a RawValue,
-        }
-        let params = params.map_or("{}", RawValue::get);
-        if let ("notifications/cancelled", Ok(CancelParams { id })) =
-            (method, serde_json::from_str(params))
+        if method == "notifications/cancelled"
+            && let Some(id) = cancelled_id(params)
             && let Some((cancel, _)) = self.lock().get(id.get())
         {
             cancel.cancel();
