@@ -65,11 +65,11 @@ use switchboard_mcp_client::{ServerChange, Servers};
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
 #[derive(Clone)]
 pub struct Server {
-    inner: Arc<Inner>,
+    inner: Arc<ServerInner>,
 }
 
 /// State that all requests share.
-pub(crate) struct Inner {
+pub(crate) struct ServerInner {
     /// The name of this gateway among its peers.
     name: String,
     executor: ToolExecutor,
@@ -116,7 +116,7 @@ impl Server {
         }
         let calls = services.calls;
         let tasks = calls.map(|calls| tasks::Tasks::new(calls, executor.clone(), &config));
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(ServerInner {
             name,
             catalog: catalog::Catalog::new(&executor, upstreams.clone()),
             executor,
@@ -162,7 +162,7 @@ impl Server {
     }
 }
 
-impl Inner {
+impl ServerInner {
     /// Ends a session and releases its subscriptions and upstream state.
     fn end(&self, session: &session::Session) {
         self.sessions.remove(session);

@@ -15,10 +15,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Inner, session::Session};
+use super::{ServerInner, session::Session};
 
 /// Starts the background tasks of the server.
-pub(super) fn follow(inner: &Arc<Inner>, upstreams: Option<&Servers>, end: &CancellationToken) {
+pub(super) fn follow(
+    inner: &Arc<ServerInner>,
+    upstreams: Option<&Servers>,
+    end: &CancellationToken,
+) {
     let inside = Arc::downgrade(inner);
     let settle = inner.config.settle.0;
     let tools = inner.executor.tools().version();
@@ -39,7 +43,11 @@ fn spawn(end: &CancellationToken, work: impl Future<Output = ()> + Send + 'stati
     tokio::spawn(async move { end.run_until_cancelled(work).await });
 }
 
-async fn follow_tools(inside: Weak<Inner>, mut version: watch::Receiver<u64>, settle: Duration) {
+async fn follow_tools(
+    inside: Weak<ServerInner>,
+    mut version: watch::Receiver<u64>,
+    settle: Duration,
+) {
     while version.changed().await.is_ok() {
         sleep(settle).await;
         version.mark_unchanged();
@@ -50,7 +58,7 @@ async fn follow_tools(inside: Weak<Inner>, mut version: watch::Receiver<u64>, se
 
 /// Follows servers that a changed config brings.
 async fn follow_joining(
-    inside: Weak<Inner>,
+    inside: Weak<ServerInner>,
     mut joining: broadcast::Receiver<Arc<Server>>,
     settle: Duration,
     end: CancellationToken,
@@ -72,7 +80,7 @@ async fn follow_joining(
 }
 
 async fn follow_server(
-    inside: Weak<Inner>,
+    inside: Weak<ServerInner>,
     server: Weak<Server>,
     mut changes: broadcast::Receiver<ServerChange>,
     settle: Duration,
@@ -102,7 +110,7 @@ async fn follow_server(
     }
 }
 
-async fn sweep(inside: Weak<Inner>, idle: Duration, hold: Duration) {
+async fn sweep(inside: Weak<ServerInner>, idle: Duration, hold: Duration) {
     let often = idle.min(hold) / 4;
     let mut ticks = interval(often.clamp(Duration::from_millis(100), Duration::from_secs(60)));
     loop {
@@ -129,7 +137,7 @@ pub(super) fn notification(changed: &ServerChange) -> (&'static str, Option<Box<
     }
 }
 
-impl Inner {
+impl ServerInner {
     fn tell(self: &Arc<Self>, changed: ServerChange) {
         let (method, params) = notification(&changed);
         let elsewhere = self.sessions.tell(&changed, method, params.as_deref());

@@ -18,12 +18,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Inner,
+    ServerInner,
     exchange::{Client, Exchange, RpcResult},
     reply::MethodReply,
 };
 
-impl Inner {
+impl ServerInner {
     /// Answers one request of either era.
     pub(crate) async fn answer(
         self: Arc<Self>,

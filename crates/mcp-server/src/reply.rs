@@ -6,7 +6,7 @@ use switchboard_toolcall::{
     json::{Object, write_list, write_object, write_string, write_value},
 };
 
-use super::{Inner, exchange::Exchange};
+use super::{ServerInner, exchange::Exchange};
 use switchboard_mcp_wire::{
     JsonText,
     error_kind::{self, is_passed_on},
@@ -57,7 +57,7 @@ impl MethodReply {
     }
 }
 
-impl Inner {
+impl ServerInner {
     /// Writes the result as the client's era wants it.
     pub(crate) fn render(&self, reply: &MethodReply, exchange: &Exchange) -> JsonText {
         let info = exchange.is_modern().then_some(&self.info);

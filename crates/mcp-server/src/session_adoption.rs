@@ -10,7 +10,7 @@ use switchboard_toolcall::{BoxError, client_name};
 use tokio::time::Instant;
 
 use super::{
-    Caller, Inner,
+    Caller, ServerInner,
     outbox::Outbox,
     seal::SessionClaims,
     session::{Session, SessionInit, SessionScope},
@@ -27,7 +27,7 @@ pub(crate) enum NoSession {
     Full,
 }
 
-impl Inner {
+impl ServerInner {
     /// Returns the caller's session of this id; adopts one that another gateway has opened.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use switchboard_toolcall::{BoxError, BoxFuture};
 
-use super::{Inner, Server, session::Session};
+use super::{Server, ServerInner, session::Session};
 use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing};
 
 /// The other gateways, which may adopt sessions of this one. Sessions are identified by short names, which grant no access.
@@ -71,7 +71,7 @@ impl Server {
     }
 }
 
-impl Inner {
+impl ServerInner {
     /// Handles a message of the client; one without a recipient here is sent to the other gateways.
     pub(crate) async fn take(&self, session: &Session, message: IncomingMessage) {
         let Some(message) = session.take(message) else { return };

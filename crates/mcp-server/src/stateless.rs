@@ -9,7 +9,7 @@ use switchboard_toolcall::TraceContext;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caller, Inner,
+    Caller, ServerInner,
     exchange::{Client, Exchange, Level, ModernClient, ReplyChannel, RpcResult},
     meta::Meta,
     outbox::Outbox,
@@ -118,7 +118,7 @@ pub(crate) fn supported() -> Vec<&'static str> {
     std::iter::once(eras::MODERN).chain(eras::LEGACY.iter().copied()).collect()
 }
 
-impl Inner {
+impl ServerInner {
     /// Answers a stateless request. Dropping the future cancels it.
     pub(crate) async fn answer_stateless(
         self: Arc<Self>,

@@ -18,7 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caller, Inner, Server,
+    Caller, Server, ServerInner,
     exchange::{Client, Exchange, RpcResult},
     methods::ClientTransport,
     outbox::Outbox,
@@ -84,7 +84,7 @@ impl Server {
 
 /// The state of the client's connection.
 struct StdioConnection {
-    inner: Arc<Inner>,
+    inner: Arc<ServerInner>,
     caller: Caller,
     outbox: Arc<Outbox>,
     /// Its session, once it has opened one.

@@ -19,7 +19,7 @@ use super::{
     response::{self, ErrorResponse},
 };
 use crate::{
-    Caller, Inner,
+    Caller, ServerInner,
     stateless::{CommonParams, is_id},
 };
 use switchboard_mcp_wire::{self as wire, IncomingMessage, RpcError, eras};
@@ -34,7 +34,7 @@ struct RpcRequest {
 
 /// Answers a POST.
 pub(super) async fn post<B>(
-    inner: &Arc<Inner>,
+    inner: &Arc<ServerInner>,
     request: &request::Parts,
     body: B,
     caller: &Caller,
@@ -67,7 +67,7 @@ where
     }
 }
 
-async fn read<B>(inner: &Inner, body: B) -> Result<Bytes, ErrorResponse>
+async fn read<B>(inner: &ServerInner, body: B) -> Result<Bytes, ErrorResponse>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -112,7 +112,7 @@ fn unread(error: &BoxError) -> ErrorResponse {
 }
 
 async fn answer(
-    inner: &Arc<Inner>,
+    inner: &Arc<ServerInner>,
     head: &HeaderMap,
     message: IncomingMessage,
     caller: &Caller,

@@ -11,11 +11,15 @@ use super::{
     headers,
     response::{self, ErrorResponse},
 };
-use crate::{Caller, Inner, outbox::OutboxReader, session::Session};
+use crate::{Caller, ServerInner, outbox::OutboxReader, session::Session};
 use switchboard_mcp_wire::{RpcError, eras};
 
 /// Opens the stream of a session, or resumes one.
-pub(super) async fn get(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<McpBody> {
+pub(super) async fn get(
+    inner: &ServerInner,
+    head: &HeaderMap,
+    caller: &Caller,
+) -> Response<McpBody> {
     let session = match session(inner, head, caller).await {
         Ok(session) => session,
         Err(refused) => return *refused,
@@ -62,7 +66,11 @@ fn rest(session: &Session, last: &str) -> Option<(u64, OutboxReader)> {
 }
 
 /// Ends a session.
-pub(super) async fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> Response<McpBody> {
+pub(super) async fn delete(
+    inner: &ServerInner,
+    head: &HeaderMap,
+    caller: &Caller,
+) -> Response<McpBody> {
     let session = match session(inner, head, caller).await {
         Ok(session) => session,
         Err(refused) => return *refused,
@@ -80,7 +88,7 @@ pub(super) async fn delete(inner: &Inner, head: &HeaderMap, caller: &Caller) -> 
 
 /// Returns the session of a request without a body.
 async fn session(
-    inner: &Inner,
+    inner: &ServerInner,
     head: &HeaderMap,
     caller: &Caller,
 ) -> Result<Arc<Session>, ErrorResponse> {

@@ -8,7 +8,7 @@ use switchboard_toolcall::client_name;
 
 use super::read;
 use crate::{
-    Caller, Inner,
+    Caller, ServerInner,
     exchange::Level,
     outbox::Outbox,
     reply::MethodReply,
@@ -38,7 +38,7 @@ pub(crate) enum ClientTransport {
     Stdio,
 }
 
-impl Inner {
+impl ServerInner {
     /// What a modern client asks first.
     pub(super) fn discover(&self) -> MethodReply {
         let mut capabilities = self.capabilities();

@@ -5,11 +5,11 @@ use std::{error::Error, sync::Arc};
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::{ErrorKind, ToolCall, ToolResult};
 
-use crate::{Inner, exchange::Exchange};
+use crate::{ServerInner, exchange::Exchange};
 use switchboard_mcp_client::{Method, Server};
 use switchboard_mcp_wire::RpcError;
 
-impl Inner {
+impl ServerInner {
     /// Asks `method` of a server as a call through the executor, and returns the server's result.
     pub(super) async fn forward(
         &self,

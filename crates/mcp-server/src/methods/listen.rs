@@ -9,7 +9,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::read;
 use crate::{
-    Inner,
+    ServerInner,
     exchange::Exchange,
     list_changes,
     reply::MethodReply,
@@ -58,7 +58,7 @@ impl ListenFilter {
     }
 }
 
-impl Inner {
+impl ServerInner {
     /// Notifies of changes until the request is cancelled or the server drains.
     pub(super) async fn listen(
         &self,
@@ -178,7 +178,7 @@ async fn next(following: &mut Option<TaskFollower>) -> QueuedCall {
 
 /// Resources watched for as long as the request is open.
 struct WatchGuard<'a> {
-    inner: &'a Inner,
+    inner: &'a ServerInner,
     uris: Vec<String>,
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{read, unknown};
-use crate::{Inner, exchange::Exchange, reply::MethodReply};
+use crate::{ServerInner, exchange::Exchange, reply::MethodReply};
 use switchboard_mcp_client::{List, Method};
 use switchboard_mcp_wire::RpcError;
 
-impl Inner {
+impl ServerInner {
     pub(super) async fn list_prompts(
         &self,
         exchange: &Exchange,

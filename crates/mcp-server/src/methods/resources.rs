@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{ListParams, read};
 use crate::{
-    Inner,
+    ServerInner,
     catalog::MergedList,
     exchange::Exchange,
     page,
@@ -22,7 +22,7 @@ struct UriParams {
     uri: String,
 }
 
-impl Inner {
+impl ServerInner {
     pub(super) async fn list_resources(
         &self,
         exchange: &Exchange,

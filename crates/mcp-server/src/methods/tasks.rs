@@ -5,7 +5,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{read, unknown};
 use crate::{
-    Inner,
+    ServerInner,
     exchange::Exchange,
     reply::MethodReply,
     tasks::{EXTENSION, not_known},
@@ -25,7 +25,7 @@ struct UpdateParams {
     _responses: Map<String, Value>,
 }
 
-impl Inner {
+impl ServerInner {
     pub(super) async fn answer_task(
         &self,
         exchange: &Exchange,

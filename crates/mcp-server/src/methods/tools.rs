@@ -8,7 +8,7 @@ use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolResult};
 
 use super::{ListParams, read};
 use crate::{
-    Inner,
+    ServerInner,
     exchange::Exchange,
     page,
     reply::{ListReply, MethodReply},
@@ -23,7 +23,7 @@ struct CallParams {
     arguments: Option<Map<String, Value>>,
 }
 
-impl Inner {
+impl ServerInner {
     pub(super) fn list_tools(
         &self,
         exchange: &Exchange,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{RequestTarget, unknown_handle};
 use crate::{
-    Inner, Server, SessionPeers,
+    Server, ServerInner, SessionPeers,
     exchange::{ReplyChannel, RpcResult},
     outbox::Outbox,
 };
@@ -78,7 +78,7 @@ impl Server {
     }
 }
 
-impl Inner {
+impl ServerInner {
     /// Returns whether the handle is of another gateway.
     pub(crate) fn is_remote(&self, handle: &str) -> bool {
         let place = handle.split_once('.').map(|(place, _)| place);

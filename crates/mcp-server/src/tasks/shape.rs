@@ -8,7 +8,7 @@ use switchboard_runtime::{QueueState, QueuedCall};
 use switchboard_toolcall::ProgressUpdate;
 
 use super::Tasks;
-use crate::{Inner, exchange::Exchange, methods, reply::MethodReply};
+use crate::{ServerInner, exchange::Exchange, methods, reply::MethodReply};
 use switchboard_mcp_wire::RpcError;
 
 impl Tasks {
@@ -29,7 +29,7 @@ impl Tasks {
     }
 }
 
-impl Inner {
+impl ServerInner {
     /// Everything that is known of a task, with what came of it.
     pub(crate) fn detail(
         &self,

@@ -10,7 +10,7 @@ use switchboard_toolcall::BoxFuture;
 
 use super::{RpcRequest, legacy};
 use crate::{
-    Caller, Inner,
+    Caller, ServerInner,
     http::{Admission, McpBody, SESSION, headers, response},
     session::Session,
     stateless::CommonParams,
@@ -25,7 +25,7 @@ type BatchAnswer = BoxFuture<'static, Option<Bytes>>;
 
 /// Answers a batch.
 pub(super) async fn batch(
-    inner: &Arc<Inner>,
+    inner: &Arc<ServerInner>,
     request: &request::Parts,
     bytes: &[u8],
     caller: &Caller,
@@ -86,7 +86,11 @@ pub(super) async fn batch(
 }
 
 /// Returns the session, if its protocol version has batches.
-async fn session(inner: &Inner, request: &request::Parts, caller: &Caller) -> Option<Arc<Session>> {
+async fn session(
+    inner: &ServerInner,
+    request: &request::Parts,
+    caller: &Caller,
+) -> Option<Arc<Session>> {
     let id = headers::text(&request.headers, SESSION)?;
     let session = inner.session(id, caller).await.ok();
     session.filter(|session| session.version == "2025-03-26")

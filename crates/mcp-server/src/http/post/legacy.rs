@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::RpcRequest;
 use crate::{
-    Caller, Inner,
+    Caller, ServerInner,
     exchange::{Client, Exchange},
     http::{
         McpBody, SESSION,
@@ -27,7 +27,7 @@ use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError, eras};
 
 /// Opens a session.
 pub(super) fn initialize(
-    inner: &Arc<Inner>,
+    inner: &Arc<ServerInner>,
     rpc: &RpcRequest,
     caller: &Caller,
 ) -> Response<McpBody> {
@@ -54,7 +54,7 @@ pub(super) fn initialize(
 
 /// Answers a request: with JSON if nothing comes before the response, else on a stream.
 pub(super) async fn answer(
-    inner: &Arc<Inner>,
+    inner: &Arc<ServerInner>,
     head: &HeaderMap,
     rpc: RpcRequest,
     caller: &Caller,
@@ -121,7 +121,7 @@ fn finish(outbox: &Outbox, response: Option<Bytes>) {
 
 /// Makes the response to a request; `None` if it is cancelled.
 pub(super) fn work(
-    inner: &Arc<Inner>,
+    inner: &Arc<ServerInner>,
     session: &Arc<Session>,
     rpc: RpcRequest,
     caller: &Caller,
@@ -143,7 +143,7 @@ pub(super) fn work(
 
 /// Handles a notification, or a response to a request of ours.
 pub(super) async fn take(
-    inner: &Arc<Inner>,
+    inner: &Arc<ServerInner>,
     head: &HeaderMap,
     message: IncomingMessage,
     caller: &Caller,
@@ -159,7 +159,7 @@ pub(super) async fn take(
 
 /// Returns the session that a message belongs to.
 async fn session(
-    inner: &Inner,
+    inner: &ServerInner,
     head: &HeaderMap,
     id: Option<&RawValue>,
     caller: &Caller,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::RpcRequest;
 use crate::{
-    Caller, Inner,
+    Caller, ServerInner,
     exchange::RpcResult,
     http::{
         McpBody,
@@ -25,7 +25,7 @@ use crate::{
 use switchboard_mcp_wire::{Outgoing, RpcError};
 
 pub(super) async fn answer(
-    inner: &Arc<Inner>,
+    inner: &Arc<ServerInner>,
     head: &HeaderMap,
     rpc: RpcRequest,
     caller: &Caller,
@@ -77,7 +77,7 @@ fn status(outcome: &RpcResult) -> StatusCode {
 
 /// Returns the request, if it is complete and its headers repeat its body.
 fn checked(
-    inner: &Inner,
+    inner: &ServerInner,
     head: &HeaderMap,
     rpc: RpcRequest,
     caller: &Caller,
