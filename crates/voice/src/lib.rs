@@ -4,6 +4,27 @@
 //! said out of them, a [`Recogniser`] writes it down, the [`assistant`] answers, a [`Synthesiser`] speaks, an [`output`] is heard.
 //! [`BackgroundTranscriber`] holds them together, tells [`VoiceEvent`] of what happens, and goes on whatever part fails. Typed requests come in
 //! over MQTT and take the same way from the assistant on.
+//!
+//! ```no_run
+//! use switchboard_voice::{Assistant, BackgroundTranscriber, Config, TranscriberParts, recogniser, synthesiser};
+//!
+//! # async fn example(assistant: Assistant) -> Result<(), Box<dyn std::error::Error>> {
+//! let config: Config = serde_json::from_value(serde_json::json!({
+//!     "source": "mic", "stt": "tcp://127.0.0.1:10300", "tts": "tcp://127.0.0.1:10200",
+//! }))?;
+//! let parts = TranscriberParts {
+//!     recogniser: config.stt.as_ref().map(recogniser).transpose()?,
+//!     synthesiser: config.tts.as_ref().map(synthesiser).transpose()?,
+//!     wake_word: None,
+//!     assistant,
+//!     source: None,
+//!     output: None,
+//!     watcher: std::sync::Arc::new(|event| println!("{event:?}")),
+//!     config,
+//! };
+//! BackgroundTranscriber::new(parts)?.run(&Default::default()).await;
+//! # Ok(()) }
+//! ```
 
 pub mod config;
 mod audio;
