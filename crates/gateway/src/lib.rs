@@ -1,6 +1,6 @@
 //! Tools for everybody who speaks HTTP: REST, chat completions, live events, metrics, health.
 //!
-//! [`Gateway::run`] serves; who may do what is settled in [`access`]; every call goes through the one executor.
+//! [`Gateway::run`] serves; who may do what is settled in [`switchboard_access`]; every call goes through the one executor.
 //!
 //! ```
 //! use std::sync::Arc;
