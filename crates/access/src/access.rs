@@ -52,6 +52,7 @@ impl Admitted {
 
 /// Why the gateway does not start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AccessError {
     /// Anybody on the network could call the tools.
     #[error(

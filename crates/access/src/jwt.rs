@@ -30,6 +30,7 @@ const REMEMBERED: usize = 1024;
 
 /// Why `[serve.jwt]` cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum JwtError {
     /// A setting makes no sense.
     #[error("`[serve.jwt] {key}`: {reason}")]

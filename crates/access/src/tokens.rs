@@ -53,6 +53,7 @@ pub struct Token {
 
 /// Why tokens cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TokensError {
     /// The file cannot be read or written.
     #[error("failed to {what} the tokens in `{}`", path.display())]

@@ -12,6 +12,7 @@ use crate::approval::ApprovalOutcome;
 
 /// Why a call cannot be held or decided.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A file operation failed.
     #[error("failed to {what} `{}`", path.display())]

@@ -8,6 +8,7 @@ use std::{
 
 /// What the store could not do, and where.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A file or folder of the store could not be used.
     #[error("failed to {tried} `{}`", path.display())]

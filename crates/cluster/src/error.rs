@@ -5,6 +5,7 @@ use switchboard_toolcall::BoxError;
 
 /// What was tried, and why it did not work.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The cluster cannot be used.
     #[error(transparent)]

@@ -31,6 +31,7 @@ pub struct TlsConfig {
 
 /// Why TLS cannot be spoken.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("failed to read the {what} in `{}`", path.display())]

@@ -2,6 +2,7 @@
 
 /// Why an expression has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The text is not an expression.
     #[error("{message} (char {position})")]

@@ -13,6 +13,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 /// Why TLS cannot be spoken.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TrustError {
     /// The file has no certificates that can be used.
     #[error("failed to read the certificates of `ca` from `{}`: {reason}", path.display())]

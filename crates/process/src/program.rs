@@ -35,6 +35,7 @@ pub struct Program {
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The program, or the guard before it, cannot be run.
     #[error("{0}")]

@@ -57,6 +57,7 @@ struct Rule {
 
 /// Why a rule cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuleError {
     /// It is not an expression.
     #[error("`{list}`: `{rule}` is not an expression: {reason}")]

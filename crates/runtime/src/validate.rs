@@ -44,6 +44,7 @@ pub struct Check {
 
 /// Why a schema cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SchemaError {
     /// Parameters are an object, and so is their schema.
     #[error("the schema must be an object of type `object`, not {0}")]

@@ -4,6 +4,7 @@ use opentelemetry_otlp::ExporterBuildError;
 
 /// What is wrong with the settings.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The address is none.
     #[error("`otlp` must be an address such as http://127.0.0.1:4318, not `{0}`")]

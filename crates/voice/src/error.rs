@@ -7,6 +7,7 @@ use switchboard_toolcall::BoxError;
 
 /// Why a speech service gave no answer.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpeechError {
     /// The address in the settings cannot be used.
     #[error("'{address}' is no address of a speech service: {reason}")]
@@ -36,6 +37,7 @@ pub enum SpeechError {
 
 /// Why voice cannot start, or why one of its parts cannot go on.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The broker's address cannot be used.
     #[error(transparent)]

@@ -20,6 +20,7 @@ pub trait Output: Send + Sync {
 
 /// Why an answer was not heard, or not all of it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum PlaybackError {
     /// The speech did not come.
     Speech(String),

@@ -4,6 +4,7 @@ use switchboard_toolcall::BoxError;
 
 /// What was tried, and why it did not work.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A setting cannot be used.
     #[error("`cluster.{key}`: {reason}")]

@@ -220,6 +220,7 @@ impl HopState {
 
 /// What can go wrong on the way to the devices.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The broker's address in the settings cannot be used.
     #[error(transparent)]

@@ -49,6 +49,7 @@ struct CachedKeys {
 
 /// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeysError {
     /// The file cannot be read.
     #[error("failed to read the keys in `{}`", path.display())]

@@ -4,6 +4,7 @@ use super::ImplementationType;
 
 /// A definition that contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DefinitionError {
     /// A mock that does not say what it answers.
     #[error("tool `{tool}`: a mock needs `mock_response`")]

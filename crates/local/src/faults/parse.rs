@@ -8,6 +8,7 @@ use super::{Fault, FaultRule};
 
 /// A rule that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FaultError {
     /// There is no colon between tools and faults.
     #[error("`{0}` does not say which tools: write it like 'zwave__*: 10% timeout, 5% error'")]

@@ -43,6 +43,7 @@ impl fmt::Debug for HttpConfig {
 
 /// Settings with which no server can be reached.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The address is none of HTTP's.
     #[error("`url` is not an http or https address: {0}")]

@@ -13,6 +13,7 @@ use crate::{Arguments, ModelCall, StopReason, Usage};
 
 /// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScriptError {
     /// The file cannot be read.
     #[error("failed to read script `{file}`")]

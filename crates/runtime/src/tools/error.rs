@@ -4,6 +4,7 @@ use crate::validate::SchemaError;
 
 /// Why a tool was not added.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AddError {
     /// The name is empty, too long or has white space in it.
     #[error("tool name {0:?} is not usable: {1}")]
