@@ -55,14 +55,14 @@ fn sees_everything(program: &str, args: &[String], version: &str) {
 // GW-1, GW-3
 #[test]
 fn the_python_sdk() {
-    let script = format!("{PACKAGE}/tests/clients/client.py");
+    let script = format!("{PACKAGE}/tests/real/client.py");
     converses(&part("mcp-python/venv/bin/python"), &[script]);
 }
 
 // GW-1, GW-3
 #[test]
 fn the_typescript_sdk() {
-    let script = format!("{PACKAGE}/tests/clients/client.mjs");
+    let script = format!("{PACKAGE}/tests/real/client.mjs");
     converses(&node(), &[script, part("mcp-clients/node_modules")]);
 }
 
@@ -70,7 +70,7 @@ fn the_typescript_sdk() {
 #[test]
 fn the_package_for_tasks() {
     let gateways = Listening::several("modern", &["--gateways", "3", "--tasks"]);
-    let script = format!("{PACKAGE}/tests/clients/tasks.mjs");
+    let script = format!("{PACKAGE}/tests/real/tasks.mjs");
     let args = [script, part("mcp-clients/node_modules"), gateways.url.clone()];
     let said = run(&node(), &args);
     let seen: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
@@ -89,13 +89,13 @@ fn the_package_for_tasks() {
 // GW-1, GW-3
 #[test]
 fn the_python_sdk_before_many_gateways() {
-    let script = format!("{PACKAGE}/tests/clients/client.py");
+    let script = format!("{PACKAGE}/tests/real/client.py");
     moves_between_gateways(&part("mcp-python/venv/bin/python"), &[script]);
 }
 
 // GW-1, GW-3
 #[test]
 fn the_typescript_sdk_before_many_gateways() {
-    let script = format!("{PACKAGE}/tests/clients/client.mjs");
+    let script = format!("{PACKAGE}/tests/real/client.mjs");
     moves_between_gateways(&node(), &[script, part("mcp-clients/node_modules")]);
 }

@@ -1,4 +1,4 @@
-//! A JSON Web Key KeySetDocument, as far as signatures can be checked with it.
+//! A JSON Web Key Set, as far as signatures can be checked with it.
 
 use jsonwebtoken::{
     Algorithm, AlgorithmFamily, DecodingKey, Header,
@@ -40,7 +40,7 @@ pub(super) fn keys(from: &str, text: &[u8]) -> Result<Vec<Key>, KeysError> {
     }
     let wrong = |reason: String| KeysError::Format { from: from.to_owned(), reason };
     let set: KeySetDocument = serde_json::from_slice(text)
-        .map_err(|error| wrong(format!("it is not a JSON Web Key KeySetDocument: {error}")))?;
+        .map_err(|error| wrong(format!("it is not a JSON Web Key Set: {error}")))?;
     let keys: Vec<_> = set.keys.into_iter().filter_map(usable).collect();
     match keys.is_empty() {
         true => Err(wrong("none is a public key for signatures (RSA, EC or Ed25519)".to_owned())),

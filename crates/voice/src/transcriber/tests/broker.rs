@@ -115,7 +115,7 @@ async fn a_request_is_answered_over_the_broker() {
     let answer = household.hear_json("ai-response").await;
     let fields = ["answer", "source", "model", "provider", "conversationTurns"];
     let told = fields.map(|field| answer[field].clone());
-    assert_eq!(json!(told), json!(["It is on.", "request", "parrot", "openai", 1]));
+    assert_eq!(json!(told), json!(["It is on.", "request", "model", "openai", 1]));
     assert_eq!(household.hear_json("state").await["state"], "listening");
     household.say("request", "turn it off").await;
     let error = household.hear_json("error").await;
