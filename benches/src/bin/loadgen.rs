@@ -1,12 +1,14 @@
 //! Load generator for MCP servers and gateways: raw JSON-RPC, one keep-alive connection and one MCP
 //! session per worker, closed loop. Prints one JSON object.
 //!
-//!     loadgen http  --url http://127.0.0.1:9100/mcp [--concurrency 16] [--secs 4 | --calls N]
-//!                   [--method tools/call|tools/list] [--tool echo] [--arg-bytes 200] [--args JSON]
-//!                   [--header 'Authorization: Bearer x']... [--warm 0.5] [--protocol 2025-11-25]
-//!     loadgen stdio [same options] -- COMMAND ARGS...        (concurrency = requests in flight)
-//!     loadgen ready --url URL [--timeout 60]                 (waits for the first good tools/list)
-//!     loadgen rmcp-http --url URL | rmcp-stdio -- COMMAND    (the rmcp client instead of raw JSON-RPC)
+//! ```text
+//! loadgen http  --url http://127.0.0.1:9100/mcp [--concurrency 16] [--secs 4 | --calls N]
+//!               [--method tools/call|tools/list] [--tool echo] [--arg-bytes 200] [--args JSON]
+//!               [--header 'Authorization: Bearer x']... [--warm 0.5] [--protocol 2025-11-25]
+//! loadgen stdio [same options] -- COMMAND ARGS...        (concurrency = requests in flight)
+//! loadgen ready --url URL [--timeout 60]                 (waits for the first good tools/list)
+//! loadgen rmcp-http --url URL | rmcp-stdio -- COMMAND    (the rmcp client instead of raw JSON-RPC)
+//! ```
 //!
 //! A reply counts only when it carries the request's id, a `result`, no `isError: true` and (for
 //! echo) the text that was sent, which is different for each call.
