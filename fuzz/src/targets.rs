@@ -1,7 +1,12 @@
 //! What every target promises of any input; none of them may panic.
 
 #[path = "../../crates/app/src/settings/jsonc.rs"]
-#[allow(dead_code, unused_imports, unreachable_pub)]
+#[allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "a file of app's, of which only the reader is used"
+)]
 mod jsonc;
 
 use std::sync::LazyLock;

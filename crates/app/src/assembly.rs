@@ -50,7 +50,7 @@ pub(crate) struct Deps {
 }
 
 impl Deps {
-    /// Uses the settings; whoever sits at this terminal answers servers and approves calls.
+    /// Uses the settings; questions of servers and approvals are asked at this terminal.
     pub(crate) fn for_terminal(loaded: &Loaded) -> Self {
         Self {
             records: RecordStores::of(loaded),

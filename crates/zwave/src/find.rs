@@ -7,10 +7,10 @@ use crate::{device::Device, network::ZwaveNode, unicode};
 /// How alike a name must be to be suggested.
 const CLOSE: f64 = 0.8;
 
-/// The one device that `words` mean: a name, `Location/Name` or an id; case and spacing aside.
+/// Returns the one device that `words` mean: a name, `Location/Name` or an id; case and spacing aside.
 ///
 /// # Errors
-/// There is none, or there are several.
+/// Returns an error if no device, or more than one, matches.
 pub(crate) fn device<'a>(nodes: &'a [ZwaveNode], words: &str) -> Result<Device<'a>, ToolError> {
     let devices = || nodes.iter().filter_map(Device::of);
     let words = words.trim();

@@ -12,7 +12,7 @@ pub(super) struct ApprovalQueues(Vec<ApprovalQueue>);
 /// Does `work` at all queues.
 ///
 /// # Errors
-/// There is none, the cluster cannot be reached, or the work fails.
+/// Returns an error if there is no queue, if the cluster cannot be reached, or if `work` fails.
 pub(super) fn visit(
     loaded: &Loaded,
     work: impl FnOnce(&ApprovalQueues) -> anyhow::Result<()>,
@@ -45,17 +45,17 @@ impl ApprovalQueues {
         Ok(pending)
     }
 
-    /// The queue and the full id of the one call that waits under an id that begins so.
+    /// Returns the queue and the full id of the one pending call whose id begins with `beginning`.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// Returns an error if no pending call, or more than one, has such an id.
     pub(super) fn complete(&self, beginning: &str) -> Result<(&ApprovalQueue, String), Error> {
         let mut found = Vec::new();
         for queue in &self.0 {
             let id = queue.complete(beginning)?;
             match queue.find(&id) {
                 Err(Error::Unknown(_)) => {}
-                // What is over is found as well, so that whoever decides it is told.
+                // A closed approval counts as found, so that the person learns that it was decided or expired.
                 Ok(_) | Err(Error::Closed { .. }) => found.push((queue, id)),
                 Err(error) => return Err(error),
             }
@@ -82,10 +82,10 @@ impl ApprovalQueues {
         Ok(rules)
     }
 
-    /// Forgets a rule, wherever it is.
+    /// Deletes a rule from the queue that has it.
     ///
     /// # Errors
-    /// There is none of this id, or it cannot be forgotten.
+    /// Returns an error if no queue has a rule with this id, or if it cannot be deleted.
     pub(super) fn forget(&self, id: &str) -> Result<AllowRule, Error> {
         for queue in &self.0 {
             match queue.forget(id) {
