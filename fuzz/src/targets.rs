@@ -15,8 +15,8 @@ use serde_json::Value;
 use switchboard_mcp_client::{McpConfig, ServerConfig};
 use switchboard_mcp_server::Seal;
 use switchboard_mcp_wire::{
-    lines::{Line, Lines, messages, unreadable_answer},
-    sse::Parser,
+    lines::{LineSplitter, WireLine, messages, unreadable_answer},
+    sse::SseParser,
 };
 use switchboard_runtime::{PolicyConfig, redact};
 use switchboard_toolcall::json;
@@ -41,7 +41,7 @@ fn lines(data: &[u8]) {
     const LIMIT: usize = 64;
     let Some((&step, data)) = data.split_first() else { return };
     let read = |step: usize| {
-        let mut lines = Lines::new(LIMIT);
+        let mut lines = LineSplitter::new(LIMIT);
         let mut seen = Vec::new();
         for chunk in data.chunks(step) {
             lines.room().extend_from_slice(chunk);
@@ -62,10 +62,10 @@ fn lines(data: &[u8]) {
 }
 
 /// A line without the part that depends on when it was cut.
-fn described(line: &Line<'_>) -> (bool, Vec<u8>, u64) {
+fn described(line: &WireLine<'_>) -> (bool, Vec<u8>, u64) {
     match line {
-        Line::Whole(line) => (true, line.to_vec(), 0),
-        Line::TooLong(long) => {
+        WireLine::Whole(line) => (true, line.to_vec(), 0),
+        WireLine::TooLong(long) => {
             long.answers();
             (false, long.head.clone(), long.bytes)
         }
@@ -77,7 +77,7 @@ fn sse(data: &[u8]) {
     const LIMIT: usize = 128;
     let Some((&step, data)) = data.split_first() else { return };
     let read = |step: usize| {
-        let mut parser = Parser::new(LIMIT);
+        let mut parser = SseParser::new(LIMIT);
         let mut events = Vec::new();
         let fits = data.chunks(step).all(|chunk| parser.feed(chunk, &mut events).is_ok());
         let end = fits.then(|| (parser.last_id().map(str::to_owned), parser.retry()));
