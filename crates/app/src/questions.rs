@@ -13,6 +13,7 @@ use clap::ColorChoice;
 use serde_json::{Map, Value, json};
 use switchboard_mcp_client::{cannot_be_asked, cannot_be_shown, may_be_asked};
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
+use switchboard_runtime::validate::checker;
 use switchboard_toolcall::{BoxFuture, ErrorKind, ServerQuestions, ToolError, WayBack};
 
 use crate::{
@@ -91,7 +92,7 @@ impl TerminalAnswers {
         if method == sampling::METHOD {
             return sampling::ask(&screen, params, &self.sampler).await;
         }
-        let elicitation = Elicitation::read(params);
+        let elicitation = Elicitation::read(params, checker);
         let elicitation = elicitation.map_err(|reason| unshown(asked, method, &reason))?;
         let answer = match elicitation {
             Elicitation::Form(form) => form::ask(&screen, &form).await,

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use switchboard_access::Caller;
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
+use switchboard_runtime::validate::checker;
 use tokio::sync::oneshot;
 use utoipa::ToSchema;
 
@@ -112,7 +113,7 @@ impl Questions {
 fn checked(question: &Question, answer: ElicitResult) -> Result<ElicitResult, String> {
     let ElicitResult::Accept(content) = answer else { return Ok(answer) };
     let form = match question.method.as_str() {
-        "elicitation/create" => Elicitation::read(&question.request)?,
+        "elicitation/create" => Elicitation::read(&question.request, checker)?,
         _ => return Ok(ElicitResult::Accept(None)),
     };
     let Elicitation::Form(form) = form else { return Ok(ElicitResult::Accept(None)) };

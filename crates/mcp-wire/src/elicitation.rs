@@ -4,10 +4,12 @@
 mod field;
 mod kind;
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value, json};
 use url::Url;
 
-pub use field::Field;
+pub use field::{Field, SchemaCheck};
 pub use kind::{FieldChoice, FieldKind, TextFormat};
 
 /// How many bytes a question may have.
@@ -65,11 +67,14 @@ pub struct ElicitPage {
 }
 
 impl Elicitation {
-    /// Reads the parameters of `elicitation/create`.
+    /// Reads the parameters of `elicitation/create`. `compile` makes the check of a JSON Schema of an object.
     ///
     /// # Errors
     /// Says why a person cannot be asked this.
-    pub fn read(params: &Value) -> Result<Self, String> {
+    pub fn read<E: Display>(
+        params: &Value,
+        compile: impl Fn(&Value) -> Result<SchemaCheck, E>,
+    ) -> Result<Self, String> {
         let bytes = params.to_string().len();
         if bytes > MOST_BYTES {
             return Err(format!("it has {bytes} bytes, and {MOST_BYTES} at most can be shown"));
@@ -77,7 +82,7 @@ impl Elicitation {
         let message = params["message"].as_str().unwrap_or_default().to_owned();
         match params.get("mode").map(|mode| mode.as_str().unwrap_or_default()) {
             None | Some("form") => {
-                let fields = fields(&params["requestedSchema"])?;
+                let fields = fields(&params["requestedSchema"], &compile)?;
                 Ok(Self::Form(ElicitForm { message, fields }))
             }
             Some("url") => {
@@ -111,7 +116,10 @@ impl ElicitForm {
     }
 }
 
-fn fields(schema: &Value) -> Result<Vec<Field>, String> {
+fn fields<E: Display>(
+    schema: &Value,
+    compile: &impl Fn(&Value) -> Result<SchemaCheck, E>,
+) -> Result<Vec<Field>, String> {
     let Some(properties) = schema["properties"].as_object() else {
         return match schema.as_object().is_some_and(|schema| schema.contains_key("properties")) {
             true => Err("its fields are no object".to_owned()),
@@ -125,7 +133,8 @@ fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     let required = schema["required"].as_array();
     let is_required =
         |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
-    let field = |(name, schema): (&String, &Value)| Field::read(name, schema, is_required(name));
+    let field =
+        |(name, schema): (&String, &Value)| Field::read(name, schema, is_required(name), compile);
     properties.iter().map(field).collect()
 }
 

@@ -76,6 +76,15 @@ pub enum SchemaError {
     Invalid(String),
 }
 
+/// Returns a function that says whether a value fits `schema`, which must be of type `object`.
+///
+/// # Errors
+/// As those of [`Check::compile`].
+pub fn checker(schema: &Value) -> Result<Box<dyn Fn(&Value) -> bool + Send + Sync>, SchemaError> {
+    let check = Check::compile(schema, Strictness::Strict)?;
+    Ok(Box::new(move |value| check.accepts(value)))
+}
+
 impl Check {
     /// Takes the schema of a tool's parameters.
     ///

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("telemetry", &["runtime", "toolcall"]),
     ("workers", &["runtime", "toolcall"]),
     ("local", &["math", "process", "toolcall"]),
-    ("mcp-wire", &["runtime", "toolcall"]),
+    ("mcp-wire", &["toolcall"]),
     ("mcp-client", &["mcp-wire", "process", "runtime", "toolcall"]),
     ("mcp-server", &["mcp-client", "mcp-wire", "runtime", "toolcall"]),
     ("models", &["toolcall"]),

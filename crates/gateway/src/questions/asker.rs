@@ -8,6 +8,7 @@ use switchboard_access::Caller;
 use switchboard_mcp_client::{cannot_be_asked, cannot_be_shown, may_be_asked};
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
 use switchboard_mcp_wire::sampling::SamplingRequest;
+use switchboard_runtime::validate::checker;
 use switchboard_toolcall::{
     BoxFuture, ErrorKind, HumanDuration, ServerQuestions, ToolError, WayBack,
 };
@@ -106,7 +107,7 @@ impl Asker {
                 _ => Err(failed("the user does not allow that a model is asked")),
             };
         }
-        Elicitation::read(params).map_err(unshown)?;
+        Elicitation::read(params, checker).map_err(unshown)?;
         Ok(self.put(asked, method, params).await?.into_json())
     }
 

@@ -1,10 +1,13 @@
 //! One value that a server asks for.
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value, json};
-use switchboard_runtime::validate::Check;
-use switchboard_toolcall::Strictness;
 
 use super::kind::{FieldChoice, FieldKind};
+
+/// Returns whether a value fits the schema that the function was made of.
+pub type SchemaCheck = Box<dyn Fn(&Value) -> bool + Send + Sync>;
 
 /// One value that a server asks for.
 pub struct Field {
@@ -22,16 +25,21 @@ pub struct Field {
     pub kind: FieldKind,
     /// What its value must be, in words.
     expected: String,
-    /// Judges an object in which it is the only member.
-    check: Check,
+    /// Checks an object in which it is the only member.
+    check: SchemaCheck,
 }
 
 impl Field {
-    pub(super) fn read(name: &str, schema: &Value, required: bool) -> Result<Self, String> {
+    pub(super) fn read<E: Display>(
+        name: &str,
+        schema: &Value,
+        required: bool,
+        compile: &impl Fn(&Value) -> Result<SchemaCheck, E>,
+    ) -> Result<Self, String> {
         let problem = |problem: String| format!("its field '{name}' {problem}");
         let kind = FieldKind::read(schema).map_err(problem)?;
         let whole = json!({"type": "object", "properties": {name: schema}, "required": [name]});
-        let check = Check::compile(&whole, Strictness::Strict)
+        let check = compile(&whole)
             .map_err(|error| problem(format!("has a schema that cannot be used: {error}")))?;
         let text = |key: &str| schema[key].as_str().map(str::to_owned);
         let mut field = Self {
@@ -65,7 +73,7 @@ impl Field {
             (FieldKind::Text(Some(format)), Value::String(text)) => format.accepts(text),
             _ => true,
         };
-        match has_format && self.check.accepts(&whole) {
+        match has_format && (self.check)(&whole) {
             true => Ok(()),
             false => Err(format!("must be {}", self.expected)),
         }

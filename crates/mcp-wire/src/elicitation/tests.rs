@@ -1,9 +1,14 @@
 use serde_json::json;
+use switchboard_runtime::validate::checker;
 
 use super::*;
 
+fn read(params: &Value) -> Result<Elicitation, String> {
+    Elicitation::read(params, checker)
+}
+
 fn form(schema: &Value) -> Result<ElicitForm, String> {
-    match Elicitation::read(&json!({"message": "m", "requestedSchema": schema}))? {
+    match read(&json!({"message": "m", "requestedSchema": schema}))? {
         Elicitation::Form(form) => Ok(form),
         Elicitation::Page(_) => Err("a page".to_owned()),
     }
@@ -106,7 +111,7 @@ fn an_answer_from_elsewhere_is_checked() {
 // A server can send anything: what cannot be asked is refused with the reason.
 #[test]
 fn what_cannot_be_asked_is_refused() {
-    let refused = |params: &Value| match Elicitation::read(params) {
+    let refused = |params: &Value| match read(params) {
         Ok(_) => "asked".to_owned(),
         Err(reason) => reason,
     };
@@ -160,7 +165,7 @@ fn what_cannot_be_asked_is_refused() {
 // The host is what browsers connect to, whatever the address looks like.
 #[test]
 fn the_host_of_a_page_is_told() {
-    let host = |url: &str| match Elicitation::read(&json!({"mode": "url", "url": url})) {
+    let host = |url: &str| match read(&json!({"mode": "url", "url": url})) {
         Ok(Elicitation::Page(page)) => page.host,
         _ => panic!("no page"),
     };
