@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use switchboard_local::{Handler, HandlerKind, Handlers, ProcessGuard, builtins, handler_fn};
-use switchboard_mcp_client::{ServerConfig, ServerRequestHandler};
+use switchboard_mcp_client::ServerConfig;
 use switchboard_mcp_server::Bridge;
+use switchboard_mcp_wire::ServerRequestHandler;
 use switchboard_rules::RuleSet;
 use switchboard_runtime::{Approver, Policy, RulePolicy, SwapPolicy, ToolExecutor, services};
 use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};

@@ -11,8 +11,8 @@ use std::{fmt, io, sync::Arc};
 
 use clap::ColorChoice;
 use serde_json::{Map, Value, json};
-use switchboard_mcp_client::{cannot_be_asked, cannot_be_shown, may_be_asked};
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
+use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown, may_be_asked};
 use switchboard_runtime::validate::checker;
 use switchboard_toolcall::{BoxFuture, ErrorKind, ServerQuestions, ToolError, WayBack};
 

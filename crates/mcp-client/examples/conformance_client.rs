@@ -15,10 +15,9 @@ use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 use switchboard_mcp_client::{
-    List, McpConfig, OutgoingRequest, Protocol, ServerConfig, ServerDeps, ServerRequest,
-    ServerRequestHandler, Servers, Session,
+    McpConfig, OutgoingRequest, Protocol, ServerConfig, ServerDeps, Servers, Session,
 };
-use switchboard_mcp_wire::RpcError;
+use switchboard_mcp_wire::{List, RpcError, ServerRequest, ServerRequestHandler};
 use switchboard_runtime::{ToolExecutor, toolcall::BoxFuture};
 
 /// What the server is called; the suite never sees it.

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use serde_json::{Map, Value};
-use switchboard_mcp_wire::RpcError;
+use switchboard_mcp_wire::{List, ListResult, RpcError};
 
 use super::{
     session::{OutgoingRequest, Session},
@@ -15,61 +15,6 @@ const MOST_PAGES: usize = 1000;
 
 /// How many entries of a list are kept.
 const MOST_ENTRIES: usize = 100_000;
-
-/// A list of a server's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum List {
-    /// `tools/list`
-    Tools,
-    /// `resources/list`
-    Resources,
-    /// `resources/templates/list`
-    ResourceTemplates,
-    /// `prompts/list`
-    Prompts,
-}
-
-impl List {
-    /// The method that reads it.
-    pub fn method(self) -> &'static str {
-        match self {
-            Self::Tools => "tools/list",
-            Self::Resources => "resources/list",
-            Self::ResourceTemplates => "resources/templates/list",
-            Self::Prompts => "prompts/list",
-        }
-    }
-
-    /// What its entries stand under in a result.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources => "resources",
-            Self::ResourceTemplates => "resourceTemplates",
-            Self::Prompts => "prompts",
-        }
-    }
-
-    /// The capability that says that a server has the list.
-    fn capability(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources | Self::ResourceTemplates => "resources",
-            Self::Prompts => "prompts",
-        }
-    }
-}
-
-/// A list as it was read.
-#[derive(Clone, Debug, Default)]
-pub struct ListResult {
-    /// Its entries, in order.
-    pub entries: Vec<Value>,
-    /// How long the server says it stays true.
-    pub ttl: Option<Duration>,
-    /// Whether the server says that it is for one caller only.
-    pub private: bool,
-}
 
 impl Session {
     /// Reads all pages of a list; empty where the server does not have it.

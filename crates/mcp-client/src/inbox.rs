@@ -2,7 +2,6 @@
 //!
 //! A server may say as much as it likes: what is kept for it, and what runs for it, is bounded.
 
-mod handler;
 mod changes;
 mod refusals;
 
@@ -13,7 +12,10 @@ use std::sync::{
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_mcp_wire::{IncomingMessage, RpcError};
+use switchboard_mcp_wire::{
+    IncomingMessage, RpcError, ServerChange, ServerRequest, ServerRequestHandler,
+    server_request::NoRecipient,
+};
 use switchboard_toolcall::ProgressUpdate;
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
@@ -23,27 +25,10 @@ use super::{
     transport::{Inbox, Transport},
 };
 pub(crate) use changes::PendingChanges;
-pub use handler::{
-    NoRecipient, NoRequestHandler, ServerRequest, ServerRequestHandler, cannot_be_asked,
-    cannot_be_shown, may_be_asked, refusal,
-};
 use refusals::Refusals;
 
 /// How many requests of one server are answered at once.
 const MOST_REQUESTS: usize = 64;
-
-/// Something of the server's that has changed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ServerChange {
-    /// Its tools.
-    Tools,
-    /// Its resources or their templates.
-    Resources,
-    /// Its prompts.
-    Prompts,
-    /// The resource of this URI.
-    Resource(String),
-}
 
 /// Routes the notifications and requests of one server.
 pub(crate) struct NotificationRouter {
@@ -100,11 +85,10 @@ impl NotificationRouter {
         match method {
             "notifications/progress" => self.progress(params),
             "notifications/message" => self.log(params, during),
-            "notifications/tools/list_changed" => self.changed(ServerChange::Tools),
-            "notifications/resources/list_changed" => self.changed(ServerChange::Resources),
-            "notifications/prompts/list_changed" => self.changed(ServerChange::Prompts),
-            "notifications/resources/updated" => self.updated(params),
-            _ => debug!(server = &*self.server, method, "notification left unread"),
+            _ => match ServerChange::read(method, params) {
+                Some(changed) => self.changed(changed),
+                None => debug!(server = &*self.server, method, "notification left unread"),
+            },
         }
     }
 
@@ -123,13 +107,6 @@ impl NotificationRouter {
                 total: update.total,
                 message: update.message,
             });
-        }
-    }
-
-    fn updated(&self, params: Option<&RawValue>) {
-        let params = params.and_then(|params| serde_json::from_str::<Value>(params.get()).ok());
-        if let Some(uri) = params.as_ref().and_then(|params| params["uri"].as_str()) {
-            self.changed(ServerChange::Resource(uri.to_owned()));
         }
     }
 

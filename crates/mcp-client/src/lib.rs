@@ -53,15 +53,10 @@ mod old_sse;
 pub use config::{
     AnnotationTrust, McpConfig, Protocol, ServerConfig, Share, Start, ToolConfig, TransportKind,
 };
-pub use discover::{List, ListResult};
 pub use http::{ConfigError as HttpConfigError, HttpConfig, HttpTransport, Proxies};
 pub use in_flight::CallOrigin;
-pub use inbox::{
-    NoRecipient, NoRequestHandler, ServerChange, ServerRequest, ServerRequestHandler,
-    cannot_be_asked, cannot_be_shown, may_be_asked, refusal,
-};
 pub use known_protocols::KnownProtocols;
-pub use method::{Method, RemoteMethod};
+pub use method::RemoteMethod;
 pub use old_sse::OldSseTransport;
 pub use request_params::RequestParams;
 pub use server::{LastError, Server, ServerDeps, ServerState};

@@ -2,11 +2,10 @@
 //!
 //! Each is a hidden tool of its server, so that the executor finds, checks, records and bounds it like any call.
 
-mod content;
-
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
+use switchboard_mcp_wire::Method;
 use switchboard_toolcall::{
     Annotations, BoxFuture, CallContext, Normalize, Origin, Strictness, Tool, ToolError,
     ToolOutput, ToolSettings, ToolSpec,
@@ -15,96 +14,6 @@ use switchboard_toolcall::{
 use super::{
     config::ServerConfig, request::CallRequest, request_params::RequestParams, server::Server,
 };
-
-/// A method of MCP, other than `tools/call`, that clients ask of servers through us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// `resources/read`
-    ReadResource,
-    /// `resources/subscribe`
-    Subscribe,
-    /// `prompts/get`
-    GetPrompt,
-    /// `completion/complete`
-    Complete,
-}
-
-impl Method {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::ReadResource, Self::Subscribe, Self::GetPrompt, Self::Complete];
-
-    /// Its name in MCP.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ReadResource => "resources/read",
-            Self::Subscribe => "resources/subscribe",
-            Self::GetPrompt => "prompts/get",
-            Self::Complete => "completion/complete",
-        }
-    }
-
-    /// The name of the call that asks it of `server`.
-    pub fn call_name(self, server: &str, separator: &str) -> String {
-        format!("{server}{separator}{}", self.name())
-    }
-
-    /// Returns the result as MCP has it, made of what the call answered. `None` if the answer is not one of a server's.
-    pub fn result(self, output: &ToolOutput) -> Option<Map<String, Value>> {
-        content::result(self, output)
-    }
-
-    fn description(self) -> &'static str {
-        match self {
-            Self::ReadResource => "Reads a resource of the server.",
-            Self::Subscribe => "Asks the server to tell when a resource changes.",
-            Self::GetPrompt => "Gets a prompt of the server with its arguments filled in.",
-            Self::Complete => "Completes an argument of a prompt or of a resource template.",
-        }
-    }
-
-    fn parameters(self) -> Value {
-        let (properties, required) = match self {
-            Self::ReadResource | Self::Subscribe => {
-                (json!({"uri": {"type": "string"}}), json!(["uri"]))
-            }
-            Self::GetPrompt => (
-                json!({"name": {"type": "string"}, "arguments": {"type": "object"}}),
-                json!(["name"]),
-            ),
-            Self::Complete => (
-                json!({
-                    "ref": {"type": "object"},
-                    "argument": {"type": "object"},
-                    "context": {"type": "object"},
-                }),
-                json!(["ref", "argument"]),
-            ),
-        };
-        json!({"type": "object", "properties": properties, "required": required})
-    }
-
-    /// How it is run: as the server's settings say, but the names and types of its arguments are MCP's.
-    fn settings(self, config: &ServerConfig) -> ToolSettings {
-        let settings = config.tool_settings(self.name());
-        ToolSettings {
-            strictness: Strictness::Lenient,
-            normalize: Normalize::Never,
-            // A subscription that was ended in between has to reach the server again.
-            cache: settings.cache.filter(|_| self != Self::Subscribe),
-            ..settings
-        }
-    }
-
-    /// The parameter that the modern era repeats in the header `Mcp-Name`.
-    fn named(self) -> Option<&'static str> {
-        match self {
-            Self::ReadResource => Some("uri"),
-            Self::GetPrompt => Some("name"),
-            Self::Subscribe | Self::Complete => None,
-        }
-    }
-}
 
 /// A method asked of one server.
 pub struct RemoteMethod {
@@ -120,7 +29,7 @@ impl RemoteMethod {
         let spec = ToolSpec {
             annotations: Annotations::READ_ONLY,
             origin: Origin::Server { server: server.name().clone(), tool: method.name().into() },
-            settings: method.settings(server.config()),
+            settings: settings(method, server.config()),
             ..ToolSpec::new(name, method.description(), method.parameters())
         };
         Self { spec, method, server: server.clone() }
@@ -137,7 +46,7 @@ impl RemoteMethod {
             params: RequestParams::Fields(params),
             headers: || name.iter().map(|name| ("Mcp-Name".to_owned(), name.clone())).collect(),
         };
-        let read = |result: &RawValue| content::output(self.method, result);
+        let read = |result: &RawValue| self.method.output(result);
         self.server.send(&self.spec, &request, cx, read).await
     }
 
@@ -162,5 +71,17 @@ impl Tool for RemoteMethod {
             Method::Subscribe => Box::pin(async move { self.subscribe(&args, cx).await }),
             _ => Box::pin(self.run(args, cx)),
         }
+    }
+}
+
+/// How a method is run: as the server's settings say, but the names and types of its arguments are MCP's.
+fn settings(method: Method, config: &ServerConfig) -> ToolSettings {
+    let settings = config.tool_settings(method.name());
+    ToolSettings {
+        strictness: Strictness::Lenient,
+        normalize: Normalize::Never,
+        // A subscription that was ended in between has to reach the server again.
+        cache: settings.cache.filter(|_| method != Method::Subscribe),
+        ..settings
     }
 }

@@ -9,13 +9,13 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use switchboard_mcp_wire::{Era, META, RpcError, eras};
+use switchboard_mcp_wire::{Era, META, RpcError, ServerRequestHandler, eras};
 use tokio::time::timeout;
 use tracing::debug;
 
 use super::{
     config::Protocol,
-    inbox::{NotificationRouter, ServerRequestHandler},
+    inbox::NotificationRouter,
     request_params::{ParamsWithMeta, RequestMeta, RequestParams, client_info},
     session::{Session, read},
     transport::{Failure, Transport, TransportRequest},

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use switchboard_mcp_wire::{ServerChange, ServerRequestHandler, server_request::NoRequestHandler};
 use switchboard_runtime::ToolManager;
 use switchboard_toolcall::{ErrorKind, ToolError};
 use tokio::{
@@ -22,7 +23,6 @@ use super::{
     attempt::FailedAttempts,
     config::{McpConfig, ServerConfig, TransportKind},
     desired_state::DesiredState,
-    inbox::{NoRequestHandler, ServerChange, ServerRequestHandler},
     known_protocols::{self, KnownProtocols},
     server_failure::ServerFailure,
     session::Session,

@@ -8,13 +8,14 @@ use std::{
 
 use futures_util::future::join_all;
 use indexmap::IndexMap;
+use switchboard_mcp_wire::Method;
 use switchboard_runtime::{ServerSettings, ToolManager};
 use switchboard_toolcall::Tool;
 use tokio::{sync::broadcast, task::JoinHandle, time::timeout};
 
 use super::{
     config::ServerConfig,
-    method::{Method, RemoteMethod},
+    method::RemoteMethod,
     server::{Server, ServerDeps, ServerState},
 };
 

@@ -6,12 +6,14 @@ use std::sync::{
 };
 
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_mcp_wire::{Era, RpcError};
+use switchboard_mcp_wire::{
+    Era, RpcError, ServerRequest, ServerRequestHandler, server_request::NoRecipient,
+};
 use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
 
 use super::{
     in_flight::CallOrigin,
-    inbox::{NoRecipient, NotificationRouter, ServerRequest, ServerRequestHandler},
+    inbox::NotificationRouter,
     request_params::{ParamsWithMeta, RequestMeta, RequestParams},
     transport::{Failure, Transport, TransportRequest},
     usage::SessionUsage,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use switchboard_mcp_wire::Era;
+use switchboard_mcp_wire::{Era, List, ServerChange};
 use switchboard_runtime::Link;
 use switchboard_toolcall::{HumanDuration, Tool};
 use tokio::{
@@ -18,8 +18,7 @@ use tracing::{info, warn};
 use super::{
     config::Start,
     connect::LONGEST_PAUSE,
-    discover::List,
-    inbox::{PendingChanges, ServerChange},
+    inbox::PendingChanges,
     server::{Server, ServerState},
     session::{OutgoingRequest, Session},
     tool::RemoteTool,

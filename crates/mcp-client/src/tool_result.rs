@@ -7,8 +7,7 @@ use serde::{
     de::{Error, MapAccess, Visitor},
 };
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_mcp_wire::META;
-use switchboard_mcp_wire::error_kind;
+use switchboard_mcp_wire::{error_kind, without_server_info};
 use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
 
 /// Returns what a tool answered, with everything in it that is not the protocol's own book-keeping.
@@ -33,16 +32,6 @@ pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
 /// Takes away the kind of a failure, which a server that is a Switchboard, too, tells beside its text.
 fn take_error_kind(fields: &mut Map<String, Value>) -> Option<ErrorKind> {
     error_kind::take(fields.get_mut("_meta")?.as_object_mut()?)
-}
-
-/// Takes away what the server says of itself with each result: that is for this hop.
-pub(super) fn without_server_info(fields: &mut Map<String, Value>) {
-    if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
-        meta.remove(&format!("{META}serverInfo"));
-        if meta.is_empty() {
-            fields.remove("_meta");
-        }
-    }
 }
 
 /// The fields of a result, the known ones taken apart.

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::BoxFuture;
 
-use switchboard_mcp_client::{ServerRequest, ServerRequestHandler, refusal};
-use switchboard_mcp_wire::RpcError;
+use switchboard_mcp_wire::server_request::refusal;
+use switchboard_mcp_wire::{RpcError, ServerRequest, ServerRequestHandler};
 
 /// Tells upstream servers that they may ask questions, which go to the caller. One without a caller to ask is refused
 /// here, and the refusal says why.

@@ -8,9 +8,9 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
-use switchboard_mcp_client::{List, Method, OutgoingRequest, Server, ServerState, Servers};
-use switchboard_mcp_wire::Era;
+use switchboard_mcp_client::{OutgoingRequest, Server, ServerState, Servers};
 use switchboard_mcp_wire::headers::ParameterHeader;
+use switchboard_mcp_wire::{Era, List, Method};
 use switchboard_runtime::ToolExecutor;
 use tracing::debug;
 

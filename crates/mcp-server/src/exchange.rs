@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_mcp_client::may_be_asked;
+use switchboard_mcp_wire::server_request::may_be_asked;
 use switchboard_mcp_wire::{JsonText, Outgoing, RpcError};
 use switchboard_toolcall::{
     BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ServerQuestions, ToolError,

@@ -60,7 +60,8 @@ pub use config::Config;
 pub use http::{Admission, McpBody, Permit};
 pub use seal::{Seal, WeakSecret};
 pub use session_peers::SessionPeers;
-use switchboard_mcp_client::{ServerChange, Servers};
+use switchboard_mcp_client::Servers;
+use switchboard_mcp_wire::ServerChange;
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
 #[derive(Clone)]

@@ -6,9 +6,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde_json::{json, value::RawValue};
-use switchboard_mcp_client::{Server, ServerChange, Servers};
-use switchboard_mcp_wire::Outgoing;
+use switchboard_mcp_client::{Server, Servers};
+use switchboard_mcp_wire::{Outgoing, ServerChange};
 use tokio::{
     sync::{broadcast, watch},
     time::{interval, sleep},
@@ -124,22 +123,9 @@ async fn sweep(inside: Weak<ServerInner>, idle: Duration, hold: Duration) {
     }
 }
 
-/// Returns the notification of a change, with its parameters.
-pub(super) fn notification(changed: &ServerChange) -> (&'static str, Option<Box<RawValue>>) {
-    match changed {
-        ServerChange::Tools => ("notifications/tools/list_changed", None),
-        ServerChange::Resources => ("notifications/resources/list_changed", None),
-        ServerChange::Prompts => ("notifications/prompts/list_changed", None),
-        ServerChange::Resource(uri) => {
-            let params = serde_json::value::to_raw_value(&json!({"uri": uri}));
-            ("notifications/resources/updated", params.ok())
-        }
-    }
-}
-
 impl ServerInner {
     fn tell(self: &Arc<Self>, changed: ServerChange) {
-        let (method, params) = notification(&changed);
+        let (method, params) = changed.notification();
         let elsewhere = self.sessions.tell(&changed, method, params.as_deref());
         if self.peers.is_some() && !elsewhere.is_empty() {
             let message = Outgoing::notification(method, params.as_deref());

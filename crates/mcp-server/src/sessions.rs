@@ -7,8 +7,7 @@ use std::{
 };
 
 use serde_json::value::RawValue;
-use switchboard_mcp_client::ServerChange;
-use switchboard_mcp_wire::Outgoing;
+use switchboard_mcp_wire::{Outgoing, ServerChange};
 
 use super::{
     Caller,

@@ -26,12 +26,32 @@ pub mod outgoing;
 pub mod lines;
 pub mod sse;
 pub mod headers;
+mod list;
+mod method;
+mod server_change;
+pub mod server_request;
 pub mod elicitation;
 pub mod sampling;
 
 pub use eras::Era;
+pub use list::{List, ListResult};
 pub use message::{IncomingMessage, NotJsonRpc, RpcError, parse};
+pub use method::Method;
 pub use outgoing::{AsJson, JsonText, Outgoing};
+pub use server_change::ServerChange;
+pub use server_request::{ServerRequest, ServerRequestHandler};
+
+use serde_json::{Map, Value};
 
 /// The prefix of the protocol's own `_meta` keys.
 pub const META: &str = "io.modelcontextprotocol/";
+
+/// Removes what a server says of itself with each result: that is for one hop.
+pub fn without_server_info(fields: &mut Map<String, Value>) {
+    if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
+        meta.remove(&format!("{META}serverInfo"));
+        if meta.is_empty() {
+            fields.remove("_meta");
+        }
+    }
+}

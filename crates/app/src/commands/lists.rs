@@ -10,7 +10,8 @@ use std::{
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use switchboard_mcp_client::{Failure, List, Method, ServerState, Session};
+use switchboard_mcp_client::{Failure, ServerState, Session};
+use switchboard_mcp_wire::{List, Method};
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{CallContext, HumanDuration, ToolCall};
 use tokio::time::timeout;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use switchboard_mcp_client::{List, Method};
+use switchboard_mcp_wire::{List, Method};
 use switchboard_runtime::{ToolExecutor, lookup::close_names};
 
 use super::lists::{ListEntry, ask, gather, table, with_server};

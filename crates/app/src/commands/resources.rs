@@ -6,7 +6,8 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
-use switchboard_mcp_client::{List, Method, Session};
+use switchboard_mcp_client::Session;
+use switchboard_mcp_wire::{List, Method};
 use switchboard_runtime::ToolExecutor;
 
 use super::lists::{ListEntry, MethodResult, ask, connected, gather, table, with_server};

@@ -5,7 +5,7 @@ mod screen;
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
-use switchboard_mcp_client::NoRequestHandler;
+use switchboard_mcp_wire::server_request::NoRequestHandler;
 use switchboard_voice::{
     Assistant, BackgroundTranscriber, Config, ToolServers, TranscriberParts, Watcher,
     config::{Call, Origin},

@@ -4,7 +4,7 @@ use std::{collections::HashSet, num::NonZeroUsize, process::ExitCode, sync::Arc,
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
-use switchboard_mcp_client::NoRequestHandler;
+use switchboard_mcp_wire::server_request::NoRequestHandler;
 use switchboard_runtime::{RegisteredTool, services};
 use switchboard_toolcall::ToolPatterns;
 use switchboard_workers::{Worker as Offering, worker::Choice};

@@ -5,9 +5,9 @@ use std::{fmt, sync::Arc, time::Duration};
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
 use switchboard_access::Caller;
-use switchboard_mcp_client::{cannot_be_asked, cannot_be_shown, may_be_asked};
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
 use switchboard_mcp_wire::sampling::SamplingRequest;
+use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown, may_be_asked};
 use switchboard_runtime::validate::checker;
 use switchboard_toolcall::{
     BoxFuture, ErrorKind, HumanDuration, ServerQuestions, ToolError, WayBack,

@@ -3,9 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexSet;
+use switchboard_mcp_wire::ServerChange;
 use tokio::sync::Notify;
-
-use super::ServerChange;
 
 /// How many changed resources are kept at once.
 const MOST_RESOURCES: usize = 256;

@@ -3,14 +3,11 @@
 use std::sync::Mutex;
 
 use serde_json::value::{RawValue, to_raw_value};
+use switchboard_mcp_wire::{List, ServerRequest, server_request::NoRequestHandler};
 use switchboard_toolcall::BoxFuture;
 
 use super::*;
-use crate::{
-    discover::List,
-    inbox::{NoRequestHandler, ServerRequest},
-    session::OutgoingRequest,
-};
+use crate::session::OutgoingRequest;
 
 /// What a server answers to a method with parameters; `None` is silence.
 type Answer = dyn Fn(&str, &Value) -> Option<Result<Value, Failure>> + Send + Sync;

@@ -9,7 +9,8 @@ use std::{
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
-use switchboard_mcp_client::{List, ListResult, Server, Session};
+use switchboard_mcp_client::{Server, Session};
+use switchboard_mcp_wire::{List, ListResult};
 
 /// How long one server may take to say what it has; the others do not wait longer for it.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use switchboard_runtime::{RegisteredTool, ToolManager};
 use switchboard_toolcall::ToolSpec;
 use tokio::sync::watch;
 
-use switchboard_mcp_client::Method;
+use switchboard_mcp_wire::Method;
 use switchboard_mcp_wire::headers::{self, ParameterHeader};
 
 /// The tools, with the list that was made of them last.

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::{ErrorKind, ToolCall, ToolResult};
 
 use crate::{ServerInner, exchange::Exchange};
-use switchboard_mcp_client::{Method, Server};
-use switchboard_mcp_wire::RpcError;
+use switchboard_mcp_client::Server;
+use switchboard_mcp_wire::{Method, RpcError};
 
 impl ServerInner {
     /// Asks `method` of a server as a call through the executor, and returns the server's result.

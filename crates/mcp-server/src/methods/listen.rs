@@ -11,12 +11,10 @@ use super::read;
 use crate::{
     ServerInner,
     exchange::Exchange,
-    list_changes,
     reply::MethodReply,
     tasks::{EXTENSION, TaskFollower, not_known},
 };
-use switchboard_mcp_client::ServerChange;
-use switchboard_mcp_wire::RpcError;
+use switchboard_mcp_wire::{RpcError, ServerChange};
 
 /// How many tasks one request may follow.
 const MOST_TASKS: usize = 256;
@@ -99,7 +97,7 @@ impl ServerInner {
                 Err(RecvError::Closed) => break,
             };
             for changed in changed.iter().filter(|changed| filter.wants(changed)) {
-                let (method, params) = list_changes::notification(changed);
+                let (method, params) = changed.notification();
                 let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
                 tell(exchange, id, method, params.unwrap_or_else(|| json!({})));
             }

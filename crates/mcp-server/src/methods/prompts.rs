@@ -6,8 +6,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{read, unknown};
 use crate::{ServerInner, exchange::Exchange, reply::MethodReply};
-use switchboard_mcp_client::{List, Method};
-use switchboard_mcp_wire::RpcError;
+use switchboard_mcp_wire::{List, Method, RpcError};
 
 impl ServerInner {
     pub(super) async fn list_prompts(

@@ -14,8 +14,8 @@ use crate::{
     reply::{ListReply, MethodReply},
     session::Session,
 };
-use switchboard_mcp_client::{List, Method, Server};
-use switchboard_mcp_wire::RpcError;
+use switchboard_mcp_client::Server;
+use switchboard_mcp_wire::{List, Method, RpcError};
 
 #[derive(Deserialize)]
 struct UriParams {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, value::RawValue};
 use switchboard_toolcall::{Content, Part, ToolError, ToolOutput};
 
 use super::Method;
-use crate::tool_result::without_server_info;
+use crate::without_server_info;
 
 type Fields = Map<String, Value>;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
+
+use crate::RpcError;
 
 /// Answers what servers ask of their client (elicitation, sampling, roots) if who made the call cannot be asked.
 pub trait ServerRequestHandler: Send + Sync {
