@@ -13,6 +13,7 @@ use hyper::{Request, body::Incoming};
 use switchboard_access::{Access, Peer};
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
+use switchboard_mcp_client::Servers;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,8 @@ pub struct Parts {
     pub executor: ToolExecutor,
     /// Speaks to MCP clients.
     pub mcp: switchboard_mcp_server::Server,
+    /// The MCP servers, if there are any.
+    pub servers: Option<Arc<Servers>>,
     /// Tells of them; the executor's recorder.
     pub feed: Arc<Feed>,
     /// Where the calls are written down; without it they are only in memory.

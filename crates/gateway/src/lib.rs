@@ -20,7 +20,7 @@
 //! let access = Access::new(&config.access(), address, tokens)?;
 //! let mcp = switchboard_mcp_server::Server::new(executor.clone(), None, Default::default());
 //! let (models, store, tls, approvals, queue) = (Models::default(), None, None, None, None);
-//! let gateway = Gateway::new(Parts { executor, mcp, feed, store, access, tls, approvals, queue, models, config });
+//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, feed, store, access, tls, approvals, queue, models, config });
 //! let stop = CancellationToken::new();
 //! let running = tokio::spawn(gateway.run(listener, stop.clone()));
 //!

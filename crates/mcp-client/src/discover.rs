@@ -22,8 +22,10 @@ impl Session {
     /// # Errors
     /// The server could not be reached, or broke off.
     pub async fn list(&self, list: List) -> Result<ListResult, Failure> {
-        let mut listed = ListResult::default();
-        let declared = self.capabilities().get(list.capability()).is_some();
+        let capability = self.capabilities().get(list.capability());
+        let declared = capability.is_some();
+        let announced = capability.is_some_and(|declared| declared["listChanged"] == true);
+        let mut listed = ListResult { announced, ..ListResult::default() };
         // Some servers have tools and forget to say so; the others are only asked for what they declare.
         if !declared && list != List::Tools {
             return Ok(listed);

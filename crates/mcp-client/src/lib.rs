@@ -27,6 +27,7 @@ mod servers;
 mod server;
 mod desired_state;
 mod supervise;
+mod upstreams;
 mod stderr_log;
 mod session_servers;
 mod connect;

@@ -98,7 +98,7 @@ pub struct Server {
     pub(super) skipped_tools: Mutex<Vec<String>>,
     /// Carries everything of the server that changes.
     pub(super) changes: broadcast::Sender<ServerChange>,
-    /// Counts the changes of its lists other than tools.
+    /// Counts its sessions, and the changes of its lists other than tools.
     pub(super) edition: AtomicU64,
     pub(super) copies: SessionServers,
     /// The resources that it tells us about.
@@ -237,6 +237,10 @@ impl Server {
     }
 
     pub(super) fn enter(&self, state: ServerState) {
+        if matches!(state, ServerState::Ready(_)) {
+            // A new session may have other lists.
+            self.edition.fetch_add(1, Ordering::Release);
+        }
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Since::now();
         self.state.send_replace(state);
     }
@@ -341,16 +345,6 @@ impl Server {
         };
         transport.close().await;
         transport.stderr_tail()
-    }
-
-    /// Returns what changes at the server from now on.
-    pub fn changes(&self) -> broadcast::Receiver<ServerChange> {
-        self.changes.subscribe()
-    }
-
-    /// Returns a number that grows when the server's resources or prompts have changed.
-    pub fn edition(&self) -> u64 {
-        self.edition.load(Ordering::Acquire)
     }
 
     /// Announces that something has changed.

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::join_all;
 use indexmap::IndexMap;
-use switchboard_mcp_wire::Method;
+use switchboard_mcp_wire::{Method, Upstream};
 use switchboard_runtime::{ServerSettings, ToolManager};
 use switchboard_toolcall::Tool;
 use tokio::{sync::broadcast, task::JoinHandle, time::timeout};
@@ -30,7 +30,7 @@ pub struct Servers {
     tasks: Mutex<HashMap<Arc<str>, JoinHandle<()>>>,
     /// Those that are no longer wanted and have calls to finish.
     retiring: Mutex<Vec<(Arc<Server>, JoinHandle<()>)>>,
-    joined: broadcast::Sender<Arc<Server>>,
+    pub(super) added: broadcast::Sender<Arc<dyn Upstream>>,
     deps: ServerDeps,
 }
 
@@ -72,7 +72,7 @@ impl Servers {
             servers: RwLock::default(),
             tasks: Mutex::default(),
             retiring: Mutex::default(),
-            joined: broadcast::Sender::new(256),
+            added: broadcast::Sender::new(256),
             deps: deps.clone(),
         };
         let exchange = servers.prepare(configs)?;
@@ -132,7 +132,7 @@ impl Servers {
         for server in new {
             tasks.insert(server.name().clone(), tokio::spawn(server.clone().run()));
             // Nobody may be listening.
-            let _ = self.joined.send(server);
+            let _ = self.added.send(server);
         }
     }
 
@@ -144,11 +144,6 @@ impl Servers {
     /// One server by its name.
     pub fn get(&self, name: &str) -> Option<Arc<Server>> {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
-    }
-
-    /// Servers that join from now on.
-    pub fn joining(&self) -> broadcast::Receiver<Arc<Server>> {
-        self.joined.subscribe()
     }
 
     /// Waits until each server is connected, given up or asleep.

@@ -92,7 +92,7 @@ impl Server {
     }
 
     /// Ends the copy of a client's session that is over, if it had one.
-    pub fn release(&self, client: &str) {
+    pub(super) fn release(&self, client: &str) {
         let mut all = self.copies.lock();
         if let Some(copy) = all.open.remove(client) {
             copy.server.stop();

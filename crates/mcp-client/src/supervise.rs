@@ -81,6 +81,8 @@ impl Server {
             self.enter(ServerState::Ready(connected.session.clone()));
             self.log_connected(&connected);
             self.tell_of_lists(&connected.session);
+            let server = self.clone();
+            tokio::spawn(async move { server.watch_again().await });
             let reason = self.attend(connected).await;
             // From here on calls wait for the next session instead of failing with this one.
             self.enter(ServerState::Connecting);

@@ -37,7 +37,7 @@ impl Watches {
 }
 
 impl Server {
-    /// Watches a resource, unless it is watched already. Its changes come out of [`changes`](Self::changes).
+    /// Watches a resource, unless it is watched already. Its changes are among the server's.
     ///
     /// # Errors
     /// As the caller of `spec` reads them: the server tells of no changes, refuses this one, or cannot be reached.
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// Watches everything again that was watched in an earlier session. Nobody asked for it, so it is no call.
-    pub async fn watch_again(&self) {
+    pub(super) async fn watch_again(&self) {
         let ServerState::Ready(session) = self.state() else { return };
         let lost = |watch: &Watch| !Arc::ptr_eq(&watch.session, &session);
         let uris: Vec<_> = {
@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// Tells the server that nobody wants to hear of the resource any more.
-    pub fn unwatch(&self, uri: &str) {
+    pub(super) fn unwatch(&self, uri: &str) {
         let Some(Watch { session, .. }) = self.watches.lock().remove(uri) else { return };
         if matches!(session.era(), Era::Legacy(_)) {
             let params = params(uri);

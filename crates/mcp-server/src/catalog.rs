@@ -7,26 +7,25 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use indexmap::IndexMap;
-use serde_json::{Map, Value};
-use switchboard_mcp_client::{OutgoingRequest, Server, ServerState, Servers};
+use serde_json::Value;
 use switchboard_mcp_wire::headers::ParameterHeader;
-use switchboard_mcp_wire::{Era, List, Method};
+use switchboard_mcp_wire::{List, Method, Upstream, Upstreams};
 use switchboard_runtime::ToolExecutor;
 use tracing::debug;
 
 use super::{Caller, template};
-use lists::{Lists, ReadyServer, ServerList};
+use lists::{Lists, ServerList};
 
 /// What can be listed.
 pub(crate) struct Catalog {
     tools: tools::ToolCatalog,
-    upstreams: Option<Arc<Servers>>,
+    upstreams: Option<Arc<dyn Upstreams>>,
     lists: Lists,
 }
 
 /// An entry of a merged list.
 pub(crate) struct CatalogEntry {
-    pub(crate) server: Arc<Server>,
+    pub(crate) server: Arc<dyn Upstream>,
     list: Arc<ServerList>,
     at: usize,
 }
@@ -43,7 +42,7 @@ pub(crate) struct MergedList {
 }
 
 impl Catalog {
-    pub(crate) fn new(executor: &ToolExecutor, upstreams: Option<Arc<Servers>>) -> Self {
+    pub(crate) fn new(executor: &ToolExecutor, upstreams: Option<Arc<dyn Upstreams>>) -> Self {
         let tools = tools::ToolCatalog::new(executor.tools());
         Self { tools, upstreams, lists: Lists::default() }
     }
@@ -63,51 +62,35 @@ impl Catalog {
         !self.servers().is_empty()
     }
 
-    /// Tells old servers from which level on they are to send log messages; modern ones are told with each call.
+    /// Sets the lowest level of log messages at the servers.
     pub(crate) fn set_level(&self, level: &'static str) {
-        for server in self.servers() {
-            let ServerState::Ready(session) = server.state() else { continue };
-            let logs = session.capabilities().get("logging").is_some();
-            if logs && matches!(session.era(), Era::Legacy(_)) {
-                let params = Map::from_iter([("level".to_owned(), Value::from(level))]);
-                // Nobody waits for that.
-                tokio::spawn(async move {
-                    session.ask(OutgoingRequest::new("logging/setLevel", params)).await
-                });
-            }
+        if let Some(upstreams) = &self.upstreams {
+            upstreams.set_log_level(level);
         }
     }
 
-    /// Lets go of what servers hold for a client's session.
+    /// Releases what servers hold for a client's session.
     pub(crate) fn release(&self, session: &str) {
-        for server in self.servers() {
-            server.release(session);
+        if let Some(upstreams) = &self.upstreams {
+            upstreams.release(session);
         }
     }
 
-    pub(crate) fn upstreams(&self) -> Option<&Arc<Servers>> {
-        self.upstreams.as_ref()
-    }
-
-    fn servers(&self) -> Vec<Arc<Server>> {
+    fn servers(&self) -> Vec<Arc<dyn Upstream>> {
         self.upstreams.as_ref().map(|servers| servers.all()).unwrap_or_default()
     }
 
-    /// A list of all servers that are there, merged in the order of the config. Waits for none that is not. What the policy
-    /// denies whatever the arguments is not listed (SPEC TL-7).
+    /// Returns a list of all connected servers, merged in the order of the config. Waits for none that is connecting. What
+    /// the policy denies whatever the arguments is not listed (SPEC TL-7).
     pub(crate) async fn list(&self, list: List, caller: &Caller) -> MergedList {
-        let method = match list {
-            List::Prompts => Method::GetPrompt,
-            _ => Method::ReadResource,
-        };
-        let mut ready = self.ready(method, caller);
-        ready.retain(|(server, _)| !self.tools.denies(method, server.name()));
-        self.merge(list, &ready).await
+        let mut servers = self.having(list, caller);
+        servers.retain(|server| !self.tools.denies(method(list), server.name()));
+        self.merge(list, &servers).await
     }
 
-    async fn merge(&self, list: List, ready: &[ReadyServer]) -> MergedList {
+    async fn merge(&self, list: List, servers: &[Arc<dyn Upstream>]) -> MergedList {
         let mut merged = MergedList::default();
-        for ((server, _), list_of_server) in ready.iter().zip(self.current(ready, list).await) {
+        for (server, list_of_server) in servers.iter().zip(self.current(servers, list).await) {
             let listed = &list_of_server.listed;
             merged.ttl = [merged.ttl, listed.ttl].into_iter().flatten().min();
             merged.private |= listed.private;
@@ -120,22 +103,19 @@ impl Catalog {
         merged
     }
 
-    async fn current(&self, ready: &[ReadyServer], list: List) -> Vec<Arc<ServerList>> {
-        join_all(ready.iter().map(|ready| self.lists.current(ready, list))).await
+    async fn current(&self, servers: &[Arc<dyn Upstream>], list: List) -> Vec<Arc<ServerList>> {
+        join_all(servers.iter().map(|server| self.lists.current(server, list))).await
     }
 
-    /// The servers that are there and of which the caller may ask `method`.
-    fn ready(&self, method: Method, caller: &Caller) -> Vec<ReadyServer> {
-        let shown = self.servers().into_iter().filter(|server| self.shows(server, method, caller));
-        let ready = shown.filter_map(|server| match server.state() {
-            ServerState::Ready(session) => Some((server, session)),
-            _ => None,
-        });
-        ready.collect()
+    /// Returns the connected servers that have the list and show it to the caller.
+    fn having(&self, list: List, caller: &Caller) -> Vec<Arc<dyn Upstream>> {
+        let mut servers = self.servers();
+        servers.retain(|server| server.has(list) && self.shows(&**server, method(list), caller));
+        servers
     }
 
     /// Whether the caller may know what the server has for `method`: only if it sees that call's name (SPEC GW-6).
-    pub(crate) fn shows(&self, server: &Server, method: Method, caller: &Caller) -> bool {
+    pub(crate) fn shows(&self, server: &dyn Upstream, method: Method, caller: &Caller) -> bool {
         !caller.is_restricted()
             || self.tools.method(method, server.name()).is_some_and(|tool| caller.sees(&tool))
     }
@@ -144,31 +124,28 @@ impl Catalog {
     ///
     /// Where every server's lists are known, nobody is asked: a list that may have changed without a word is still good
     /// for saying whose a resource is.
-    pub(crate) async fn owner(&self, uri: &str, caller: &Caller) -> Option<Arc<Server>> {
-        let ready = self.ready(Method::ReadResource, caller);
+    pub(crate) async fn owner(&self, uri: &str, caller: &Caller) -> Option<Arc<dyn Upstream>> {
+        let servers = self.having(List::Resources, caller);
         let known = |list| -> Option<Vec<_>> {
-            ready.iter().map(|ready| self.lists.known(ready, list)).collect()
+            servers.iter().map(|server| self.lists.known(server, list)).collect()
         };
         if let Some(resources) = known(List::Resources) {
             let templates = known(List::ResourceTemplates).unwrap_or_default();
-            if let Some(owner) = find_owner(uri, &ready, &resources, &templates) {
+            if let Some(owner) = find_owner(uri, &servers, &resources, &templates) {
                 return Some(owner);
             }
         }
-        let resources = self.current(&ready, List::Resources).await;
-        if let Some(owner) = find_owner(uri, &ready, &resources, &[]) {
+        let resources = self.current(&servers, List::Resources).await;
+        if let Some(owner) = find_owner(uri, &servers, &resources, &[]) {
             return Some(owner);
         }
-        let templates = self.current(&ready, List::ResourceTemplates).await;
-        if let Some(owner) = find_owner(uri, &ready, &[], &templates) {
+        let templates = self.current(&servers, List::ResourceTemplates).await;
+        if let Some(owner) = find_owner(uri, &servers, &[], &templates) {
             return Some(owner);
         }
         // Servers may have more than they list; if only one has resources at all, it is the one to ask.
-        let has_resources =
-            |(_, session): &&ReadyServer| session.capabilities().get("resources").is_some();
-        let mut holders = ready.iter().filter(has_resources);
-        match (holders.next(), holders.next()) {
-            (Some((only, _)), None) => Some(only.clone()),
+        match &*servers {
+            [only] => Some(only.clone()),
             _ => None,
         }
     }
@@ -178,21 +155,29 @@ impl Catalog {
         &self,
         name: &str,
         caller: &Caller,
-    ) -> Option<(Arc<Server>, String)> {
-        let prompts = self.merge(List::Prompts, &self.ready(Method::GetPrompt, caller)).await;
+    ) -> Option<(Arc<dyn Upstream>, String)> {
+        let prompts = self.merge(List::Prompts, &self.having(List::Prompts, caller)).await;
         let entry = prompts.entries.get(name)?;
         let own = entry.value()["name"].as_str()?.to_owned();
         Some((entry.server.clone(), own))
     }
 }
 
+/// The method that asks for an entry of the list.
+fn method(list: List) -> Method {
+    match list {
+        List::Prompts => Method::GetPrompt,
+        _ => Method::ReadResource,
+    }
+}
+
 /// The first server whose list has the resource, or else the first with a template for it.
 fn find_owner(
     uri: &str,
-    ready: &[ReadyServer],
+    servers: &[Arc<dyn Upstream>],
     resources: &[Arc<ServerList>],
     templates: &[Arc<ServerList>],
-) -> Option<Arc<Server>> {
+) -> Option<Arc<dyn Upstream>> {
     let fits = |entry: &Value| {
         let template = entry["uriTemplate"].as_str();
         template.is_some_and(|template| template == uri || template::matches(template, uri))
@@ -200,7 +185,7 @@ fn find_owner(
     let by_list = || resources.iter().position(|list| list.has_uri(uri));
     let by_template = || templates.iter().position(|list| list.listed.entries.iter().any(fits));
     let at = by_list().or_else(by_template)?;
-    ready.get(at).map(|(server, _)| server.clone())
+    servers.get(at).cloned()
 }
 
 impl MergedList {
@@ -216,7 +201,7 @@ impl MergedList {
             debug!(server = &**server.name(), list = list.key(), "an entry without a name");
             return;
         };
-        let mut key = match (list, server.config().prefix.as_deref()) {
+        let mut key = match (list, server.prefix()) {
             (List::Prompts, Some("")) | (List::Resources | List::ResourceTemplates, _) => {
                 name.to_owned()
             }

@@ -60,8 +60,7 @@ pub use config::Config;
 pub use http::{Admission, McpBody, Permit};
 pub use seal::{Seal, WeakSecret};
 pub use session_peers::SessionPeers;
-use switchboard_mcp_client::Servers;
-use switchboard_mcp_wire::ServerChange;
+use switchboard_mcp_wire::{ServerChange, Upstreams};
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
 #[derive(Clone)]
@@ -98,14 +97,18 @@ pub(crate) struct ServerInner {
 
 impl Server {
     /// Serves the executor's tools, and the resources and prompts of the upstream servers.
-    pub fn new(executor: ToolExecutor, upstreams: Option<Arc<Servers>>, config: Config) -> Self {
+    pub fn new(
+        executor: ToolExecutor,
+        upstreams: Option<Arc<dyn Upstreams>>,
+        config: Config,
+    ) -> Self {
         Self::in_cluster(executor, upstreams, config, ClusterServices::default())
     }
 
     /// As [`new`](Self::new), with what this server shares with other gateways.
     pub fn in_cluster(
         executor: ToolExecutor,
-        upstreams: Option<Arc<Servers>>,
+        upstreams: Option<Arc<dyn Upstreams>>,
         config: Config,
         services: ClusterServices,
     ) -> Self {
@@ -148,11 +151,6 @@ impl Server {
     pub fn drain(&self) {
         self.inner.draining.cancel();
         self.inner.sessions.interrupt();
-    }
-
-    /// The upstream servers.
-    pub fn upstreams(&self) -> Option<&Arc<Servers>> {
-        self.inner.catalog.upstreams()
     }
 
     /// Ends all sessions: their streams end and their requests are cancelled.

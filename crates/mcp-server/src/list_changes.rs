@@ -6,8 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_mcp_client::{Server, Servers};
-use switchboard_mcp_wire::{Outgoing, ServerChange};
+use switchboard_mcp_wire::{Outgoing, ServerChange, Upstream, Upstreams};
 use tokio::{
     sync::{broadcast, watch},
     time::{interval, sleep},
@@ -19,7 +18,7 @@ use super::{ServerInner, session::Session};
 /// Starts the background tasks of the server.
 pub(super) fn follow(
     inner: &Arc<ServerInner>,
-    upstreams: Option<&Servers>,
+    upstreams: Option<&dyn Upstreams>,
     end: &CancellationToken,
 ) {
     let inside = Arc::downgrade(inner);
@@ -27,12 +26,11 @@ pub(super) fn follow(
     let tools = inner.executor.tools().version();
     spawn(end, follow_tools(inside.clone(), tools, settle));
     if let Some(upstreams) = upstreams {
-        let joining = upstreams.joining();
+        let added = upstreams.added();
         for server in upstreams.all() {
-            let changes = server.changes();
-            spawn(end, follow_server(inside.clone(), Arc::downgrade(&server), changes, settle));
+            spawn(end, follow_server(inside.clone(), server.changes(), settle));
         }
-        spawn(end, follow_joining(inside.clone(), joining, settle, end.clone()));
+        spawn(end, follow_added(inside.clone(), added, settle, end.clone()));
     }
     spawn(end, sweep(inside, inner.config.idle_session.0, inner.config.hold.0));
 }
@@ -56,21 +54,15 @@ async fn follow_tools(
 }
 
 /// Follows servers that a changed config brings.
-async fn follow_joining(
+async fn follow_added(
     inside: Weak<ServerInner>,
-    mut joining: broadcast::Receiver<Arc<Server>>,
+    mut added: broadcast::Receiver<Arc<dyn Upstream>>,
     settle: Duration,
     end: CancellationToken,
 ) {
     loop {
-        match joining.recv().await {
-            Ok(server) => {
-                let changes = server.changes();
-                spawn(
-                    &end,
-                    follow_server(inside.clone(), Arc::downgrade(&server), changes, settle),
-                );
-            }
+        match added.recv().await {
+            Ok(server) => spawn(&end, follow_server(inside.clone(), server.changes(), settle)),
             // More servers at once than the channel holds; changes of their tools are still announced.
             Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => return,
@@ -80,7 +72,6 @@ async fn follow_joining(
 
 async fn follow_server(
     inside: Weak<ServerInner>,
-    server: Weak<Server>,
     mut changes: broadcast::Receiver<ServerChange>,
     settle: Duration,
 ) {
@@ -100,8 +91,6 @@ async fn follow_server(
             }
         }
         let Some(inner) = inside.upgrade() else { return };
-        let Some(server) = server.upgrade() else { return };
-        server.watch_again().await;
         // Tools are announced once the manager has them.
         for changed in settled.into_iter().filter(|changed| *changed != ServerChange::Tools) {
             inner.tell(changed);

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use switchboard_mcp_client::Server;
+use switchboard_mcp_wire::Upstream;
 
 /// The resources that are watched, by their URIs.
 #[derive(Default)]
@@ -13,19 +13,19 @@ pub(crate) struct Subscriptions(Mutex<HashMap<String, WatchedResource>>);
 
 struct WatchedResource {
     clients: usize,
-    server: Arc<Server>,
+    server: Arc<dyn Upstream>,
 }
 
 impl Subscriptions {
     /// Counts one more client of a resource that its server has been told about.
-    pub(crate) fn add(&self, uri: &str, server: &Arc<Server>) {
+    pub(crate) fn add(&self, uri: &str, server: &Arc<dyn Upstream>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || WatchedResource { clients: 0, server: server.clone() };
         let watched = all.entry(uri.to_owned()).or_insert_with(new);
         watched.clients += 1;
         // After a changed config the resource may be another server's.
         if !Arc::ptr_eq(&watched.server, server) {
-            std::mem::replace(&mut watched.server, server.clone()).unwatch(uri);
+            std::mem::replace(&mut watched.server, server.clone()).unsubscribe(uri);
         }
     }
 
@@ -38,7 +38,7 @@ impl Subscriptions {
             return;
         }
         if let Some(WatchedResource { server, .. }) = all.remove(uri) {
-            server.unwatch(uri);
+            server.unsubscribe(uri);
         }
     }
 }

@@ -30,6 +30,7 @@ mod list;
 mod method;
 mod server_change;
 pub mod server_request;
+mod upstreams;
 pub mod elicitation;
 pub mod sampling;
 
@@ -40,6 +41,7 @@ pub use method::Method;
 pub use outgoing::{AsJson, JsonText, Outgoing};
 pub use server_change::ServerChange;
 pub use server_request::{ServerRequest, ServerRequestHandler};
+pub use upstreams::{Upstream, Upstreams};
 
 use serde_json::{Map, Value};
 

@@ -57,4 +57,6 @@ pub struct ListResult {
     pub ttl: Option<Duration>,
     /// Whether the server says that it is for one caller only.
     pub private: bool,
+    /// Whether the server declares that it announces changes of it.
+    pub announced: bool,
 }

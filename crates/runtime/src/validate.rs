@@ -76,11 +76,14 @@ pub enum SchemaError {
     Invalid(String),
 }
 
+/// Returns whether a value fits a schema.
+pub type Checker = Box<dyn Fn(&Value) -> bool + Send + Sync>;
+
 /// Returns a function that says whether a value fits `schema`, which must be of type `object`.
 ///
 /// # Errors
 /// As those of [`Check::compile`].
-pub fn checker(schema: &Value) -> Result<Box<dyn Fn(&Value) -> bool + Send + Sync>, SchemaError> {
+pub fn checker(schema: &Value) -> Result<Checker, SchemaError> {
     let check = Check::compile(schema, Strictness::Strict)?;
     Ok(Box::new(move |value| check.accepts(value)))
 }

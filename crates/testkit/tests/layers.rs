@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("local", &["math", "process", "toolcall"]),
     ("mcp-wire", &["toolcall"]),
     ("mcp-client", &["mcp-wire", "process", "runtime", "toolcall"]),
-    ("mcp-server", &["mcp-client", "mcp-wire", "runtime", "toolcall"]),
+    ("mcp-server", &["mcp-wire", "runtime", "toolcall"]),
     ("models", &["toolcall"]),
     ("zwave", &["mqtt", "toolcall"]),
     ("agent", &["models", "runtime", "toolcall"]),

@@ -78,8 +78,8 @@ async fn over_stdio(
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     while_connected(app, loaded, Needs::AsSet, async |connections| {
-        let servers = Some(connections.servers().clone());
-        let server = server::Server::new(app.executor.clone(), servers, server::Config::default());
+        let (executor, servers) = (app.executor.clone(), connections.servers().clone());
+        let server = server::Server::new(executor, Some(servers), server::Config::default());
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let served = server.serve_stdio_until(input, output, Caller::default(), &stop);
         tokio::select! {
@@ -118,7 +118,7 @@ async fn over_http(
         let queue = connections.queue(&app.executor);
         let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
         let servers = connections.servers().clone();
-        let mcp = membership.server(app.executor.clone(), servers, queue.clone()).await?;
+        let mcp = membership.server(app.executor.clone(), servers.clone(), queue.clone()).await?;
         if serve.json {
             let url = format!("http://{address}");
             let line =
@@ -134,6 +134,7 @@ async fn over_http(
         let parts = Parts {
             executor,
             mcp: mcp_too,
+            servers: Some(servers),
             feed,
             store,
             access,

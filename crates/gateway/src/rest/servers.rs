@@ -137,7 +137,7 @@ pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
 ) -> Json<Vec<ShownServer>> {
-    let servers = parts.mcp.upstreams().map(|servers| servers.all()).unwrap_or_default();
+    let servers = parts.servers.as_ref().map(|servers| servers.all()).unwrap_or_default();
     let visible = servers.iter().filter(|server| is_visible(server.name(), &parts, &caller));
     let servers = visible.map(|server| ShownServer::new(server, &parts, &caller));
     Json(servers.chain(group::all(&parts, &caller)).collect())
@@ -175,7 +175,7 @@ fn find(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Arc<Server>, ApiError> {
     let Path(name) = name.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
-    let server = parts.mcp.upstreams().and_then(|servers| servers.get(&name));
+    let server = parts.servers.as_ref().and_then(|servers| servers.get(&name));
     let server = server.filter(|server| is_visible(server.name(), parts, caller));
     server.ok_or_else(|| ApiError::NotFound(format!("Server '{name}' not found")))
 }

@@ -104,7 +104,7 @@ pub(crate) async fn show(
 ) -> Result<Json<ToolDetail>, ApiError> {
     let tool = find(&parts, &caller, name)?;
     let server = tool.spec().server();
-    let servers = parts.mcp.upstreams().filter(|_| server.is_some());
+    let servers = parts.servers.as_ref().filter(|_| server.is_some());
     let server = server.and_then(|name| servers?.get(name));
     let health = server.map_or("ready", |server| server.state().name());
     let usage = usage::of(&parts, &caller, tool.name()).await?;

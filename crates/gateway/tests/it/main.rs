@@ -40,6 +40,7 @@ use switchboard_audit::Store;
 use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts, Tls};
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server as mcp;
+use switchboard_mcp_wire::Upstreams;
 use switchboard_rules::RuleSet;
 use switchboard_runtime::{
     ArtifactStore, DurableCalls, MemoryArtifacts, PolicyConfig, RulePolicy, ToolExecutor,
@@ -155,7 +156,8 @@ impl House {
         let tls = config.tls.clone().map(Tls::open).transpose().unwrap();
         let stop = CancellationToken::new();
         let servers = server.map(|script| servers::started(&executor, script));
-        let mcp = mcp::Server::new(executor.clone(), servers.clone(), mcp::Config::default());
+        let upstreams = servers.clone().map(|servers| servers as Arc<dyn Upstreams>);
+        let mcp = mcp::Server::new(executor.clone(), upstreams, mcp::Config::default());
         let parrot = ObedientModel::default();
         let models = models(&parrot, agent);
         let shelf = queues.then(|| Arc::new(Shelf::new(executor.clone())));
@@ -163,6 +165,7 @@ impl House {
         let parts = Parts {
             executor: executor.clone(),
             mcp,
+            servers: servers.clone(),
             feed,
             store,
             access,

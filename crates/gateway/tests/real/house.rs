@@ -41,6 +41,7 @@ impl House {
         let parts = Parts {
             executor,
             mcp,
+            servers: None,
             feed,
             store: None,
             access,

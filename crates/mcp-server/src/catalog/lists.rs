@@ -9,14 +9,10 @@ use std::{
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
-use switchboard_mcp_client::{Server, Session};
-use switchboard_mcp_wire::{List, ListResult};
+use switchboard_mcp_wire::{List, ListResult, Upstream};
 
 /// How long one server may take to say what it has; the others do not wait longer for it.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A server that is connected, with the session to ask.
-pub(super) type ReadyServer = (Arc<Server>, Arc<Session>);
 
 /// The lists that were read last, one per server and kind.
 #[derive(Default)]
@@ -29,7 +25,8 @@ pub(super) struct ServerList {
     pub(super) listed: ListResult,
     /// The URIs of resources; empty for other lists.
     uris: HashSet<String>,
-    session: Arc<Session>,
+    /// A server of a changed config counts its editions anew.
+    server: Arc<dyn Upstream>,
     edition: u64,
     fresh: Freshness,
 }
@@ -49,26 +46,23 @@ impl Lists {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the list that was read last from this session, unless the server has said since that it changed.
-    pub(super) fn known(&self, ready: &ReadyServer, list: List) -> Option<Arc<ServerList>> {
-        let (server, session) = ready;
+    /// Returns the list that was read last, unless it may have changed since, as the server said or a new session.
+    pub(super) fn known(&self, server: &Arc<dyn Upstream>, list: List) -> Option<Arc<ServerList>> {
         let known = self.lock().get(&(server.name().clone(), list)).cloned();
-        known.filter(|known| {
-            Arc::ptr_eq(&known.session, session) && known.edition == server.edition()
-        })
+        known
+            .filter(|known| Arc::ptr_eq(&known.server, server) && known.edition == server.edition())
     }
 
     /// Returns the list as it is now: reads it, unless what is known is certain to be true. Empty if the server fails to
     /// give it.
-    pub(super) async fn current(&self, ready: &ReadyServer, list: List) -> Arc<ServerList> {
-        if let Some(known) = self.known(ready, list).filter(|known| known.fresh.holds()) {
+    pub(super) async fn current(&self, server: &Arc<dyn Upstream>, list: List) -> Arc<ServerList> {
+        if let Some(known) = self.known(server, list).filter(|known| known.fresh.holds()) {
             return known;
         }
-        let (server, session) = ready;
         let edition = server.edition();
-        let (listed, fresh) = match timeout(PATIENCE, session.list(list)).await {
+        let (listed, fresh) = match timeout(PATIENCE, server.list(list)).await {
             Ok(Ok(listed)) => {
-                let fresh = Freshness::of(session, list, listed.ttl);
+                let fresh = Freshness::of(&listed);
                 (listed, fresh)
             }
             Ok(Err(failure)) => {
@@ -83,8 +77,7 @@ impl Lists {
         let resources: &[_] = if list == List::Resources { &listed.entries } else { &[] };
         let uris = resources.iter().filter_map(|entry| entry["uri"].as_str());
         let uris = uris.map(str::to_owned).collect();
-        let session = session.clone();
-        let read = Arc::new(ServerList { uris, session, edition, fresh, listed });
+        let read = Arc::new(ServerList { uris, server: server.clone(), edition, fresh, listed });
         self.lock().insert((server.name().clone(), list), read.clone());
         read
     }
@@ -98,15 +91,11 @@ impl ServerList {
 }
 
 impl Freshness {
-    fn of(session: &Session, list: List, ttl: Option<Duration>) -> Self {
-        let capability = match list {
-            List::Prompts => "prompts",
-            _ => "resources",
-        };
-        match ttl {
+    fn of(listed: &ListResult) -> Self {
+        match listed.ttl {
             Some(ttl) if ttl.is_zero() => Self::No,
             Some(ttl) => Self::Until(Instant::now() + ttl),
-            None if session.capabilities()[capability]["listChanged"] == true => Self::UntilTold,
+            None if listed.announced => Self::UntilTold,
             None => Self::No,
         }
     }

@@ -6,14 +6,13 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::{ErrorKind, ToolCall, ToolResult};
 
 use crate::{ServerInner, exchange::Exchange};
-use switchboard_mcp_client::Server;
-use switchboard_mcp_wire::{Method, RpcError};
+use switchboard_mcp_wire::{Method, RpcError, Upstream};
 
 impl ServerInner {
     /// Asks `method` of a server as a call through the executor, and returns the server's result.
     pub(super) async fn forward(
         &self,
-        server: &Server,
+        server: &dyn Upstream,
         method: Method,
         params: Map<String, Value>,
         exchange: &Arc<Exchange>,

@@ -28,7 +28,7 @@ impl ServerInner {
         let found = self.catalog.prompt(&name, &exchange.caller).await;
         let (server, own) = found.ok_or_else(|| no_prompt(&name))?;
         params.insert("name".to_owned(), own.into());
-        let result = self.forward(&server, Method::GetPrompt, params, exchange).await?;
+        let result = self.forward(&*server, Method::GetPrompt, params, exchange).await?;
         Ok(MethodReply::passed_on(result, false, exchange))
     }
 
@@ -52,10 +52,10 @@ impl ServerInner {
             }
             _ => return Err(invalid("`ref` names neither a prompt nor a resource".to_owned())),
         };
-        if !self.catalog.shows(&server, Method::Complete, &exchange.caller) {
+        if !self.catalog.shows(&*server, Method::Complete, &exchange.caller) {
             return Err(unknown("completion/complete"));
         }
-        let result = self.forward(&server, Method::Complete, params, exchange).await?;
+        let result = self.forward(&*server, Method::Complete, params, exchange).await?;
         Ok(MethodReply::passed_on(result, false, exchange))
     }
 }

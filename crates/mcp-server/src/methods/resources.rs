@@ -14,8 +14,7 @@ use crate::{
     reply::{ListReply, MethodReply},
     session::Session,
 };
-use switchboard_mcp_client::Server;
-use switchboard_mcp_wire::{List, Method, RpcError};
+use switchboard_mcp_wire::{List, Method, RpcError, Upstream};
 
 #[derive(Deserialize)]
 struct UriParams {
@@ -80,14 +79,14 @@ impl ServerInner {
     ) -> Result<MethodReply, RpcError> {
         let UriParams { uri } = read(params)?;
         let server = self.owner(&uri, exchange).await?;
-        let result = self.forward(&server, Method::ReadResource, uri_params(&uri), exchange).await;
+        let result = self.forward(&*server, Method::ReadResource, uri_params(&uri), exchange).await;
         match result {
             Ok(result) => Ok(MethodReply::passed_on(result, true, exchange)),
             Err(error) => Err(in_era(error, &uri, exchange)),
         }
     }
 
-    async fn owner(&self, uri: &str, exchange: &Exchange) -> Result<Arc<Server>, RpcError> {
+    async fn owner(&self, uri: &str, exchange: &Exchange) -> Result<Arc<dyn Upstream>, RpcError> {
         let owner = self.catalog.owner(uri, &exchange.caller).await;
         owner.ok_or_else(|| not_found(uri, exchange))
     }
@@ -111,14 +110,14 @@ impl ServerInner {
     /// Subscribes one more client to a resource. Each subscription is a call of its own; the server is asked once.
     pub(super) async fn watch(
         &self,
-        server: &Arc<Server>,
+        server: &Arc<dyn Upstream>,
         uri: &str,
         exchange: &Arc<Exchange>,
     ) -> Result<(), RpcError> {
-        if !self.catalog.shows(server, Method::Subscribe, &exchange.caller) {
+        if !self.catalog.shows(&**server, Method::Subscribe, &exchange.caller) {
             return Err(not_found(uri, exchange));
         }
-        self.forward(server, Method::Subscribe, uri_params(uri), exchange).await?;
+        self.forward(&**server, Method::Subscribe, uri_params(uri), exchange).await?;
         self.subscriptions.add(uri, server);
         Ok(())
     }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
-use switchboard_mcp_client::Servers;
 use switchboard_mcp_server::{Caller, ClusterServices, Config, McpBody, Server};
+use switchboard_mcp_wire::Upstreams;
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{
@@ -89,7 +89,7 @@ impl TestServer {
 
     pub(crate) fn around(
         executor: ToolExecutor,
-        upstreams: Option<Arc<Servers>>,
+        upstreams: Option<Arc<dyn Upstreams>>,
         config: Config,
     ) -> Self {
         Self::in_cluster(executor, upstreams, config, ClusterServices::default())
@@ -97,7 +97,7 @@ impl TestServer {
 
     pub(crate) fn in_cluster(
         executor: ToolExecutor,
-        upstreams: Option<Arc<Servers>>,
+        upstreams: Option<Arc<dyn Upstreams>>,
         config: Config,
         services: ClusterServices,
     ) -> Self {

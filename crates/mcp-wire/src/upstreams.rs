@@ -1,0 +1,47 @@
+//! What an MCP server needs of the servers behind it, however these are connected.
+
+use std::sync::Arc;
+
+use switchboard_toolcall::{BoxError, BoxFuture};
+use tokio::sync::broadcast;
+
+use crate::{List, ListResult, ServerChange};
+
+/// The servers behind an MCP server.
+pub trait Upstreams: Send + Sync {
+    /// Returns all servers, in the order of the config.
+    fn all(&self) -> Vec<Arc<dyn Upstream>>;
+
+    /// Returns the servers that are added from now on.
+    fn added(&self) -> broadcast::Receiver<Arc<dyn Upstream>>;
+
+    /// Sets the lowest level of log messages. Modern servers are not told: they get it with each request.
+    fn set_log_level(&self, level: &'static str);
+
+    /// Releases what servers hold for a client's session that has ended.
+    fn release(&self, session: &str);
+}
+
+/// One server behind an MCP server.
+pub trait Upstream: Send + Sync {
+    /// Its name in the config.
+    fn name(&self) -> &Arc<str>;
+
+    /// The prefix of what it offers; `None` if that is its name.
+    fn prefix(&self) -> Option<&str>;
+
+    /// Returns whether it is connected and declares that it has the list.
+    fn has(&self, list: List) -> bool;
+
+    /// Reads a list, all pages of it.
+    fn list(&self, list: List) -> BoxFuture<'_, Result<ListResult, BoxError>>;
+
+    /// Returns a number that grows if its resources or prompts may have changed.
+    fn edition(&self) -> u64;
+
+    /// Returns its changes from now on.
+    fn changes(&self) -> broadcast::Receiver<ServerChange>;
+
+    /// Ends the subscription to a resource that was made by a call of [`Method::Subscribe`](crate::Method::Subscribe).
+    fn unsubscribe(&self, uri: &str);
+}
