@@ -1,37 +1,36 @@
 //! The life of a tool call, on one screen.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, ToolOutput, ToolResult};
 
 use crate::{
-    approval::{Approver, Nobody},
-    artifacts::{ArtifactStore, MemoryArtifacts, Source},
+    approval::Approver,
+    artifacts::ArtifactStore,
+    builder::ExecutorBuilder,
     config::Config,
     dispatch::{self, Slots},
     durable, normalise,
-    policy::{self, Policy, RulePolicy},
-    record::{
-        CallHistory, CallObserver, CallRecord, CallSinks, IdempotencyStore, Recorder, Tracer,
-    },
+    policy::{self, Policy},
+    record::{CallHistory, CallRecord, CallSinks, Tracer},
     reuse::Flights,
-    tools::{RegisteredTool, ToolManager, Wrap},
+    tools::{RegisteredTool, ToolManager},
     validate,
 };
 
 /// Runs every tool call there is. Cheap to clone; must be used within a tokio runtime.
 #[derive(Clone)]
 pub struct ToolExecutor {
-    tools: Arc<ToolManager>,
-    policy: Arc<dyn Policy>,
-    approver: Arc<dyn Approver>,
-    sinks: Arc<CallSinks>,
-    artifacts: Arc<dyn ArtifactStore>,
-    slots: Slots,
-    flights: Arc<Flights>,
-    config: Arc<ArcSwap<Config>>,
+    pub(crate) tools: Arc<ToolManager>,
+    pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) sinks: Arc<CallSinks>,
+    pub(crate) artifacts: Arc<dyn ArtifactStore>,
+    pub(crate) slots: Slots,
+    pub(crate) flights: Arc<Flights>,
+    pub(crate) config: Arc<ArcSwap<Config>>,
 }
 
 impl ToolExecutor {
@@ -79,7 +78,7 @@ impl ToolExecutor {
         record: &mut CallRecord,
         cx: &CallContext,
     ) -> Result<Value, ToolError> {
-        let args = validate::args(tool, tool.prepare(args), cx, record).await?;
+        let args = validate::args(tool, args, cx, record).await?;
         policy::check(&*self.policy, &*self.approver, tool, &args, cx, record).await?;
         record.permits(tool, cx)?;
         record.checked();
@@ -136,28 +135,6 @@ impl ToolExecutor {
     pub async fn refuse(&self, call: ToolCall, error: ToolError, cx: &CallContext) -> ToolResult {
         let (record, _) = self.open(call, cx).await;
         self.end(record, Err(error)).await
-    }
-
-    /// Shapes what came of a call that was queued here and ran elsewhere: bounded as any other result. It is written
-    /// down where it ran, and here when it was queued.
-    pub async fn shape(&self, ran: RanElsewhere) -> ToolResult {
-        let RanElsewhere { id, tool, server, caller, elapsed, outcome } = ran;
-        let spec = self.tools.lookup(&tool).ok();
-        let own = spec.and_then(|tool| tool.spec().settings.max_output);
-        let most = self.config.load().max_output.0;
-        let limit = own.unwrap_or(usize::try_from(most).unwrap_or(usize::MAX));
-        let source = Source { tool: tool.clone(), caller };
-        let about = normalise::About {
-            call_id: id,
-            tool_call_id: String::new(),
-            tool_name: tool,
-            server,
-            elapsed,
-            waited: Duration::ZERO,
-            reused: None,
-            source,
-        };
-        normalise::bound(about, outcome, limit, &*self.artifacts).await
     }
 
     /// Runs the tool `name` with `args` for nobody in particular.
@@ -218,139 +195,5 @@ impl ToolExecutor {
 impl Default for ToolExecutor {
     fn default() -> Self {
         Self::builder().build()
-    }
-}
-
-/// What came of a call that ran elsewhere.
-#[derive(Debug)]
-pub struct RanElsewhere {
-    /// The id under which it was queued.
-    pub id: CallId,
-    /// The tool's full name.
-    pub tool: Arc<str>,
-    /// The server, or group of workers, that the tool belongs to.
-    pub server: Option<Arc<str>>,
-    /// Who asked for it.
-    pub caller: Option<Arc<str>>,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// The answer, whole, or what went wrong.
-    pub outcome: Result<ToolOutput, ToolError>,
-}
-
-/// Puts an executor together; what is left out is the default.
-#[derive(Default)]
-pub struct ExecutorBuilder {
-    config: Config,
-    policy: Option<Arc<dyn Policy>>,
-    approver: Option<Arc<dyn Approver>>,
-    recorder: Option<Arc<dyn Recorder>>,
-    history: Option<Arc<dyn CallHistory>>,
-    idempotency: Option<Arc<dyn IdempotencyStore>>,
-    observers: Vec<Arc<dyn CallObserver>>,
-    tracer: Option<Arc<dyn Tracer>>,
-    artifacts: Option<Arc<dyn ArtifactStore>>,
-    wrap: Option<Wrap>,
-}
-
-impl ExecutorBuilder {
-    /// Uses these settings.
-    #[must_use]
-    pub fn config(mut self, config: Config) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// Asks this policy before each call.
-    #[must_use]
-    pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
-        self.policy = Some(Arc::new(policy));
-        self
-    }
-
-    /// Asks there about calls that the policy leaves to a person.
-    #[must_use]
-    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
-        self.approver = Some(approver);
-        self
-    }
-
-    /// Records calls there. Without [`history`](Self::history) they are not read back.
-    #[must_use]
-    pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
-        self.recorder = Some(recorder);
-        self
-    }
-
-    /// Records calls, reads them back and remembers idempotency keys there.
-    #[must_use]
-    pub fn store<S>(self, store: Arc<S>) -> Self
-    where
-        S: Recorder + CallHistory + IdempotencyStore + 'static,
-    {
-        self.recorder(store.clone()).history(store.clone()).idempotency(store)
-    }
-
-    /// Reads recorded calls there.
-    #[must_use]
-    pub fn history(mut self, history: Arc<dyn CallHistory>) -> Self {
-        self.history = Some(history);
-        self
-    }
-
-    /// Remembers idempotency keys there too, beyond this process.
-    #[must_use]
-    pub fn idempotency(mut self, store: Arc<dyn IdempotencyStore>) -> Self {
-        self.idempotency = Some(store);
-        self
-    }
-
-    /// Tells `observer` of calls too.
-    #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
-        self.observers.push(observer);
-        self
-    }
-
-    /// Asks there for the context of calls in a trace.
-    #[must_use]
-    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
-        self.tracer = Some(tracer);
-        self
-    }
-
-    /// Keeps whole results and binaries there.
-    #[must_use]
-    pub fn artifacts(mut self, artifacts: Arc<dyn ArtifactStore>) -> Self {
-        self.artifacts = Some(artifacts);
-        self
-    }
-
-    /// Calls what `wrap` makes of each tool instead of the tool.
-    #[must_use]
-    pub fn wrap_tools(mut self, wrap: Wrap) -> Self {
-        self.wrap = Some(wrap);
-        self
-    }
-
-    /// The executor, without tools yet.
-    pub fn build(self) -> ToolExecutor {
-        let config = self.config;
-        let policy = self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default()));
-        ToolExecutor {
-            tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap).under(policy.clone())),
-            policy,
-            approver: self.approver.unwrap_or_else(|| Arc::new(Nobody::default())),
-            sinks: Arc::new(CallSinks {
-                idempotency: self.idempotency,
-                observers: self.observers,
-                tracer: self.tracer,
-                ..CallSinks::new(self.recorder, self.history)
-            }),
-            artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
-            slots: Slots::new(config.max_concurrent, config.max_queue),
-            flights: Arc::default(),
-            config: Arc::new(ArcSwap::from_pointee(config)),
-        }
     }
 }

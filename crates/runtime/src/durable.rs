@@ -16,6 +16,8 @@ use switchboard_toolcall::{
     ToolSpec,
 };
 
+use crate::{artifacts::Source, call::ToolExecutor, normalise};
+
 /// A queue of calls that survives those who ask and those who run, as entrances look at it.
 pub trait DurableCalls: Send + Sync {
     /// How a queued call is; none where no such call is known.
@@ -99,6 +101,47 @@ pub fn no_queue(tool: &str) -> ToolError {
 /// Whether running the tool twice is as running it once.
 pub fn may_repeat(tool: &ToolSpec) -> bool {
     tool.is_read_only() || tool.annotations.idempotent == Some(true)
+}
+
+impl ToolExecutor {
+    /// Shapes what came of a call that was queued here and ran elsewhere: bounded as any other result. It is written
+    /// down where it ran, and here when it was queued.
+    pub async fn shape(&self, ran: RanElsewhere) -> ToolResult {
+        let RanElsewhere { id, tool, server, caller, elapsed, outcome } = ran;
+        let spec = self.tools().lookup(&tool).ok();
+        let own = spec.and_then(|tool| tool.spec().settings.max_output);
+        let most = self.config().max_output.0;
+        let limit = own.unwrap_or(usize::try_from(most).unwrap_or(usize::MAX));
+        let source = Source { tool: tool.clone(), caller };
+        let about = normalise::About {
+            call_id: id,
+            tool_call_id: String::new(),
+            tool_name: tool,
+            server,
+            elapsed,
+            waited: Duration::ZERO,
+            reused: None,
+            source,
+        };
+        normalise::bound(about, outcome, limit, &**self.artifacts()).await
+    }
+}
+
+/// What came of a call that ran elsewhere.
+#[derive(Debug)]
+pub struct RanElsewhere {
+    /// The id under which it was queued.
+    pub id: CallId,
+    /// The tool's full name.
+    pub tool: Arc<str>,
+    /// The server, or group of workers, that the tool belongs to.
+    pub server: Option<Arc<str>>,
+    /// Who asked for it.
+    pub caller: Option<Arc<str>>,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The answer, whole, or what went wrong.
+    pub outcome: Result<ToolOutput, ToolError>,
 }
 
 /// A call in the queue, or what became of it.

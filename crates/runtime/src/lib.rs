@@ -27,6 +27,7 @@
 compile_error!("Switchboard runs on Linux and macOS; this system is not supported");
 
 pub mod call;
+mod builder;
 pub mod config;
 pub mod record;
 pub mod tools;
@@ -50,9 +51,10 @@ mod registry;
 
 pub use approval::{Approval, Approver, CallHeld, Ruling};
 pub use artifacts::{ArtifactStore, MemoryArtifacts, Source};
-pub use call::{ExecutorBuilder, RanElsewhere, ToolExecutor};
+pub use builder::ExecutorBuilder;
+pub use call::ToolExecutor;
 pub use config::Config;
-pub use durable::{DurableCalls, QueueState, QueuedCall};
+pub use durable::{DurableCalls, QueueState, QueuedCall, RanElsewhere};
 pub use policy::{AskFirst, Asking, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
 pub use record::{
     CallEnd, CallHistory, CallObserver, CallStart, Claim, ClaimOutcome, IdempotencyStore,

@@ -10,14 +10,12 @@ mod offload;
 mod patterns;
 mod plain;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
-use serde_json::Value;
-use switchboard_toolcall::{
-    CallContext, ErrorKind, HumanDuration, Strictness, ToolError, numbers::whole_numbers,
-};
+use serde_json::{Map, Value};
+use switchboard_toolcall::{BoxFuture, CallContext, Strictness, ToolError, numbers::whole_numbers};
 
-use crate::{dispatch, fixed, record::CallRecord, tools::RegisteredTool};
+use crate::{dispatch, fixed, record::CallRecord, rename, tools::RegisteredTool};
 pub(crate) use budget::{Budget, Weight};
 use compiled::Compiled;
 use cost::{Cost, Effort};
@@ -190,35 +188,51 @@ fn is_draft_4(dialect: &str) -> bool {
     dialect.contains("json-schema.org/draft-04/")
 }
 
-/// Returns the prepared arguments if they fit the tool's schema, with those that the config fixes.
+/// What the schema says of arguments that a call brings.
+pub(crate) enum Judgement {
+    /// The arguments as the tool would get them, and what is wrong with them.
+    Now(Value, Option<Invalid>),
+    /// The same, which takes long: beside the serving threads, once somebody waits for it.
+    Later(BoxFuture<'static, Result<(Value, Option<Invalid>), ToolError>>),
+}
+
+/// All that happens to arguments before policy, for calls and for who only wants to know: renamed as the tool's server
+/// expects, then judged by the schema.
+pub(crate) fn judge(tool: &Arc<RegisteredTool>, args: Map<String, Value>) -> Judgement {
+    let mut args = rename::for_server(tool.spec(), args);
+    fixed::take_out(tool.spec(), &mut args);
+    let args = Value::Object(args);
+    match tool.check.effort(&args) {
+        Effort::Large => Judgement::Later(Box::pin(offload::judge_beside(tool.clone(), args))),
+        effort => {
+            let invalid = invalid(tool, &args, effort);
+            Judgement::Now(args, invalid)
+        }
+    }
+}
+
+/// Returns the arguments that the tool gets if they fit its schema, with those that the config fixes.
 ///
 /// # Errors
 /// `invalid_parameters` with all problems at once, and the required parameters as the way out; `timeout` or `cancelled`
 /// if the call ends before a long check does.
 pub(crate) async fn args(
     tool: &Arc<RegisteredTool>,
-    args: Value,
+    args: Map<String, Value>,
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<Value, ToolError> {
-    let (args, invalid) = match tool.check.effort(&args) {
-        Effort::Large => {
-            let checked = offload::judge_beside(tool.clone(), args);
-            Box::pin(dispatch::within(checked, cx, record)).await?
-        }
-        effort => {
-            let invalid = judge(tool, &args, effort);
-            (args, invalid)
-        }
+    let (mut args, invalid) = match judge(tool, args) {
+        Judgement::Now(args, invalid) => (args, invalid),
+        Judgement::Later(judged) => Box::pin(dispatch::within(judged, cx, record)).await?,
     };
-    match (invalid, args) {
-        (Some(Invalid { error, .. }), _) => Err(error),
-        (None, Value::Object(mut args)) => {
-            fixed::put(tool.spec(), &mut args);
-            Ok(Value::Object(args))
-        }
-        (None, args) => Ok(args),
+    if let Some(Invalid { error, .. }) = invalid {
+        return Err(error);
     }
+    if let Value::Object(args) = &mut args {
+        fixed::put(tool.spec(), args);
+    }
+    Ok(args)
 }
 
 /// Says what is wrong with the arguments; `None` if they fit.
@@ -240,35 +254,8 @@ pub struct Invalid {
     pub error: ToolError,
 }
 
-/// What is wrong with the arguments, without a call; none if they fit.
-///
-/// # Errors
-/// `timeout` if that takes longer than `limit`.
-pub(crate) async fn judge_within(
-    tool: &Arc<RegisteredTool>,
-    args: Value,
-    limit: Duration,
-) -> Result<Option<Invalid>, ToolError> {
-    let effort = tool.check.effort(&args);
-    if effort != Effort::Large {
-        return Ok(judge(tool, &args, effort));
-    }
-    let checked = offload::judge_beside(tool.clone(), args);
-    match tokio::time::timeout(limit, checked).await {
-        Ok(checked) => checked.map(|(_, invalid)| invalid),
-        Err(_) => {
-            let text = format!(
-                "The arguments of tool '{}' were not checked within {}",
-                tool.name(),
-                HumanDuration(limit)
-            );
-            Err(ToolError::new(ErrorKind::Timeout, text))
-        }
-    }
-}
-
-/// What is wrong with the arguments; none if they fit.
-fn judge(tool: &RegisteredTool, args: &Value, effort: Effort) -> Option<Invalid> {
+/// Returns what is wrong with the arguments, `None` if they fit.
+fn invalid(tool: &RegisteredTool, args: &Value, effort: Effort) -> Option<Invalid> {
     let check = &tool.check;
     let problems = match effort {
         Effort::TooLarge(reason) => Problems::whole(reason),

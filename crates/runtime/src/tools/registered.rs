@@ -6,13 +6,12 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use switchboard_toolcall::{Origin, Tool, ToolError, ToolSpec, Visibility};
-use tokio::sync::Semaphore;
-
-use crate::{
-    fixed, rename,
-    validate::{self, Check, CheckSlots, Invalid},
+use switchboard_toolcall::{
+    ErrorKind, HumanDuration, Origin, Tool, ToolError, ToolSpec, Visibility,
 };
+use tokio::{sync::Semaphore, time::timeout};
+
+use crate::validate::{self, Check, CheckSlots, Invalid, Judgement};
 
 /// A tool with what the executor needs to run it.
 pub struct RegisteredTool {
@@ -58,16 +57,11 @@ impl RegisteredTool {
 
     /// Whether a call with these arguments may pass validation, argument names fixed as a call fixes them. What would
     /// take long to check is left to the call.
-    pub fn may_accept(&self, args: &Map<String, Value>) -> bool {
-        self.check.may_accept(&self.prepare(args.clone()))
-    }
-
-    /// The arguments as the schema judges them: under the names that the tool's server expects, without those that the
-    /// config fixes.
-    pub(crate) fn prepare(&self, args: Map<String, Value>) -> Value {
-        let mut args = rename::for_server(self.spec(), args);
-        fixed::take_out(self.spec(), &mut args);
-        Value::Object(args)
+    pub fn may_accept(self: &Arc<Self>, args: &Map<String, Value>) -> bool {
+        match validate::judge(self, args.clone()) {
+            Judgement::Now(_, invalid) => invalid.is_none(),
+            Judgement::Later(_) => true,
+        }
     }
 
     /// What a call with these arguments would be told before anything runs. Returns `None` if they fit.
@@ -79,7 +73,19 @@ impl RegisteredTool {
         args: Map<String, Value>,
         limit: Duration,
     ) -> Result<Option<Invalid>, ToolError> {
-        validate::judge_within(self, self.prepare(args), limit).await
+        let judged = match validate::judge(self, args) {
+            Judgement::Now(_, invalid) => return Ok(invalid),
+            Judgement::Later(judged) => timeout(limit, judged).await,
+        };
+        match judged {
+            Ok(judged) => judged.map(|(_, invalid)| invalid),
+            Err(_) => {
+                let (name, limit) = (self.name(), HumanDuration(limit));
+                let text =
+                    format!("The arguments of tool '{name}' were not checked within {limit}");
+                Err(ToolError::new(ErrorKind::Timeout, text))
+            }
+        }
     }
 
     /// What a call must bring, as errors say it; none where nothing is required.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use switchboard_toolcall::{ErrorKind, ToolError};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{Effort, Invalid, judge};
+use super::{Effort, Invalid, invalid};
 use crate::{dispatch, tools::RegisteredTool};
 
 /// How nice such checks are to the threads that serve: with as much to do on a core as those, they get a tenth of it.
@@ -64,7 +64,7 @@ pub(super) async fn judge_beside(
     let started = thread::Builder::new().name("check".to_owned()).spawn(move || {
         let _places = places;
         give_way();
-        let judged = AssertUnwindSafe(|| judge(&tool, &args, Effort::Large));
+        let judged = AssertUnwindSafe(|| invalid(&tool, &args, Effort::Large));
         // Whose caller has gone need not know.
         _ = told.send(catch_unwind(judged).map(|invalid| (args, invalid)));
     });
