@@ -26,13 +26,7 @@ async fn main() -> io::Result<()> {
     config.guard = Some(ProcessGuard { program: guard.into(), args: Vec::new() });
     let transport =
         StdioTransport::start("child", &config, Arc::new(Nobody)).map_err(io::Error::other)?;
-    let request = TransportRequest {
-        id: 1,
-        method: "initialize",
-        params: None,
-        headers: &[],
-        cancellable: false,
-    };
+    let request = TransportRequest::new(1, "initialize", None);
     // A server that stays silent is started nevertheless.
     let answer = transport.request(request);
     let _ = tokio::time::timeout(std::time::Duration::from_secs(2), answer).await;

@@ -93,11 +93,10 @@ impl HttpTransport {
             self.shared.with_state(HttpState::forget);
         }
         let request_headers = self.shared.state().headers_of(request.method, request.headers)?;
-        let body = Outgoing::request(request.id, request.method, request.params).to_bytes();
         let mut cancel_on_drop = (request_headers.legacy && request.cancellable)
             .then(|| CancelOnDrop::new(self.shared.clone(), request.id));
         let asked = async {
-            let response = self.shared.post(&request_headers, body.into()).await?;
+            let response = self.shared.post(&request_headers, request.message).await?;
             if first_message && response.status().is_success() {
                 let session = response.headers().get(request_headers::SESSION).cloned();
                 self.shared.with_state(|state| state.set_session(session));

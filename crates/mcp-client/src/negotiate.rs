@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use switchboard_mcp_wire::{Era, META, RpcError, ServerRequestHandler, eras};
+use switchboard_mcp_wire::{Era, META, RpcError, ServerRequestHandler, eras, write_request};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -136,16 +136,11 @@ impl Handshake {
             let meta =
                 RequestMeta { takes: Some(self.answers.capabilities()), ..RequestMeta::default() };
             let nothing = RequestParams::Fields(Map::new());
-            let params =
-                ParamsWithMeta { meta: &meta, params: &nothing, further: &Map::new() }.to_json();
-            let id = ids.fetch_add(1, Ordering::Relaxed);
-            let request = TransportRequest {
-                id,
-                method: "server/discover",
-                params: Some(&params),
-                headers: &[],
-                cancellable: false,
-            };
+            let params = ParamsWithMeta { meta: &meta, params: &nothing, further: &Map::new() };
+            let (id, method) = (ids.fetch_add(1, Ordering::Relaxed), "server/discover");
+            let message = write_request(id, method, |json| params.write(json)).into();
+            let request =
+                TransportRequest { id, method, message, headers: &[], cancellable: false };
             return match self.transport.request(request).await {
                 Ok(raw) => Ok(speaks_modern(read(&raw)?)),
                 Err(Failure::Rpc(error) | Failure::Http { error: Some(error), .. })
@@ -193,13 +188,7 @@ impl Handshake {
         });
         let params = params.to_string();
         let id = ids.fetch_add(1, Ordering::Relaxed);
-        let request = TransportRequest {
-            id,
-            method: "initialize",
-            params: Some(&params),
-            headers: &[],
-            cancellable: false,
-        };
+        let request = TransportRequest::new(id, "initialize", Some(&params));
         let result = read(&self.transport.request(request).await?)?;
         let version = result["protocolVersion"].as_str().unwrap_or("");
         if !eras::LEGACY.contains(&version) {

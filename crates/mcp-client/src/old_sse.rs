@@ -120,9 +120,8 @@ impl OldSseTransport {
 
     async fn ask(&self, request: TransportRequest<'_>) -> Result<Box<RawValue>, Failure> {
         let endpoint = self.endpoint().await?;
-        let body = Outgoing::request(request.id, request.method, request.params).to_bytes();
         let (mut waiting, mut answer) = PendingResponse::new(&self.connection, endpoint, &request)?;
-        let posting = self.connection.post(endpoint, body, Some(request.id));
+        let posting = self.connection.post(endpoint, request.message, Some(request.id));
         let answered = tokio::select! {
             biased;
             // The answer may overtake the end of the POST.
@@ -142,7 +141,7 @@ impl OldSseTransport {
     async fn tell(&self, body: Vec<u8>) -> Result<(), Failure> {
         self.connection.still_there()?;
         let endpoint = self.endpoint().await?;
-        self.connection.post(endpoint, body, None).await
+        self.connection.post(endpoint, body.into(), None).await
     }
 }
 

@@ -50,9 +50,9 @@ pub(super) struct RequestMeta<'a> {
 }
 
 impl ParamsWithMeta<'_> {
-    pub(super) fn to_json(&self) -> String {
-        let mut json = String::with_capacity(512);
-        let mut object = Object::begin(&mut json);
+    /// Appends them.
+    pub(super) fn write(&self, json: &mut String) {
+        let mut object = Object::begin(json);
         if !self.meta.is_empty() {
             self.meta.write(object.field("_meta"));
         }
@@ -65,7 +65,6 @@ impl ParamsWithMeta<'_> {
         }
         object.fields(self.further);
         object.end();
-        json
     }
 }
 
@@ -118,7 +117,9 @@ mod tests {
 
     fn sent(meta: &RequestMeta<'_>, params: &RequestParams<'_>, further: Value) -> String {
         let further = further.as_object().cloned().unwrap_or_default();
-        ParamsWithMeta { meta, params, further: &further }.to_json()
+        let mut json = String::new();
+        ParamsWithMeta { meta, params, further: &further }.write(&mut json);
+        json
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::{
 
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::{
-    Era, RpcError, ServerRequest, ServerRequestHandler, server_request::NoRecipient,
+    Era, RpcError, ServerRequest, ServerRequestHandler, server_request::NoRecipient, write_request,
 };
 use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
 
@@ -93,13 +93,13 @@ impl Session {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
             let _remembered = self.router.in_flight().begin(id, progress, call);
             let meta = self.meta(progress.is_watched().then_some(id), call, &trace);
-            let sent = ParamsWithMeta { meta: &meta, params: &outgoing.params, further: &further }
-                .to_json();
-            let request =
-                TransportRequest { id, method, params: Some(&sent), headers, cancellable: true };
+            let params =
+                ParamsWithMeta { meta: &meta, params: &outgoing.params, further: &further };
+            let message = write_request(id, method, |json| params.write(json)).into();
+            let request = TransportRequest { id, method, message, headers, cancellable: true };
             let result = self.transport.request(request).await?;
-            // Most results do not have the word in them, and need not be read to know.
-            if !result.get().contains(ASKS_BACK) {
+            // Only the modern era asks back so. Most results do not have the word in them, and need not be read to know.
+            if self.era != Era::Modern || !result.get().contains(ASKS_BACK) {
                 return Ok(result);
             }
             let raw = result;

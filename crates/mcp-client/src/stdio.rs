@@ -178,9 +178,8 @@ impl Transport for StdioTransport {
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         Box::pin(async move {
             let (mut ticket, answer) = RequestTicket::open(&self.shared, &self.runtime, &request)?;
-            let message = Outgoing::request(request.id, request.method, request.params);
             // A pipe that broke is a connection that is lost: the reason comes as the answer.
-            let _ = self.shared.writer.send(&message, ticket.committed()).await;
+            let _ = self.shared.writer.send(&request.message, ticket.committed()).await;
             let outcome = answer.await;
             ticket.close();
             outcome.unwrap_or_else(|_| Err(Failure::Lost("the connection is gone".to_owned())))
@@ -239,7 +238,7 @@ impl StdioShared {
 
     /// Sends what has no answer.
     async fn send(&self, message: &Outgoing<'_>) -> Result<(), Failure> {
-        match self.writer.send(message, &mut false).await {
+        match self.writer.send(&message.to_bytes(), &mut false).await {
             Ok(()) => Ok(()),
             Err(_) => Err(Failure::Lost(self.pending.lost().await)),
         }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
-use switchboard_mcp_wire::{IncomingMessage, RpcError};
+use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError};
 use switchboard_toolcall::BoxFuture;
 
 /// One way to reach one server. Implemented for stdio, streamable HTTP and the old HTTP+SSE.
@@ -56,18 +57,26 @@ pub trait Transport: Send + Sync {
 }
 
 /// A request of ours.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TransportRequest<'a> {
     /// Our id, unique within the session.
     pub id: u64,
     /// The method.
     pub method: &'a str,
-    /// The parameters as JSON, `_meta` included, exactly as they are to be sent.
-    pub params: Option<&'a str>,
+    /// The whole message as JSON, as it is to be sent.
+    pub message: Bytes,
     /// What HTTP says in headers too (2026-07-28: `Mcp-Name`, `Mcp-Param-*`; always: the trace); values not yet encoded.
     pub headers: &'a [(String, String)],
     /// Whether taking it back is told to the server: not so for `initialize`.
     pub cancellable: bool,
+}
+
+impl<'a> TransportRequest<'a> {
+    /// A request with these parameters, as JSON, and without headers.
+    pub fn new(id: u64, method: &'a str, params: Option<&str>) -> Self {
+        let message = Outgoing::request(id, method, params).to_bytes().into();
+        Self { id, method, message, headers: &[], cancellable: method != "initialize" }
+    }
 }
 
 /// What a transport hands to its session: everything that is not the answer to a request.

@@ -30,7 +30,7 @@ mod session;
 mod seal;
 mod session_peers;
 mod session_adoption;
-mod meta;
+mod rpc_request;
 mod stateless;
 mod exchange;
 mod questions;

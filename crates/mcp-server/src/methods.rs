@@ -12,15 +12,16 @@ pub(crate) use basics::ClientTransport;
 use switchboard_mcp_wire::RpcError;
 pub(crate) use tools::protocol_error;
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value};
 
 use super::{
     ServerInner,
     exchange::{Client, Exchange, RpcResult},
     reply::MethodReply,
+    rpc_request::RpcRequest,
 };
 
 impl ServerInner {
@@ -28,11 +29,9 @@ impl ServerInner {
     pub(crate) async fn answer(
         self: Arc<Self>,
         exchange: Arc<Exchange>,
-        id: Box<RawValue>,
-        method: String,
-        params: Option<Box<RawValue>>,
+        rpc: RpcRequest,
     ) -> RpcResult {
-        let params = params.as_deref();
+        let RpcRequest { id, method, params, .. } = rpc;
         let reply = match (method.as_str(), &exchange.client) {
             ("tools/call", _) => self.call_tool(&exchange, params).await?,
             ("tools/list", _) => self.list_tools(&exchange, params)?,
@@ -60,7 +59,7 @@ impl ServerInner {
         &self,
         exchange: &Arc<Exchange>,
         method: &str,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         match (method, &exchange.client) {
             ("resources/list", _) => self.list_resources(exchange, params).await,
@@ -84,11 +83,12 @@ fn unknown(method: &str) -> RpcError {
 }
 
 /// Reads a method's parameters.
-fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> {
-    let text = params.map_or("{}", RawValue::get);
-    serde_json::from_str(text).map_err(|error| {
-        RpcError::new(RpcError::INVALID_PARAMS, format!("the parameters are not usable: {error}"))
-    })
+fn read<T: DeserializeOwned>(params: Map<String, Value>) -> Result<T, RpcError> {
+    serde_json::from_value(Value::Object(params)).map_err(unusable)
+}
+
+fn unusable(reason: impl fmt::Display) -> RpcError {
+    RpcError::new(RpcError::INVALID_PARAMS, format!("the parameters are not usable: {reason}"))
 }
 
 /// The parameters of a list.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_mcp_wire::Outgoing;
+use switchboard_mcp_wire::{Outgoing, flatten};
 
 /// How many bytes are held for one client, the newest message aside.
 const MOST_BYTES: usize = 4 << 20;
@@ -42,9 +42,8 @@ impl Outbox {
 
     /// Appends a message, on one line.
     pub(crate) fn send(&self, message: &Outgoing<'_>) {
-        let mut line = Vec::with_capacity(128);
-        message.write_line(&mut line);
-        line.pop();
+        let mut line = message.to_bytes();
+        flatten(&mut line);
         self.push(line.into());
     }
 

@@ -157,7 +157,7 @@ impl Session {
 
     /// Handles a notification, or a response to a request of ours. Returns a message that has no recipient here but may have
     /// one at another gateway.
-    pub(crate) fn take(&self, message: IncomingMessage) -> Option<IncomingMessage> {
+    pub(crate) fn take<P>(&self, message: IncomingMessage<P>) -> Option<IncomingMessage<P>> {
         self.touch();
         match &message {
             IncomingMessage::Response { id: Some(id), .. } => {

@@ -73,7 +73,7 @@ impl Server {
 
 impl ServerInner {
     /// Handles a message of the client; one without a recipient here is sent to the other gateways.
-    pub(crate) async fn take(&self, session: &Session, message: IncomingMessage) {
+    pub(crate) async fn take<P>(&self, session: &Session, message: IncomingMessage<P>) {
         let Some(message) = session.take(message) else { return };
         let message = match &message {
             IncomingMessage::Response { id: Some(id), outcome } => {

@@ -7,7 +7,7 @@ use std::{io, sync::Arc};
 
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{
-    self, IncomingMessage, JsonText, Outgoing, RpcError,
+    self, IncomingMessage, JsonText, Outgoing, RequestParams, RpcError, UnreadableMessage,
     lines::{LineSplitter, WireLine},
 };
 use tokio::{
@@ -22,8 +22,9 @@ use super::{
     exchange::{Client, Exchange, RpcResult},
     methods::ClientTransport,
     outbox::Outbox,
+    rpc_request::{RpcRequest, is_id},
     session::{Session, StreamGuard},
-    stateless::{CommonParams, StatelessRequest, is_id},
+    stateless::StatelessRequest,
 };
 use in_flight::InFlightRequests;
 
@@ -127,9 +128,10 @@ impl StdioConnection {
     fn take_line(&mut self, line: &WireLine<'_>) {
         match line {
             WireLine::Whole(line) if line.trim_ascii().is_empty() => {}
-            WireLine::Whole(line) => match switchboard_mcp_wire::parse(line) {
+            WireLine::Whole(line) => match switchboard_mcp_wire::parse_of_client(line) {
                 Ok(message) => self.take(message),
-                Err(_) => {
+                Err(UnreadableMessage::Params { id, error }) => self.refuse(&id, error),
+                Err(UnreadableMessage::NotJsonRpc(_)) => {
                     let valid = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
                     let (code, text) = match valid {
                         true => (RpcError::INVALID_REQUEST, "the line is no JSON-RPC 2.0 message"),
@@ -149,9 +151,9 @@ impl StdioConnection {
         self.outbox.send(&Outgoing::error(id, &error));
     }
 
-    fn take(&mut self, message: IncomingMessage) {
-        let (id, method, params) = match message {
-            IncomingMessage::Request { id, method, params } => (id, method, params),
+    fn take(&mut self, message: IncomingMessage<RequestParams>) {
+        let rpc = match message {
+            IncomingMessage::Request { id, method, params } => RpcRequest::new(id, method, params),
             message => {
                 if let IncomingMessage::Notification { method, params } = &message {
                     self.in_flight.take(method, params.as_deref());
@@ -163,34 +165,26 @@ impl StdioConnection {
                 return;
             }
         };
-        if !is_id(&id) {
-            let text = "`id` must be a string or a number";
-            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-            return self.refuse(RawValue::NULL, error);
+        if let Err(error) = rpc.check() {
+            return self.refuse(if is_id(&rpc.id) { &rpc.id } else { RawValue::NULL }, error);
         }
-        let head = match CommonParams::of(params.as_deref()) {
-            Ok(head) => head,
-            Err(error) => return self.refuse(&id, error),
-        };
-        if head.is_modern() || (self.session.is_none() && method == "server/discover") {
-            return match head.sender() {
-                Ok(sender) => {
-                    self.answer_stateless(StatelessRequest { id, method, params, sender, head })
-                }
-                Err(error) => self.refuse(&id, error),
+        if rpc.is_modern() || (self.session.is_none() && rpc.method == "server/discover") {
+            return match rpc.sender() {
+                Ok(sender) => self.answer_stateless(StatelessRequest { rpc, sender }),
+                Err(error) => self.refuse(&rpc.id, error),
             };
         }
-        match (method.as_str(), self.session.clone()) {
-            ("initialize", None) => self.initialize(&id, params.as_deref()),
+        match (rpc.method.as_str(), self.session.clone()) {
+            ("initialize", None) => self.initialize(rpc),
             ("initialize", Some(_)) => {
                 let text = "the session is open already";
-                self.refuse(&id, RpcError::new(RpcError::INVALID_REQUEST, text));
+                self.refuse(&rpc.id, RpcError::new(RpcError::INVALID_REQUEST, text));
             }
-            (_, Some(session)) => self.in_session(&session, id, method, params, head),
-            ("ping", None) => self.answer_ping(&id),
+            (_, Some(session)) => self.in_session(&session, rpc),
+            ("ping", None) => self.answer_ping(&rpc.id),
             (_, None) => {
                 let text = "a session begins with `initialize`";
-                self.refuse(&id, RpcError::new(RpcError::INVALID_REQUEST, text));
+                self.refuse(&rpc.id, RpcError::new(RpcError::INVALID_REQUEST, text));
             }
         }
     }
@@ -199,9 +193,10 @@ impl StdioConnection {
         self.outbox.send(&Outgoing::response(id, &Ok(JsonText("{}".to_owned()))));
     }
 
-    fn initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {
+    fn initialize(&mut self, rpc: RpcRequest) {
+        let id = &rpc.id;
         match self.inner.initialize(
-            params,
+            rpc.params,
             &self.caller,
             self.outbox.clone(),
             ClientTransport::Stdio,
@@ -216,21 +211,15 @@ impl StdioConnection {
         }
     }
 
-    fn in_session(
-        &mut self,
-        session: &Arc<Session>,
-        id: Box<RawValue>,
-        method: String,
-        params: Option<Box<RawValue>>,
-        mut head: CommonParams,
-    ) {
+    fn in_session(&mut self, session: &Arc<Session>, mut rpc: RpcRequest) {
+        let id = rpc.id.clone();
         let guard = session.begin(&id);
-        let (channel, notes) = head.channel(self.outbox.clone());
+        let (channel, notes) = rpc.channel(self.outbox.clone());
         let client = Client::Legacy(session.clone());
         let cancel = guard.cancel.clone();
         let exchange =
-            Exchange::new(self.caller.clone(), client, cancel, channel, notes, head.trace);
-        let answer = self.inner.clone().answer(exchange, id.clone(), method, params);
+            Exchange::new(self.caller.clone(), client, cancel, channel, notes, rpc.trace.take());
+        let answer = self.inner.clone().answer(exchange, rpc);
         let outbox = self.outbox.clone();
         self.tasks.spawn(async move {
             respond(&outbox, &id, answer.await, &guard.cancel);
@@ -238,8 +227,8 @@ impl StdioConnection {
     }
 
     fn answer_stateless(&mut self, request: StatelessRequest) {
-        let id = request.id.clone();
-        let in_flight = self.in_flight.begin(&id, request.method == "subscriptions/listen");
+        let id = request.rpc.id.clone();
+        let in_flight = self.in_flight.begin(&id, request.rpc.method == "subscriptions/listen");
         let cancel = in_flight.cancel.clone();
         let outbox = self.outbox.clone();
         let answer = self.inner.clone().answer_stateless(

@@ -22,6 +22,7 @@
 pub mod eras;
 pub mod error_kind;
 pub mod message;
+pub mod rpc_error;
 pub mod outgoing;
 pub mod lines;
 pub mod sse;
@@ -36,9 +37,12 @@ pub mod sampling;
 
 pub use eras::Era;
 pub use list::{List, ListResult};
-pub use message::{IncomingMessage, NotJsonRpc, RpcError, parse};
+pub use message::{
+    IncomingMessage, NotJsonRpc, RequestParams, UnreadableMessage, parse, parse_of_client,
+};
 pub use method::Method;
-pub use outgoing::{AsJson, JsonText, Outgoing};
+pub use outgoing::{AsJson, JsonText, Outgoing, flatten, write_request};
+pub use rpc_error::RpcError;
 pub use server_change::ServerChange;
 pub use server_request::{ServerRequest, ServerRequestHandler};
 pub use upstreams::{Upstream, Upstreams};

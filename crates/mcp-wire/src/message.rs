@@ -1,13 +1,19 @@
-//! A message that comes: told apart by its fields, its payload kept raw.
+//! A message that comes: told apart by its fields. The parameters of a client's request are read with it, once; other
+//! payloads are kept raw.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{Map, Value, value::RawValue};
 
-/// A message from the other side.
+use crate::RpcError;
+
+/// A message from the other side; `P` is what the parameters of a request are read into.
 #[derive(Debug)]
-pub enum IncomingMessage {
+pub enum IncomingMessage<P = Box<RawValue>> {
     /// The answer to a request of ours.
     Response {
         /// Our id; none where the other side could not read it.
@@ -22,7 +28,7 @@ pub enum IncomingMessage {
         /// What they want.
         method: String,
         /// With which parameters.
-        params: Option<Box<RawValue>>,
+        params: Option<P>,
     },
     /// Something they tell us.
     Notification {
@@ -33,76 +39,32 @@ pub enum IncomingMessage {
     },
 }
 
-/// A JSON-RPC error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
-pub struct RpcError {
-    /// The code.
-    #[serde(default)]
-    pub code: i64,
-    /// What went wrong, in words.
-    #[serde(default)]
-    pub message: String,
-    /// More about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Box<serde_json::Value>>,
-}
-
-impl RpcError {
-    /// The bytes are not JSON.
-    pub const PARSE_ERROR: i64 = -32700;
-    /// The JSON is no JSON-RPC request.
-    pub const INVALID_REQUEST: i64 = -32600;
-    /// The method is not known.
-    pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The parameters do not fit.
-    pub const INVALID_PARAMS: i64 = -32602;
-    /// Something failed on our side.
-    pub const INTERNAL: i64 = -32603;
-    /// There is no such resource (up to 2025-11-25).
-    pub const RESOURCE_NOT_FOUND: i64 = -32002;
-    /// Who was asked said no, or cannot be asked.
-    pub const REFUSED: i64 = -32000;
-    /// The headers do not say what the body says (2026-07-28).
-    pub const HEADER_MISMATCH: i64 = -32020;
-    /// The client does not have what the request needs (2026-07-28).
-    pub const MISSING_CAPABILITY: i64 = -32021;
-    /// The revision is not spoken (2026-07-28).
-    pub const UNSUPPORTED_VERSION: i64 = -32022;
-
-    /// An error of ours.
-    pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
-    }
-
-    /// The same error with more about it.
-    #[must_use]
-    pub fn with_data(mut self, data: serde_json::Value) -> Self {
-        self.data = Some(Box::new(data));
-        self
-    }
-}
-
 /// Bytes that are no JSON-RPC message, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("not JSON-RPC: {0}")]
 pub struct NotJsonRpc(pub String);
 
-/// All fields that a message can have.
-#[derive(Deserialize)]
-struct MessageFields<'a> {
-    #[serde(borrow, default)]
-    jsonrpc: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
+/// What a client sent is no message, or none that can be answered.
+#[derive(Debug)]
+pub enum UnreadableMessage {
+    /// It is not JSON, or JSON of another kind.
+    NotJsonRpc(NotJsonRpc),
+    /// It is a request whose parameters cannot be read.
+    Params {
+        /// The request's id.
+        id: Box<RawValue>,
+        /// What is wrong with them.
+        error: RpcError,
+    },
+}
+
+/// The parameters of a client's request, read once for all who use them.
+#[derive(Debug, Default)]
+pub struct RequestParams {
+    /// What is said beside the request.
+    pub meta: Option<Map<String, Value>>,
+    /// Everything but `_meta`.
+    pub fields: Map<String, Value>,
 }
 
 /// Reads one message.
@@ -110,9 +72,63 @@ struct MessageFields<'a> {
 /// # Errors
 /// The bytes are not JSON, or JSON of another kind.
 pub fn parse(bytes: &[u8]) -> Result<IncomingMessage, NotJsonRpc> {
-    let fields: MessageFields<'_> =
-        serde_json::from_slice(bytes).map_err(|error| NotJsonRpc(error.to_string()))?;
-    fields.message()
+    read(bytes)
+}
+
+/// Reads one message of a client; the parameters of a request are taken apart as they are read.
+///
+/// # Errors
+/// As [`parse`], or the parameters of a request are no object.
+pub fn parse_of_client(bytes: &[u8]) -> Result<IncomingMessage<RequestParams>, UnreadableMessage> {
+    let error = match read(bytes) {
+        Ok(message) => return Ok(message),
+        Err(error) => error,
+    };
+    // Read again as it came: to know the request's id.
+    let (id, params) = match parse(bytes) {
+        Ok(IncomingMessage::Request { id, params, .. }) => (id, params.unwrap_or_default()),
+        Ok(IncomingMessage::Notification { method, params }) => {
+            return Ok(IncomingMessage::Notification { method, params });
+        }
+        _ => return Err(UnreadableMessage::NotJsonRpc(error)),
+    };
+    let text = match serde_json::from_str::<RequestParams>(params.get()) {
+        Err(error) if params.get().starts_with('{') => {
+            format!("the parameters are not usable: {error}")
+        }
+        _ => "`params` must be an object".to_owned(),
+    };
+    let error = RpcError::new(RpcError::INVALID_PARAMS, text);
+    Err(UnreadableMessage::Params { id, error })
+}
+
+impl<'de> Deserialize<'de> for RequestParams {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ParamsVisitor;
+        impl<'de> Visitor<'de> for ParamsVisitor {
+            type Value = RequestParams;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RequestParams, A::Error> {
+                let mut params = RequestParams::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    // Whoever read the other of two values would see another request.
+                    let is_new = match key.as_str() {
+                        "_meta" => replace(&mut params.meta, &mut map)?,
+                        _ => params.fields.insert(key, map.next_value()?).is_none(),
+                    };
+                    if !is_new {
+                        return Err(A::Error::custom("a field that comes twice"));
+                    }
+                }
+                Ok(params)
+            }
+        }
+        deserializer.deserialize_map(ParamsVisitor)
+    }
 }
 
 /// Reads the first message of the bytes, and returns how many of them it took.
@@ -120,7 +136,8 @@ pub fn parse(bytes: &[u8]) -> Result<IncomingMessage, NotJsonRpc> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_prefix(bytes: &[u8]) -> Result<(IncomingMessage, usize), NotJsonRpc> {
-    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<MessageFields<'_>>();
+    let mut stream =
+        serde_json::Deserializer::from_slice(bytes).into_iter::<MessageFields<'_, _>>();
     match stream.next() {
         Some(Ok(fields)) => Ok((fields.message()?, stream.byte_offset())),
         Some(Err(error)) => Err(NotJsonRpc(error.to_string())),
@@ -128,27 +145,152 @@ pub fn parse_prefix(bytes: &[u8]) -> Result<(IncomingMessage, usize), NotJsonRpc
     }
 }
 
-impl MessageFields<'_> {
-    fn message(self) -> Result<IncomingMessage, NotJsonRpc> {
-        if self.jsonrpc.as_deref() != Some("2.0") {
+/// What the parameters of a request are read into.
+trait Payload: DeserializeOwned {
+    /// Returns them as they came, for what turns out to be no request.
+    fn into_raw(self) -> Option<Box<RawValue>>;
+}
+
+impl Payload for Box<RawValue> {
+    fn into_raw(self) -> Option<Box<RawValue>> {
+        Some(self)
+    }
+}
+
+impl Payload for RequestParams {
+    fn into_raw(self) -> Option<Box<RawValue>> {
+        // Of clients, only notifications that are called so mean anything to us; those are not read into this.
+        None
+    }
+}
+
+fn read<P: Payload>(bytes: &[u8]) -> Result<IncomingMessage<P>, NotJsonRpc> {
+    let fields = serde_json::from_slice::<MessageFields<'_, P>>(bytes);
+    fields.map_err(|error| NotJsonRpc(error.to_string()))?.message()
+}
+
+/// All fields that a message can have.
+struct MessageFields<'a, P> {
+    jsonrpc: Option<Text<'a>>,
+    id: Option<&'a RawValue>,
+    method: Option<Text<'a>>,
+    params: Option<FieldParams<'a, P>>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+/// The parameters: read at once if the method came before them, as it nearly always does.
+enum FieldParams<'a, P> {
+    Read(P),
+    Raw(&'a RawValue),
+}
+
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Key {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de, P: Deserialize<'de>> Deserialize<'de> for MessageFields<'de, P> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MessageVisitor(PhantomData))
+    }
+}
+
+struct MessageVisitor<P>(PhantomData<P>);
+
+impl<'de, P: Deserialize<'de>> Visitor<'de> for MessageVisitor<P> {
+    type Value = MessageFields<'de, P>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON-RPC message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut jsonrpc, mut id, mut method) = (None, None, None::<Text<'de>>);
+        let (mut params, mut result, mut error) = (None, None, None);
+        while let Some(key) = map.next_key()? {
+            let is_new = match key {
+                Key::Jsonrpc => replace(&mut jsonrpc, &mut map)?,
+                Key::Id => replace(&mut id, &mut map)?,
+                Key::Method => replace(&mut method, &mut map)?,
+                Key::Result => replace(&mut result, &mut map)?,
+                Key::Error => replace(&mut error, &mut map)?,
+                Key::Params => {
+                    let next = match &method {
+                        Some(Text(method)) if !method.starts_with("notifications/") => {
+                            map.next_value::<Option<P>>()?.map(FieldParams::Read)
+                        }
+                        _ => map.next_value::<Option<&RawValue>>()?.map(FieldParams::Raw),
+                    };
+                    params.replace(next).is_none()
+                }
+                Key::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    true
+                }
+            };
+            if !is_new {
+                return Err(A::Error::custom("a field that comes twice"));
+            }
+        }
+        let params = params.flatten();
+        Ok(MessageFields { jsonrpc, id, method, params, result, error })
+    }
+}
+
+/// Takes the next value, and returns whether it is the first of its name.
+fn replace<'de, T, A>(field: &mut Option<T>, map: &mut A) -> Result<bool, A::Error>
+where
+    T: Deserialize<'de>,
+    A: MapAccess<'de>,
+{
+    let is_first = field.is_none();
+    *field = map.next_value()?;
+    Ok(is_first)
+}
+
+impl<P: Payload> MessageFields<'_, P> {
+    fn message(self) -> Result<IncomingMessage<P>, NotJsonRpc> {
+        if self.jsonrpc.is_none_or(|version| version.0 != "2.0") {
             return Err(NotJsonRpc("no \"jsonrpc\":\"2.0\"".to_owned()));
         }
-        let owned = |raw: &RawValue| raw.to_owned();
         // `"id": null` is as good as none.
         let id = self.id.filter(|id| id.get() != "null");
         match (self.method, id) {
             (Some(method), Some(id)) => Ok(IncomingMessage::Request {
                 id: id.to_owned(),
-                method: method.into_owned(),
-                params: self.params.map(owned),
+                method: method.0.into_owned(),
+                params: match self.params {
+                    Some(FieldParams::Read(params)) => Some(params),
+                    Some(FieldParams::Raw(raw)) => {
+                        let params = serde_json::from_str(raw.get());
+                        Some(params.map_err(|error| NotJsonRpc(error.to_string()))?)
+                    }
+                    None => None,
+                },
             }),
             (Some(method), None) => Ok(IncomingMessage::Notification {
-                method: method.into_owned(),
-                params: self.params.map(owned),
+                method: method.0.into_owned(),
+                params: match self.params {
+                    Some(FieldParams::Read(params)) => params.into_raw(),
+                    Some(FieldParams::Raw(raw)) => Some(raw.to_owned()),
+                    None => None,
+                },
             }),
             (None, id) => {
                 let outcome = match (self.result, self.error) {
-                    (_, Some(error)) if error.get() != "null" => Err(read_error(error)),
+                    (_, Some(error)) if error.get() != "null" => Err(RpcError::read(error)),
                     (Some(result), _) => Ok(result.to_owned()),
                     _ => return Err(NotJsonRpc("no method, result or error".to_owned())),
                 };
@@ -163,10 +305,5 @@ fn our_id(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()
 }
 
-fn read_error(error: &RawValue) -> RpcError {
-    serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError {
-        code: 0,
-        message: format!("not a JSON-RPC error: {}", error.get()),
-        data: None,
-    })
-}
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,10 @@
 //! A message of ours: most of it is JSON already, and only copied.
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use switchboard_toolcall::json::write_string;
 
 use super::RpcError;
 
@@ -111,7 +114,7 @@ impl<'a> Outgoing<'a> {
         Self::Error { id: id.get(), error }
     }
 
-    /// The message as JSON on one line, without its end.
+    /// The message as JSON.
     pub fn to_bytes(&self) -> Vec<u8> {
         // What stands around the payload is short; room for all of it is found once.
         let payload = match self {
@@ -119,61 +122,65 @@ impl<'a> Outgoing<'a> {
             Self::Result { result, .. } => Some(*result),
             Self::Error { .. } => None,
         };
-        let mut bytes = Vec::with_capacity(128 + payload.map_or(0, str::len));
-        self.write(&mut bytes);
-        bytes
+        let mut json = String::with_capacity(128 + payload.map_or(0, str::len));
+        self.write(&mut json);
+        json.into_bytes()
     }
 
-    /// Appends the message as one line, with its end.
-    pub fn write_line(&self, buffer: &mut Vec<u8>) {
-        let start = buffer.len();
-        self.write(buffer);
-        // Raw JSON may have been laid out on several lines; within its strings a line end is always escaped.
-        for byte in &mut buffer[start..] {
-            if matches!(*byte, b'\n' | b'\r') {
-                *byte = b' ';
-            }
-        }
-        buffer.push(b'\n');
-    }
-
-    /// Appends the message.
-    fn write(&self, buffer: &mut Vec<u8>) {
-        buffer.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+    fn write(&self, json: &mut String) {
         match self {
-            Self::Request { id, method, params } => {
-                value(buffer, ",\"id\":", id);
-                value(buffer, ",\"method\":", method);
-                params.iter().for_each(|params| raw(buffer, ",\"params\":", params));
-            }
-            Self::Notification { method, params } => {
-                value(buffer, ",\"method\":", method);
-                params.iter().for_each(|params| raw(buffer, ",\"params\":", params));
-            }
+            Self::Request { id, method, params } => write_head(json, Some(*id), method, *params),
+            Self::Notification { method, params } => write_head(json, None, method, *params),
             Self::Result { id, result } => {
-                raw(buffer, ",\"id\":", id);
-                raw(buffer, ",\"result\":", result);
+                for part in [START, ",\"id\":", id, ",\"result\":", result] {
+                    json.push_str(part);
+                }
             }
             Self::Error { id, error } => {
-                raw(buffer, ",\"id\":", id);
-                value(buffer, ",\"error\":", error);
+                // A code and texts can always be written.
+                let error = serde_json::to_string(error).unwrap_or_default();
+                for part in [START, ",\"id\":", id, ",\"error\":", &error] {
+                    json.push_str(part);
+                }
             }
         }
-        buffer.push(b'}');
+        json.push('}');
     }
 }
 
-/// Appends a field that is not JSON yet.
-fn value(buffer: &mut Vec<u8>, key: &str, value: &impl Serialize) {
-    buffer.extend_from_slice(key.as_bytes());
-    // Writing strings, numbers and JSON into memory cannot fail.
-    _ = serde_json::to_writer(buffer, value);
+const START: &str = r#"{"jsonrpc":"2.0""#;
+
+/// Writes a request whose parameters `params` appends, as JSON.
+pub fn write_request(id: u64, method: &str, params: impl FnOnce(&mut String)) -> String {
+    let mut json = String::with_capacity(512);
+    write_head(&mut json, Some(id), method, Some(""));
+    params(&mut json);
+    json.push('}');
+    json
 }
 
-/// Appends a field that is JSON.
-fn raw(buffer: &mut Vec<u8>, key: &str, json: &str) {
-    buffer.extend_from_slice(key.as_bytes());
-    buffer.extend_from_slice(json.as_bytes());
+/// Appends all of a request or notification but its last brace.
+fn write_head(json: &mut String, id: Option<u64>, method: &str, params: Option<&str>) {
+    json.push_str(START);
+    if let Some(id) = id {
+        // Writing to a string cannot fail.
+        _ = write!(json, ",\"id\":{id}");
+    }
+    json.push_str(",\"method\":");
+    write_string(json, method);
+    if let Some(params) = params {
+        json.push_str(",\"params\":");
+        json.push_str(params);
+    }
+}
+
+/// Lays a message out on one line: raw JSON may have come on several. Within its strings a line end is always escaped.
+pub fn flatten(message: &mut [u8]) {
+    for byte in message {
+        if matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
 }
 
 #[cfg(test)]
@@ -184,9 +191,9 @@ mod tests {
 
     fn check(message: Outgoing<'_>, expected: &str) {
         assert_eq!(String::from_utf8(message.to_bytes()).unwrap(), expected);
-        let mut line = b"before\n".to_vec();
-        message.write_line(&mut line);
-        let expected = format!("before\n{}\n", expected.replace('\n', " "));
+        let mut line = message.to_bytes();
+        flatten(&mut line);
+        let expected = expected.replace('\n', " ");
         assert_eq!(String::from_utf8(line).unwrap(), expected);
     }
 
@@ -198,6 +205,9 @@ mod tests {
             Outgoing::request(7, "tools/call", Some(&params)),
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\n\"a\":1.0}}",
         );
+        let written = write_request(7, "tools/call", |json| json.push_str("[]"));
+        let expected = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}"#;
+        assert_eq!(written, expected);
         check(
             Outgoing::request(8, "ping", None::<&str>),
             r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#,

@@ -31,7 +31,8 @@ impl Transport for Scripted {
         &'a self,
         request: TransportRequest<'a>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
-        let params = request.params.map_or(Value::Null, |raw| serde_json::from_str(raw).unwrap());
+        let mut message: Value = serde_json::from_slice(&request.message).unwrap();
+        let params = message["params"].take();
         let answer = (self.answer)(request.method, &params);
         self.heard.lock().unwrap().push((request.method.to_owned(), params));
         Box::pin(async move {

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError};
@@ -57,11 +58,10 @@ impl SseConnection {
     pub(super) async fn post(
         &self,
         endpoint: &Uri,
-        body: Vec<u8>,
+        body: Bytes,
         id: Option<u64>,
     ) -> Result<(), Failure> {
-        let response =
-            self.engine.send(Method::POST, endpoint, &self.headers, &[], body.into()).await?;
+        let response = self.engine.send(Method::POST, endpoint, &self.headers, &[], body).await?;
         if !response.status().is_success() {
             return Err(answer::refused(response, id).await);
         }
@@ -192,7 +192,7 @@ impl Drop for PendingResponse {
         runtime.spawn(async move {
             let body =
                 Outgoing::notification("notifications/cancelled", params.as_deref()).to_bytes();
-            let told = timeout(PATIENCE, connection.post(&endpoint, body, None)).await;
+            let told = timeout(PATIENCE, connection.post(&endpoint, body.into(), None)).await;
             tracing::debug!(server = &*connection.name, ?told, "a request was cancelled");
         });
     }

@@ -153,7 +153,7 @@ async fn take_back(shared: Arc<StdioShared>, id: u64, tell: bool) {
     let written = match serde_json::value::to_raw_value(&params) {
         Ok(params) if tell => {
             let message = Outgoing::notification("notifications/cancelled", Some(&params));
-            shared.writer.send(&message, &mut false).await
+            shared.writer.send(&message.to_bytes(), &mut false).await
         }
         _ => shared.writer.flush().await,
     };

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use switchboard_mcp_wire::Outgoing;
+use switchboard_mcp_wire::flatten;
 use tokio::{io::AsyncWriteExt, process::ChildStdin, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
@@ -40,15 +40,14 @@ impl StdinWriter {
     /// # Cancel safety
     /// Dropped before that, nothing is written. Dropped after it, the rest of the line is written before the next
     /// one, or by [`StdinWriter::flush`].
-    pub(super) async fn send(
-        &self,
-        message: &Outgoing<'_>,
-        committed: &mut bool,
-    ) -> io::Result<()> {
+    pub(super) async fn send(&self, message: &[u8], committed: &mut bool) -> io::Result<()> {
         let mut pipe = self.pipe.lock().await;
         // What a dropped caller left goes first, so that no more than one such line is ever kept.
         self.finish(&mut pipe).await?;
-        message.write_line(&mut pipe.unsent);
+        let start = pipe.unsent.len();
+        pipe.unsent.extend_from_slice(message);
+        flatten(&mut pipe.unsent[start..]);
+        pipe.unsent.push(b'\n');
         *committed = true;
         self.finish(&mut pipe).await
     }

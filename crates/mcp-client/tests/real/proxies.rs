@@ -35,13 +35,7 @@ async fn hello(url: &str, proxy: &str, no: &str) -> String {
         ..HttpConfig::default()
     };
     let transport = HttpTransport::new("behind", &config, Arc::new(Silent)).unwrap();
-    let request = TransportRequest {
-        id: 1,
-        method: "initialize",
-        params: Some(HELLO),
-        headers: &[],
-        cancellable: false,
-    };
+    let request = TransportRequest::new(1, "initialize", Some(HELLO));
     match transport.request(request).await {
         Ok(result) => result.get().to_owned(),
         Err(Failure::Http { status, .. }) => status.to_string(),

@@ -7,10 +7,10 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{self, AsHeaderName},
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use switchboard_toolcall::TraceContext;
 
-use crate::stateless::CommonParams;
+use crate::rpc_request::RpcRequest;
 use switchboard_mcp_wire::RpcError;
 use switchboard_mcp_wire::headers::{self, ParameterHeader};
 
@@ -71,16 +71,11 @@ pub(super) fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
 ///
 /// # Errors
 /// They do not, or one is missing.
-pub(super) fn check(
-    headers: &HeaderMap,
-    method: &str,
-    head: &CommonParams,
-) -> Result<(), RpcError> {
-    let version = head.meta.as_ref().and_then(|meta| meta.version());
+pub(super) fn check(headers: &HeaderMap, rpc: &RpcRequest) -> Result<(), RpcError> {
     let same = |name: HeaderName, expected| same(headers.get(&name), name.as_str(), expected);
-    same(VERSION, version)?;
-    same(METHOD, Some(method))?;
-    match head.named(method) {
+    same(VERSION, rpc.version())?;
+    same(METHOD, Some(&rpc.method))?;
+    match rpc.named() {
         Some(name) => same(NAME, Some(name)),
         None => Ok(()),
     }
@@ -93,19 +88,9 @@ pub(super) fn check(
 pub(super) fn check_parameters(
     headers: &HeaderMap,
     parameters: &[ParameterHeader],
-    params: Option<&RawValue>,
+    args: &Value,
 ) -> Result<(), RpcError> {
-    #[derive(serde::Deserialize)]
-    struct HeaderParams {
-        #[serde(default)]
-        arguments: Value,
-    }
-    if parameters.is_empty() {
-        return Ok(());
-    }
-    let params = params.and_then(|params| serde_json::from_str::<HeaderParams>(params.get()).ok());
-    let args = params.map(|params| params.arguments).unwrap_or_default();
-    let expected = headers::of_call("", parameters, &args);
+    let expected = headers::of_call("", parameters, args);
     for parameter in parameters {
         let name = parameter.header_name();
         let value = expected.iter().find(|(expected, _)| *expected == name);

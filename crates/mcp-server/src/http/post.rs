@@ -20,17 +20,11 @@ use super::{
 };
 use crate::{
     Caller, ServerInner,
-    stateless::{CommonParams, is_id},
+    rpc_request::{RpcRequest, is_id},
 };
-use switchboard_mcp_wire::{self as wire, IncomingMessage, RpcError, eras};
-
-/// A JSON-RPC request of the client, its common parameters read.
-struct RpcRequest {
-    id: Box<RawValue>,
-    method: String,
-    params: Option<Box<RawValue>>,
-    common: CommonParams,
-}
+use switchboard_mcp_wire::{
+    self as wire, IncomingMessage, RequestParams, RpcError, UnreadableMessage, eras,
+};
 
 /// Answers a POST.
 pub(super) async fn post<B>(
@@ -61,9 +55,12 @@ where
     if bytes.trim_ascii_start().starts_with(b"[") {
         return batch::batch(inner, request, &bytes, caller, admission).await;
     }
-    match wire::parse(&bytes) {
+    match wire::parse_of_client(&bytes) {
         Ok(message) => answer(inner, head, message, caller).await,
-        Err(_) => unreadable(&bytes),
+        Err(UnreadableMessage::Params { id, error }) => {
+            response::error(StatusCode::BAD_REQUEST, Some(&*id).filter(|id| is_id(id)), error)
+        }
+        Err(UnreadableMessage::NotJsonRpc(_)) => unreadable(&bytes),
     }
 }
 
@@ -114,26 +111,22 @@ fn unread(error: &BoxError) -> ErrorResponse {
 async fn answer(
     inner: &Arc<ServerInner>,
     head: &HeaderMap,
-    message: IncomingMessage,
+    message: IncomingMessage<RequestParams>,
     caller: &Caller,
 ) -> Response<McpBody> {
     let session = headers::text(head, SESSION);
     let version = headers::text(head, headers::VERSION);
     match message {
-        IncomingMessage::Request { id, .. } if !is_id(&id) => {
-            let text = "`id` must be a string or a number";
-            let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-            response::error(StatusCode::BAD_REQUEST, None, error)
-        }
         IncomingMessage::Request { id, method, params } => {
-            let mut rpc = match CommonParams::of(params.as_deref()) {
-                Ok(common) => RpcRequest { id, method, params, common },
-                Err(error) => return response::error(StatusCode::BAD_REQUEST, Some(&id), error),
-            };
-            rpc.common.trace = rpc.common.trace.or_else(|| headers::trace(head));
+            let mut rpc = RpcRequest::new(id, method, params);
+            if let Err(error) = rpc.check() {
+                let id = Some(&*rpc.id).filter(|id| is_id(id));
+                return response::error(StatusCode::BAD_REQUEST, id, error);
+            }
+            rpc.trace = rpc.trace.or_else(|| headers::trace(head));
             match era(&rpc, session, version) {
                 RequestKind::Modern => modern::answer(inner, head, rpc, caller).await,
-                RequestKind::Initialize => legacy::initialize(inner, &rpc, caller),
+                RequestKind::Initialize => legacy::initialize(inner, rpc, caller),
                 RequestKind::Legacy => legacy::answer(inner, head, rpc, caller).await,
             }
         }
@@ -155,7 +148,7 @@ enum RequestKind {
 
 fn era(rpc: &RpcRequest, session: Option<&str>, version: Option<&str>) -> RequestKind {
     let legacy_version = version.is_none_or(|version| eras::LEGACY.contains(&version));
-    if rpc.common.is_modern() {
+    if rpc.is_modern() {
         RequestKind::Modern
     } else if rpc.method == "initialize" {
         RequestKind::Initialize

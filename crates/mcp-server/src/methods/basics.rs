@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 use switchboard_toolcall::client_name;
 
 use super::read;
@@ -12,10 +12,11 @@ use crate::{
     exchange::Level,
     outbox::Outbox,
     reply::MethodReply,
+    rpc_request,
     seal::SessionClaims,
     session::{Session, SessionInit, SessionScope},
     sessions::TooManySessions,
-    stateless, tasks, token,
+    tasks, token,
 };
 use switchboard_mcp_wire::{JsonText, RpcError, eras};
 
@@ -46,7 +47,7 @@ impl ServerInner {
             capabilities["extensions"] = json!({tasks::EXTENSION: {}});
         }
         let mut fields = Map::from_iter([
-            ("supportedVersions".to_owned(), json!(stateless::supported())),
+            ("supportedVersions".to_owned(), json!(rpc_request::supported())),
             ("capabilities".to_owned(), capabilities),
             ("serverInfo".to_owned(), self.info.clone()),
             ("ttlMs".to_owned(), json!(0)),
@@ -61,7 +62,7 @@ impl ServerInner {
     /// Opens a session in the newest revision that the client and we speak.
     pub(crate) fn initialize(
         &self,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
         caller: &Caller,
         outbox: Arc<Outbox>,
         transport: ClientTransport,
@@ -121,7 +122,7 @@ impl ServerInner {
     pub(super) fn set_level(
         &self,
         session: &Session,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         #[derive(Deserialize)]
         struct LevelParams {

@@ -62,7 +62,7 @@ impl ServerInner {
         &self,
         exchange: &Arc<Exchange>,
         id: &RawValue,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let ListenParams { notifications: mut filter } = read(params)?;
         // Subscribes first, so that no change is missed.

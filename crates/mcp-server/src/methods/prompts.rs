@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 
-use super::{read, unknown};
+use super::unknown;
 use crate::{ServerInner, exchange::Exchange, reply::MethodReply};
 use switchboard_mcp_wire::{List, Method, RpcError};
 
@@ -12,7 +12,7 @@ impl ServerInner {
     pub(super) async fn list_prompts(
         &self,
         exchange: &Exchange,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let merged = self.catalog.list(List::Prompts, &exchange.caller).await;
         self.show(List::Prompts, &merged, exchange, params)
@@ -21,9 +21,9 @@ impl ServerInner {
     pub(super) async fn get_prompt(
         &self,
         exchange: &Arc<Exchange>,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
-        let mut params = own_params(params)?;
+        let mut params = own_params(params);
         let name = text(&params, "name")?;
         let found = self.catalog.prompt(&name, &exchange.caller).await;
         let (server, own) = found.ok_or_else(|| no_prompt(&name))?;
@@ -35,9 +35,9 @@ impl ServerInner {
     pub(super) async fn complete(
         &self,
         exchange: &Arc<Exchange>,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
-        let mut params = own_params(params)?;
+        let mut params = own_params(params);
         let reference = params.get("ref").cloned().unwrap_or_default();
         let server = match (reference["type"].as_str(), &reference["name"], &reference["uri"]) {
             (Some("ref/prompt"), Value::String(name), _) => {
@@ -61,12 +61,11 @@ impl ServerInner {
 }
 
 /// The parameters without what belongs to the hop that they came over.
-fn own_params(params: Option<&RawValue>) -> Result<Map<String, Value>, RpcError> {
-    let mut params: Map<String, Value> = read(params)?;
-    for key in ["_meta", "requestState", "inputResponses"] {
-        params.remove(key);
+fn own_params(mut params: Map<String, Value>) -> Map<String, Value> {
+    for key in ["requestState", "inputResponses"] {
+        params.shift_remove(key);
     }
-    Ok(params)
+    params
 }
 
 fn text(params: &Map<String, Value>, key: &str) -> Result<String, RpcError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 
 use super::{ListParams, read};
 use crate::{
@@ -25,7 +25,7 @@ impl ServerInner {
     pub(super) async fn list_resources(
         &self,
         exchange: &Exchange,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let merged = self.catalog.list(List::Resources, &exchange.caller).await;
         self.show(List::Resources, &merged, exchange, params)
@@ -34,7 +34,7 @@ impl ServerInner {
     pub(super) async fn list_templates(
         &self,
         exchange: &Exchange,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let merged = self.catalog.list(List::ResourceTemplates, &exchange.caller).await;
         self.show(List::ResourceTemplates, &merged, exchange, params)
@@ -46,7 +46,7 @@ impl ServerInner {
         list: List,
         merged: &MergedList,
         exchange: &Exchange,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let params: ListParams = read(params)?;
         let entries = &merged.entries;
@@ -75,7 +75,7 @@ impl ServerInner {
     pub(super) async fn read_resource(
         &self,
         exchange: &Arc<Exchange>,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let UriParams { uri } = read(params)?;
         let server = self.owner(&uri, exchange).await?;
@@ -95,7 +95,7 @@ impl ServerInner {
         &self,
         exchange: &Arc<Exchange>,
         session: &Session,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let UriParams { uri } = read(params)?;
         if session.is_subscribed(&uri) {
@@ -125,7 +125,7 @@ impl ServerInner {
     pub(super) fn unsubscribe(
         &self,
         session: &Session,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let UriParams { uri } = read(params)?;
         if session.unsubscribe(&uri) {

@@ -1,7 +1,7 @@
 //! `tasks/get`, `tasks/update` and `tasks/cancel`.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 
 use super::{read, unknown};
 use crate::{
@@ -30,13 +30,13 @@ impl ServerInner {
         &self,
         exchange: &Exchange,
         method: &str,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let tasks = self.tasks.as_ref().ok_or_else(|| unknown(method))?;
         if !exchange.knows(EXTENSION) {
             return Err(not_known());
         }
-        let TaskParams { id } = read(params)?;
+        let TaskParams { id } = read(params.clone())?;
         let call = tasks.find(&id, &exchange.caller).await?;
         match method {
             "tasks/get" => return self.detail(tasks, call, exchange).map(MethodReply::Fields),

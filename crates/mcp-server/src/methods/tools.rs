@@ -2,11 +2,10 @@
 
 use std::{error::Error, sync::Arc};
 
-use serde::Deserialize;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolResult};
 
-use super::{ListParams, read};
+use super::{ListParams, read, unusable};
 use crate::{
     ServerInner,
     exchange::Exchange,
@@ -16,18 +15,11 @@ use crate::{
 };
 use switchboard_mcp_wire::RpcError;
 
-#[derive(Deserialize)]
-struct CallParams {
-    name: String,
-    #[serde(default)]
-    arguments: Option<Map<String, Value>>,
-}
-
 impl ServerInner {
     pub(super) fn list_tools(
         &self,
         exchange: &Exchange,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let params: ListParams = read(params)?;
         let all = self.catalog.tools();
@@ -47,10 +39,9 @@ impl ServerInner {
     pub(super) async fn call_tool(
         &self,
         exchange: &Arc<Exchange>,
-        params: Option<&RawValue>,
+        params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
-        let CallParams { name, arguments } = read(params)?;
-        let call = ToolCall::new(name, arguments.unwrap_or_default());
+        let call = tool_call(params)?;
         let cx = exchange.context();
         let result = match self.tasks.is_some() {
             true => {
@@ -93,6 +84,20 @@ impl ServerInner {
             }
             _ => Ok(SubmitOutcome::Ended(Box::new(self.executor.execute(call, &cx).await))),
         }
+    }
+}
+
+/// The call that the parameters of a request describe.
+fn tool_call(mut params: Map<String, Value>) -> Result<ToolCall, RpcError> {
+    let name = match params.remove("name") {
+        Some(Value::String(name)) => name,
+        Some(_) => return Err(unusable("`name` must be a string")),
+        None => return Err(unusable("missing field `name`")),
+    };
+    match params.remove("arguments") {
+        Some(Value::Object(args)) => Ok(ToolCall::new(name, args)),
+        None | Some(Value::Null) => Ok(ToolCall::new(name, Map::new())),
+        Some(_) => Err(unusable("`arguments` must be an object")),
     }
 }
 

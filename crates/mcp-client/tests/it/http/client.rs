@@ -93,11 +93,11 @@ pub(crate) async fn open_session(server: &mut Server, client: &HttpTransport) {
 }
 
 pub(crate) fn initialize(id: u64) -> TransportRequest<'static> {
-    TransportRequest { id, method: "initialize", params: None, headers: &[], cancellable: false }
+    TransportRequest::new(id, "initialize", None)
 }
 
 pub(crate) fn call(id: u64) -> TransportRequest<'static> {
-    TransportRequest { id, method: "tools/call", params: None, headers: &[], cancellable: true }
+    TransportRequest::new(id, "tools/call", None)
 }
 
 /// What a request came to, in a line.

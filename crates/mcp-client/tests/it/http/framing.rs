@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
-use switchboard_mcp_client::{HttpTransport, Transport};
+use switchboard_mcp_client::{HttpTransport, Transport, TransportRequest};
 use switchboard_mcp_wire::Era;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -81,8 +81,7 @@ async fn what_is_large_passes_whole() {
     let text = format!("{:?}", "x".repeat(5 << 20));
     let params = RawValue::from_string(format!(r#"{{"text":{text}}}"#)).unwrap();
     for _ in 0..2 {
-        let mut request = call(2);
-        request.params = Some(params.get());
+        let request = TransportRequest::new(2, "tools/call", Some(params.get()));
         let (result, ()) = tokio::join!(client.request(request), async {
             let asked = server.next().await;
             assert_eq!(asked.connection, 0);
@@ -109,8 +108,7 @@ async fn a_refusal_may_come_before_the_request_has_gone() {
     let heard = Arc::new(Heard::default());
     let client = HttpTransport::new("docs", &config(&url), heard).unwrap();
     let params = RawValue::from_string(format!("[{:?}]", "x".repeat(32 << 20))).unwrap();
-    let mut request = call(2);
-    request.params = Some(params.get());
+    let request = TransportRequest::new(2, "tools/call", Some(params.get()));
     // The connection stands, and is not read, until the client has what it came for.
     let (result, _stream) = tokio::join!(client.request(request), serve);
     assert_eq!(told(result), "Http 413 too much");

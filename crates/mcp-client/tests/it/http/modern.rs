@@ -16,7 +16,10 @@ const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"ok":true}}"#;
 async fn the_probe_and_initialize_have_the_headers_of_their_eras() {
     let mut server = Server::start().await;
     let (client, _) = client(&server, None);
-    let probe = TransportRequest { method: "server/discover", cancellable: false, ..call(1) };
+    let probe = TransportRequest {
+        cancellable: false,
+        ..TransportRequest::new(1, "server/discover", None)
+    };
     let (result, ()) = tokio::join!(client.request(probe), async {
         let asked = server.next().await;
         assert_eq!(asked.line(), "POST /mcp HTTP/1.1");
@@ -55,7 +58,10 @@ async fn a_call_says_in_headers_what_it_is() {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let headers =
         [pair("Mcp-Name", "echo"), pair("Mcp-Param-City", "Köln"), pair("Mcp-Param-Note", " x")];
-    let request = TransportRequest { params: Some(params.get()), headers: &headers, ..call(1) };
+    let request = TransportRequest {
+        headers: &headers,
+        ..TransportRequest::new(1, "tools/call", Some(params.get()))
+    };
     let (result, ()) = tokio::join!(client.request(request), async {
         let asked = server.next().await;
         let expected = [

@@ -120,13 +120,7 @@ impl Server {
     pub(crate) async fn request(&self, method: &str, params: &Value) -> Result<Value, Failure> {
         let params = to_raw_value(params).unwrap();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let request = TransportRequest {
-            id,
-            method,
-            params: Some(params.get()),
-            headers: &[],
-            cancellable: method != "initialize",
-        };
+        let request = TransportRequest::new(id, method, Some(params.get()));
         let result = self.transport.request(request).await?;
         Ok(serde_json::from_str(result.get()).unwrap())
     }

@@ -85,13 +85,7 @@ async fn parameters_on_several_lines_are_sent_on_one() {
     let server = Server::start("");
     let text = "{\n  \"name\": \"echo\",\r\n  \"arguments\": {\"text\": \"a\\nb\"}\n}";
     let params = RawValue::from_string(text.to_owned()).unwrap();
-    let request = TransportRequest {
-        id: 1,
-        method: "tools/call",
-        params: Some(params.get()),
-        headers: &[],
-        cancellable: true,
-    };
+    let request = TransportRequest::new(1, "tools/call", Some(params.get()));
     let result = bounded(server.transport.request(request)).await.unwrap();
     assert!(result.get().contains(r#""text":"a\nb""#), "{result}");
     server.close().await;

@@ -8,14 +8,14 @@ use http::{Response, StatusCode, request};
 use serde_json::value::RawValue;
 use switchboard_toolcall::BoxFuture;
 
-use super::{RpcRequest, legacy};
+use super::legacy;
 use crate::{
     Caller, ServerInner,
     http::{Admission, McpBody, SESSION, headers, response},
+    rpc_request::RpcRequest,
     session::Session,
-    stateless::CommonParams,
 };
-use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing, RpcError};
+use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing, RpcError, UnreadableMessage};
 
 /// How many messages a batch may have.
 const MOST_MESSAGES: usize = 50;
@@ -47,12 +47,12 @@ pub(super) async fn batch(
     };
     let mut answers: Vec<BatchAnswer> = Vec::new();
     for message in messages {
-        match wire::parse(message.get().as_bytes()) {
+        match wire::parse_of_client(message.get().as_bytes()) {
             Ok(IncomingMessage::Request { id, method, params }) => {
-                let Ok(common) = CommonParams::of(params.as_deref()) else {
+                let rpc = RpcRequest::new(id, method, params);
+                if rpc.check().is_err() {
                     return wrong("a request of the batch is not usable", RpcError::INVALID_PARAMS);
-                };
-                let rpc = RpcRequest { id, method, params, common };
+                }
                 // The first one was admitted with the HTTP request.
                 let permit = match answers.is_empty() {
                     true => None,
@@ -73,7 +73,10 @@ pub(super) async fn batch(
                 }));
             }
             Ok(message) => inner.take(&session, message).await,
-            Err(_) => {
+            Err(UnreadableMessage::Params { .. }) => {
+                return wrong("a request of the batch is not usable", RpcError::INVALID_PARAMS);
+            }
+            Err(UnreadableMessage::NotJsonRpc(_)) => {
                 return wrong("a message of the batch is no JSON-RPC", RpcError::INVALID_REQUEST);
             }
         }

@@ -7,7 +7,6 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
-use super::RpcRequest;
 use crate::{
     Caller, ServerInner,
     exchange::{Client, Exchange},
@@ -21,18 +20,19 @@ use crate::{
     },
     methods::ClientTransport,
     outbox::Outbox,
+    rpc_request::RpcRequest,
     session::Session,
 };
-use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError, eras};
+use switchboard_mcp_wire::{IncomingMessage, Outgoing, RequestParams, RpcError, eras};
 
 /// Opens a session.
 pub(super) fn initialize(
     inner: &Arc<ServerInner>,
-    rpc: &RpcRequest,
+    rpc: RpcRequest,
     caller: &Caller,
 ) -> Response<McpBody> {
     let outbox = Outbox::keeping(inner.config.kept_events);
-    match inner.initialize(rpc.params.as_deref(), caller, outbox, ClientTransport::Http) {
+    match inner.initialize(rpc.params, caller, outbox, ClientTransport::Http) {
         Ok((session, result)) => {
             let outcome = Ok(result);
             let body = Outgoing::response(&rpc.id, &outcome).to_bytes();
@@ -123,19 +123,19 @@ fn finish(outbox: &Outbox, response: Option<Bytes>) {
 pub(super) fn work(
     inner: &Arc<ServerInner>,
     session: &Arc<Session>,
-    rpc: RpcRequest,
+    mut rpc: RpcRequest,
     caller: &Caller,
     outbox: Arc<Outbox>,
 ) -> impl Future<Output = Option<Bytes>> + Send + 'static {
-    let RpcRequest { id, method, params, mut common } = rpc;
+    let id = rpc.id.clone();
     let guard = session.begin(&id);
-    let (channel, notes) = common.channel(outbox);
-    let client = Client::Legacy(session.clone());
+    let (channel, notes) = rpc.channel(outbox);
+    let (client, trace) = (Client::Legacy(session.clone()), rpc.trace.take());
     let exchange =
-        Exchange::new(caller.clone(), client, guard.cancel.clone(), channel, notes, common.trace);
+        Exchange::new(caller.clone(), client, guard.cancel.clone(), channel, notes, trace);
     let inner = inner.clone();
     async move {
-        let outcome = inner.answer(exchange, id.clone(), method, params).await;
+        let outcome = inner.answer(exchange, rpc).await;
         let response = Outgoing::response(&id, &outcome).to_bytes();
         (!guard.cancel.is_cancelled()).then(|| response.into())
     }
@@ -145,7 +145,7 @@ pub(super) fn work(
 pub(super) async fn take(
     inner: &Arc<ServerInner>,
     head: &HeaderMap,
-    message: IncomingMessage,
+    message: IncomingMessage<RequestParams>,
     caller: &Caller,
 ) -> Response<McpBody> {
     match session(inner, head, None, caller).await {

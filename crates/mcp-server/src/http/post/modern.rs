@@ -4,11 +4,11 @@ use std::{future::poll_fn, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use serde_json::Value;
 use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::RpcRequest;
 use crate::{
     Caller, ServerInner,
     exchange::RpcResult,
@@ -20,6 +20,7 @@ use crate::{
         streams::stream_response,
     },
     outbox::Outbox,
+    rpc_request::RpcRequest,
     stateless::StatelessRequest,
 };
 use switchboard_mcp_wire::{Outgoing, RpcError};
@@ -34,10 +35,10 @@ pub(super) async fn answer(
         Ok(request) => request,
         Err(refused) => return *refused,
     };
-    let id = request.id.clone();
+    let id = request.rpc.id.clone();
     // `subscriptions/listen` is always a stream, whatever the client accepts.
     let accepts = headers::accepts(head);
-    let streams = accepts.events || request.method == "subscriptions/listen";
+    let streams = accepts.events || request.rpc.method == "subscriptions/listen";
     let outbox = Outbox::keeping(0);
     let cancel = CancellationToken::new();
     let mut work =
@@ -82,29 +83,29 @@ fn checked(
     rpc: RpcRequest,
     caller: &Caller,
 ) -> Result<StatelessRequest, ErrorResponse> {
-    let RpcRequest { id, method, params, common } = rpc;
     let check = || {
         // A request that states its protocol version must repeat it in its headers; that is checked first.
-        if common.is_modern() {
-            headers::check(head, &method, &common)?;
+        if rpc.is_modern() {
+            headers::check(head, &rpc)?;
         }
-        let sender = common.sender()?;
-        if method == "tools/call" {
-            let name = common.name.as_deref().unwrap_or("");
+        let sender = rpc.sender()?;
+        if rpc.method == "tools/call" {
+            let name = rpc.text("name").unwrap_or("");
             // An error about a hidden tool's parameters would reveal that it exists.
             let is_visible = || inner.executor.tools().is_visible(name, &caller.visibility);
             let parameters = inner.catalog.parameter_headers(name).filter(|_| is_visible());
             if let Some(parameters) = parameters {
-                headers::check_parameters(head, &parameters, params.as_deref())?;
+                let args = rpc.params.get("arguments").unwrap_or(&Value::Null);
+                headers::check_parameters(head, &parameters, args)?;
             }
         }
         Ok(sender)
     };
     match check() {
-        Ok(sender) => Ok(StatelessRequest { id, method, params, sender, head: common }),
+        Ok(sender) => Ok(StatelessRequest { rpc, sender }),
         Err(error) => {
             let error: RpcError = error;
-            Err(Box::new(response::error(StatusCode::BAD_REQUEST, Some(&id), error)))
+            Err(Box::new(response::error(StatusCode::BAD_REQUEST, Some(&rpc.id), error)))
         }
     }
 }
