@@ -1,45 +1,12 @@
-//! `switchboard`: the one binary. Reads settings, wires the crates together and runs one command.
+//! The binary; all it does is in the library.
 
-mod cli;
-mod environment;
-mod logging;
-mod settings;
-mod overrides;
-mod records;
-mod approvals;
-mod telemetry;
-mod assembly;
-mod connections;
-mod runtime;
-mod interrupt;
-mod cluster;
-mod shipping;
-mod arguments;
-mod model;
-mod questions;
-mod turn_view;
-mod commands;
-mod excerpt;
-mod terminal;
+use std::process::ExitCode;
 
-use std::{env, process::ExitCode};
-
-use clap::Parser;
 use mimalloc::MiMalloc;
-use switchboard_process::guard;
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    // One guard runs beside each server, so it costs nothing that it does not need.
-    let mut words = env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == guard::ARGUMENT) {
-        return guard::run(words);
-    }
-    let cli = cli::Cli::parse();
-    logging::start(&cli);
-    let status = commands::run(&cli).unwrap_or_else(|error| terminal::report(&error, cli.color));
-    logging::flush();
-    status
+    switchboard::run()
 }

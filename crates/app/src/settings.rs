@@ -20,6 +20,7 @@ mod deserialize;
 mod problem;
 mod effects;
 pub(crate) mod trust;
+pub mod fuzzing;
 
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,7 @@
 //! JSON as editors write it: with comments and trailing commas.
 
 /// The text as plain JSON: comments and trailing commas are blanked out, and everything else keeps its place.
-pub(super) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut plain = text.as_bytes().to_vec();
     let mut comma = None;
     // What stood before the comma: nothing may be left out between two commas, or before the first.

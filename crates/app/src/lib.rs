@@ -1,0 +1,47 @@
+//! The program `switchboard`: reads settings, wires the crates together and runs one command.
+//!
+//! It is a library so that the fuzz targets can read configs. To embed the executor, use `switchboard-runtime`.
+
+mod cli;
+mod environment;
+mod logging;
+mod settings;
+mod overrides;
+mod records;
+mod approvals;
+mod telemetry;
+mod assembly;
+mod connections;
+mod runtime;
+mod interrupt;
+mod cluster;
+mod shipping;
+mod arguments;
+mod model;
+mod questions;
+mod turn_view;
+mod commands;
+mod excerpt;
+mod terminal;
+
+use std::{env, process::ExitCode};
+
+use clap::Parser;
+use switchboard_process::guard;
+
+#[doc(hidden)]
+pub use settings::fuzzing;
+
+/// Runs the command that the process's arguments say.
+pub fn run() -> ExitCode {
+    // One guard runs beside each server, so it costs nothing that it does not need.
+    let mut words = env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == guard::ARGUMENT) {
+        return guard::run(words);
+    }
+    let cli = cli::Cli::parse();
+    logging::start(&cli);
+    let status = commands::run(&cli).unwrap_or_else(|error| terminal::report(&error, cli.color));
+    logging::flush();
+    status
+}
