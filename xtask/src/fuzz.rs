@@ -1,8 +1,8 @@
 //! Runs the fuzz targets of `fuzz/` for a while, one after another.
 //!
-//! libFuzzer is built in by the crate `libfuzzer-sys`, and its coverage by a pass that stable compilers have; sanitizers, which
-//! want a nightly, are left out: there is no `unsafe` of ours for them to watch. New inputs stay in `target/fuzz`, those of
-//! the repository in `fuzz/corpus`.
+//! libFuzzer is built in by the crate `libfuzzer-sys`. Its coverage comes from a pass that stable compilers have, for our crates
+//! alone: so dependencies are those of `cargo test`, and built once. Sanitizers, which want a nightly, are left out: there is
+//! no `unsafe` of ours for them to watch. New inputs stay in `target/fuzz-inputs`, those of the repository are in `fuzz/corpus`.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -10,22 +10,16 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::shell::{self, Run};
 
-/// Counts which ways the code takes, and shows libFuzzer what is compared.
-const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-                     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
-                     -Cllvm-args=-sanitizer-coverage-pc-table \
-                     -Cllvm-args=-sanitizer-coverage-trace-compares";
-
 /// An input takes longer than this only if something is wrong.
 const SECONDS_PER_INPUT: &str = "-timeout=20";
 
 /// Runs the targets for `time` in all, or only one of them; `keep` adds what reached new code to `fuzz/corpus`.
 pub(crate) fn run(time: Duration, only: Option<&str>, keep: bool) -> Result<()> {
-    let source = fs::read_to_string(shell::root().join("fuzz/src/targets.rs"))?;
-    let mut targets = names(&source);
+    let mut targets = names()?;
     if let Some(only) = only {
+        let known = targets.join(", ");
         targets.retain(|name| *name == only);
-        ensure!(!targets.is_empty(), "there is no target `{only}`: {}", names(&source).join(", "));
+        ensure!(!targets.is_empty(), "there is no target `{only}`: {known}");
     }
     let program = build()?;
     let seconds = (time.as_secs() / targets.len() as u64).max(1);
@@ -33,35 +27,35 @@ pub(crate) fn run(time: Duration, only: Option<&str>, keep: bool) -> Result<()> 
         targets.into_iter().filter(|name| fuzz(&program, name, seconds, keep).is_err()).collect();
     ensure!(
         failed.is_empty(),
-        "found inputs for {}: they are in target/fuzz/NAME/found-*; run `FUZZ_TARGET=NAME {program} FILE` to see one again",
+        "found inputs for {}: they are in target/fuzz-inputs/NAME/found-*; run `FUZZ_TARGET=NAME {program} FILE` to see one again",
         failed.join(", ")
     );
     Ok(())
 }
 
-/// The names in the list of targets.
-fn names(source: &str) -> Vec<&str> {
-    let list = source.split_once("ALL:").map_or("", |(_, list)| list);
-    let list = list.split("];").next().unwrap_or_default();
-    list.split("(\"").skip(1).filter_map(|entry| entry.split('"').next()).collect()
+/// The names of the targets: each has a folder of inputs, which a test of `fuzz/` checks.
+fn names() -> Result<Vec<String>> {
+    let folders = fs::read_dir(shell::root().join("fuzz/corpus"))?;
+    let names = folders.map(|folder| Ok(folder?.file_name().to_string_lossy().into_owned()));
+    let mut names = names.collect::<Result<Vec<_>>>()?;
+    names.sort_unstable();
+    Ok(names)
 }
 
-/// Builds for an explicit target, so that build scripts and macros do without the flags.
+/// Builds the program with checks, whose findings are what is looked for.
 fn build() -> Result<String> {
-    let version = Run::new("rustc").arguments(["-vV"]).text()?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.context("rustc does not say its host")?;
-    let build = ["build", "--release", "--manifest-path", "fuzz/Cargo.toml"];
-    let run = Run::new("cargo").arguments(build).arguments(["--target", host]);
-    run.environment("RUSTFLAGS", FLAGS).environment("CARGO_TARGET_DIR", "target/fuzz").stream()?;
-    let program = format!("target/fuzz/{host}/release/switchboard-fuzz");
-    Ok(shell::root().join(program).to_string_lossy().into_owned())
+    let wrapper = shell::root().join("fuzz/instrumented-rustc");
+    let wrapper = wrapper.to_str().context("the path of the repository is not UTF-8")?;
+    let build = ["build", "-p", "switchboard-fuzz", "--features", "libfuzzer"];
+    Run::cargo(build).environment("RUSTC_WORKSPACE_WRAPPER", wrapper).stream()?;
+    let program = shell::root().join("target/debug/switchboard-fuzz");
+    Ok(program.to_string_lossy().into_owned())
 }
 
 fn fuzz(program: &str, name: &str, seconds: u64, keep: bool) -> Result<()> {
     eprintln!("{}", shell::bold(&format!("== {name}: {seconds} s ==")));
     let seeds = shell::root().join("fuzz/corpus").join(name);
-    let found = shell::root().join("target/fuzz").join(name);
+    let found = shell::root().join("target/fuzz-inputs").join(name);
     for folder in [&seeds, &found] {
         fs::create_dir_all(folder)?;
     }
@@ -81,21 +75,5 @@ fn fuzz(program: &str, name: &str, seconds: u64, keep: bool) -> Result<()> {
     match keep {
         true => target(&["-merge=1".to_owned(), path(&seeds), path(&found)]).quiet(),
         false => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_are_read_from_their_list_and_each_has_a_corpus() {
-        let source = fs::read_to_string(shell::root().join("fuzz/src/targets.rs")).unwrap();
-        let names = names(&source);
-        assert!(names.contains(&"lines") && names.contains(&"redact"), "{names:?}");
-        for name in names {
-            let seeds = shell::root().join("fuzz/corpus").join(name);
-            assert!(fs::read_dir(&seeds).is_ok_and(|mut files| files.next().is_some()), "{name}");
-        }
     }
 }

@@ -1,31 +1,22 @@
-//! What every target promises of any input; none of them may panic.
+//! The fuzz targets: what holds for any input, and that none makes the code panic.
 
-#[path = "../../crates/app/src/settings/jsonc.rs"]
-#[allow(
-    dead_code,
-    unused_imports,
-    unreachable_pub,
-    reason = "a file of app's, of which only the reader is used"
-)]
-mod jsonc;
-
-use std::sync::LazyLock;
+use std::{path::Path, sync::LazyLock};
 
 use serde_json::Value;
-use switchboard_mcp_client::{McpConfig, ServerConfig};
+use switchboard::fuzzing;
 use switchboard_mcp_server::Seal;
 use switchboard_mcp_wire::{
     lines::{LineSplitter, WireLine, messages, unreadable_answer},
     sse::SseParser,
 };
-use switchboard_runtime::{PolicyConfig, redact};
+use switchboard_runtime::redact;
 use switchboard_toolcall::json;
 
-/// Checks one input.
-pub(crate) type Target = fn(&[u8]);
+/// Checks one input; panics if what it promises does not hold.
+pub type Target = fn(&[u8]);
 
-/// Every target by its name, which its folder in `corpus` has too. `cargo xtask fuzz` reads this list.
-pub(crate) const ALL: &[(&str, Target)] = &[
+/// Every target by its name, which its folder in `corpus` has too.
+pub const TARGETS: &[(&str, Target)] = &[
     ("lines", lines),
     ("sse", sse),
     ("json", json_writer),
@@ -112,7 +103,7 @@ fn sealed_id(data: &[u8]) {
 /// JSON without comments is left as it is, and positions stay.
 fn jsonc_reader(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let plain = jsonc::plain(text);
+    let plain = fuzzing::plain(text);
     assert_eq!(plain.len(), text.len());
     assert_eq!(plain.matches('\n').count(), text.matches('\n').count());
     if let Ok(value) = serde_json::from_str::<Value>(text) {
@@ -120,13 +111,12 @@ fn jsonc_reader(data: &[u8]) {
     }
 }
 
-/// Settings are taken or refused.
+/// Configs, ours and those of other programs, are read or refused, and do nothing that trust was not asked for.
 fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let _ = toml::from_str::<PolicyConfig>(text);
-    let _ = toml::from_str::<McpConfig>(text);
-    let _ = toml::from_str::<ServerConfig>(text);
-    let _ = toml::from_str::<switchboard_runtime::Config>(text);
+    for file in ["switchboard.toml", "mcp.json"] {
+        let _ = fuzzing::config(text, &Path::new("/nonexistent").join(file));
+    }
 }
 
 /// Expressions have a value or an error; a panic within the evaluation ends the program, as everywhere here.
