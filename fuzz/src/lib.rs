@@ -5,12 +5,9 @@ use std::{path::Path, sync::LazyLock};
 use serde_json::Value;
 use switchboard::fuzzing;
 use switchboard_mcp_server::Seal;
-use switchboard_mcp_wire::{
-    lines::{LineSplitter, WireLine, messages, unreadable_answer},
-    sse::SseParser,
-};
+use switchboard_mcp_wire::lines::{LineSplitter, WireLine, messages, unreadable_answer};
 use switchboard_runtime::redact;
-use switchboard_toolcall::json;
+use switchboard_toolcall::{json, sse::SseParser};
 
 /// Checks one input; panics if what it promises does not hold.
 pub type Target = fn(&[u8]);

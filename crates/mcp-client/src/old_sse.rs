@@ -9,8 +9,8 @@ use std::{
 
 use http::{HeaderValue, Method, Uri, header};
 use serde_json::value::RawValue;
-use switchboard_mcp_wire::{Outgoing, RpcError, sse};
-use switchboard_toolcall::BoxFuture;
+use switchboard_mcp_wire::{Outgoing, RpcError};
+use switchboard_toolcall::{BoxFuture, sse};
 use tokio::{sync::OnceCell, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 

@@ -25,7 +25,6 @@ pub mod message;
 pub mod rpc_error;
 pub mod outgoing;
 pub mod lines;
-pub mod sse;
 pub mod headers;
 mod list;
 mod method;

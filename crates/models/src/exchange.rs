@@ -190,20 +190,24 @@ impl ResponseStream {
         reader: &mut dyn ResponseReader,
         sink: &mut Sink<'_>,
     ) -> Result<bool, ModelError> {
-        match chunk {
+        let fed = match chunk {
             Some(chunk) => self.frames.feed(chunk, &mut self.messages),
             None => self.frames.finish(&mut self.messages),
-        }
+        };
+        fed.map_err(|large| {
+            ModelError::new(FailureKind::Unreadable, format!("the provider sent {large}"))
+        })?;
         for message in self.messages.drain(..) {
-            if message.trim_ascii() == b"[DONE]" {
+            let message = message.trim_ascii();
+            if message == b"[DONE]" {
                 return Ok(true);
             }
-            if message.trim_ascii().is_empty() {
+            if message.is_empty() {
                 continue;
             }
             // What the end of the body cuts in half was no message.
             let message =
-                parse(&message).map_err(|error| if chunk.is_none() { cut() } else { error })?;
+                parse(message).map_err(|error| if chunk.is_none() { cut() } else { error })?;
             fail_if_error(&message)?;
             if reader.message(&message, sink)? {
                 return Ok(true);

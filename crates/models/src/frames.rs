@@ -1,6 +1,10 @@
 //! Bytes in any chunking become messages: the data of server-sent events, or lines of JSON. How much may come is
 //! bounded where it is received.
 
+use switchboard_toolcall::sse::{SseEvent, SseParser, TooLarge};
+
+use crate::http::LARGEST;
+
 /// How messages are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
@@ -12,62 +16,55 @@ pub(crate) enum Framing {
 
 /// Reads one body.
 #[derive(Debug)]
-pub(crate) struct FrameReader {
-    framing: Framing,
-    /// The line that has begun but not ended.
-    line: Vec<u8>,
-    /// The data of the event that has begun but not ended.
-    data: Vec<u8>,
-    has_data: bool,
+pub(crate) enum FrameReader {
+    /// Names of events repeat what the data says, so only the data counts.
+    Events(SseParser),
+    /// Holds the line that has begun but not ended.
+    Lines(Vec<u8>),
 }
 
 impl FrameReader {
     pub(crate) fn new(framing: Framing) -> Self {
-        Self { framing, line: Vec::new(), data: Vec::new(), has_data: false }
+        match framing {
+            Framing::Events => Self::Events(SseParser::new(LARGEST)),
+            Framing::Lines => Self::Lines(Vec::new()),
+        }
     }
 
     /// Reads on, and appends the messages that are complete now.
-    pub(crate) fn feed(&mut self, chunk: &[u8], messages: &mut Vec<Vec<u8>>) {
-        let mut rest = chunk;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(&rest[..end]);
-            rest = &rest[end + 1..];
-            self.take_line(messages);
-        }
-        self.line.extend_from_slice(rest);
-    }
-
-    /// The message that the end of the body ends; servers forget the last line feed.
-    pub(crate) fn finish(&mut self, messages: &mut Vec<Vec<u8>>) {
-        self.take_line(messages);
-        self.dispatch(messages);
-    }
-
-    fn take_line(&mut self, messages: &mut Vec<Vec<u8>>) {
-        let mut line = std::mem::take(&mut self.line);
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        match self.framing {
-            Framing::Lines if line.trim_ascii().is_empty() => {}
-            Framing::Lines => messages.push(line),
-            Framing::Events if line.is_empty() => self.dispatch(messages),
-            Framing::Events => {
-                // Names of events repeat what the data says, and comments keep the connection alive.
-                if let Some(value) = line.strip_prefix(b"data:") {
-                    if std::mem::replace(&mut self.has_data, true) {
-                        self.data.push(b'\n');
+    ///
+    /// # Errors
+    /// An event is larger than a body may be.
+    pub(crate) fn feed(
+        &mut self,
+        chunk: &[u8],
+        messages: &mut Vec<Vec<u8>>,
+    ) -> Result<(), TooLarge> {
+        match self {
+            Self::Events(parser) => {
+                let mut events = Vec::new();
+                let fed = parser.feed(chunk, &mut events);
+                messages.extend(events.into_iter().map(|SseEvent { data, .. }| data));
+                fed
+            }
+            Self::Lines(line) => {
+                for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
+                    line.extend_from_slice(piece);
+                    if piece.ends_with(b"\n") {
+                        messages.push(std::mem::take(line));
                     }
-                    self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
                 }
+                Ok(())
             }
         }
     }
 
-    fn dispatch(&mut self, messages: &mut Vec<Vec<u8>>) {
-        if std::mem::take(&mut self.has_data) {
-            messages.push(std::mem::take(&mut self.data));
-        }
+    /// The message that the end of the body ends; servers forget the last line feed.
+    ///
+    /// # Errors
+    /// As [`Self::feed`].
+    pub(crate) fn finish(&mut self, messages: &mut Vec<Vec<u8>>) -> Result<(), TooLarge> {
+        self.feed(b"\n\n", messages)
     }
 }
 
@@ -78,15 +75,18 @@ mod tests {
     fn read(framing: Framing, text: &str, size: usize) -> Vec<String> {
         let (mut frames, mut messages) = (FrameReader::new(framing), Vec::new());
         for chunk in text.as_bytes().chunks(size) {
-            frames.feed(chunk, &mut messages);
+            frames.feed(chunk, &mut messages).unwrap();
         }
-        frames.finish(&mut messages);
-        messages.into_iter().map(|message| String::from_utf8(message).unwrap()).collect()
+        frames.finish(&mut messages).unwrap();
+        let texts = messages.iter().map(|message| str::from_utf8(message).unwrap().trim());
+        texts.filter(|text| !text.is_empty()).map(str::to_owned).collect()
     }
 
     // ML-1
     #[test]
     fn chunking_does_not_matter() {
+        // A byte order mark, bare carriage returns and `data` without a colon are the standard's, too.
+        assert_eq!(read(Framing::Events, "\u{feff}data: a\r\rdata\rdata: b\n\n", 1), ["a", "b"]);
         let events = ": hi\n\nevent: x\r\ndata: {\"é\":1}\r\n\r\ndata:a\ndata: b\nid: 3\n\nevent: none\n\ndata: [DONE]";
         let lines = "{\"a\":\"ü\"}\r\n\n  \n{\"b\":2}";
         for size in [1, 2, 3, 7, 1000] {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::{FailureKind, ModelConfig, ModelError, Provider, Secret, client, images, json, retry};
 
 /// The most bytes of one answer: far beyond any turn, short of what hurts.
-const LARGEST: usize = 128 << 20;
+pub(crate) const LARGEST: usize = 128 << 20;
 
 /// How much of a refusal is read, and shown.
 const REFUSAL: usize = 64 << 10;

@@ -25,6 +25,7 @@ mod part_text;
 pub mod pattern;
 pub mod result;
 pub mod spec;
+pub mod sse;
 pub mod text;
 pub mod tool;
 pub mod trace;

@@ -2,7 +2,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::value::RawValue;
-use switchboard_mcp_wire::{IncomingMessage, RpcError, sse};
+use switchboard_mcp_wire::{IncomingMessage, RpcError};
+use switchboard_toolcall::sse;
 use tokio::{
     sync::oneshot,
     time::{Duration, sleep},
