@@ -1,0 +1,27 @@
+//! `cargo test -p` takes dependencies as `cargo test --workspace` built them: with the same features.
+
+use std::{collections::BTreeSet, process::Command};
+
+#[test]
+fn one_crate_is_tested_with_the_dependencies_of_the_workspace() {
+    let workspace = dependencies(&["--workspace"]);
+    for crate_name in ["switchboard-agent", "switchboard-models", "switchboard-runtime"] {
+        let alone = dependencies(&["--package", crate_name]);
+        let others: Vec<_> = alone.difference(&workspace).collect();
+        assert!(
+            others.is_empty(),
+            "{crate_name} builds these with fewer features: list them in testkit's Cargo.toml: {others:#?}"
+        );
+    }
+}
+
+/// The packages that the tests of `selection` are built from, each with its features.
+fn dependencies(selection: &[&str]) -> BTreeSet<String> {
+    let tree =
+        ["tree", "--offline", "--prefix=none", "--edges=normal,build,dev", "--format={p} {f}"];
+    let output =
+        Command::new(env!("CARGO")).args(tree).args(selection).output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("cargo prints text");
+    text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
