@@ -1,7 +1,7 @@
 //! The connection to NATS, if the config names a cluster.
 
 use anyhow::anyhow;
-use switchboard_workers::{Cluster, cluster::warnings};
+use switchboard_workers::{Cluster, nats::warnings};
 use tokio::sync::OnceCell;
 
 use crate::settings::Loaded;

@@ -147,7 +147,7 @@ impl ClusterApprovals {
 
     fn check_size(&self, question: &PendingApproval) -> Result<(), crate::Error> {
         let size = wire::write(question)?.len();
-        let most = self.0.cluster.client().server_info().max_payload / 2;
+        let most = self.0.cluster.max_payload() / 2;
         // Before the first connection nobody has said how much it is.
         match most > 0 && size > most {
             true => Err(crate::Error::TooLarge { size, most }),

@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use async_nats::connection::State;
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
@@ -24,7 +23,7 @@ use tokio::{
 };
 use tracing::debug;
 
-use crate::{records::Progress, streams::find};
+use crate::records::Progress;
 
 pub use workers::present;
 
@@ -125,9 +124,8 @@ impl Figures {
 
     /// What this process knows itself.
     fn look_here(&self, cluster: &Cluster, progress: Option<&Progress>) {
-        let client = cluster.client();
-        self.connected.set(i64::from(client.connection_state() == State::Connected));
-        let connections = client.statistics().connects.load(Ordering::Relaxed);
+        self.connected.set(i64::from(cluster.is_connected()));
+        let connections = *cluster.connections().borrow();
         self.connections.inner().store(connections, Ordering::Relaxed);
         if let Some(progress) = progress {
             self.shipped.inner().store(progress.shipped(), Ordering::Relaxed);
@@ -138,7 +136,7 @@ impl Figures {
 
     /// What the servers know; false where they do not say.
     async fn look_there(&self, cluster: &Cluster, jobs: &Jobs) -> bool {
-        if cluster.client().connection_state() != State::Connected {
+        if !cluster.is_connected() {
             return false;
         }
         let (present, queues) = match timeout(PATIENCE, look(cluster, jobs)).await {
@@ -189,16 +187,5 @@ async fn look(
     cluster: &Cluster,
     jobs: &Jobs,
 ) -> Result<(Vec<Presence>, Vec<jobs::Figures>), Error> {
-    Ok((present(cluster).await?, queues(cluster, jobs).await?))
-}
-
-/// The queues of all groups. Where nobody has ever laid in a call, nothing is made to find that out.
-///
-/// # Errors
-/// The servers cannot be reached.
-pub async fn queues(cluster: &Cluster, jobs: &Jobs) -> Result<Vec<jobs::Figures>, Error> {
-    match find(cluster, &cluster.names().stream("jobs")).await? {
-        Some(_) => jobs.figures().await,
-        None => Ok(Vec::new()),
-    }
+    Ok((present(cluster).await?, jobs.figures().await?))
 }

@@ -5,7 +5,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_nats::{Message, Request, Subscriber};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -13,7 +12,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use switchboard_mcp_server::{Seal, Server, SessionPeers};
 use switchboard_toolcall::{BoxError, BoxFuture};
-use switchboard_workers::{Cluster, Purpose, names, wire};
+use switchboard_workers::{
+    Cluster, Purpose, names,
+    transport::{Message, Subscription},
+    wire,
+};
 use tokio::time::sleep;
 
 use crate::{
@@ -132,9 +135,9 @@ impl ClusterSessions {
         Ok(())
     }
 
-    async fn listen(&self, subject: String) -> Result<Subscriber, Error> {
-        let listening = self.cluster.client().subscribe(subject).await;
-        listening.map_err(|error| self.refused("listen to other gateways", error.into()))
+    async fn listen(&self, subject: String) -> Result<Box<dyn Subscription>, Error> {
+        let listening = self.cluster.subscribe(subject, None).await;
+        listening.map_err(|reason| self.refused("listen to other gateways", reason))
     }
 
     async fn tell(&self, session: &str, message: Option<&[u8]>) -> Result<(), Error> {
@@ -143,9 +146,8 @@ impl ClusterSessions {
         let subject = self.cluster.names().subject(&["session", "tell"]);
         let (signer, told) = (self.cluster.signer(), PeerMessage { from, session, message });
         let told = signer.write(Purpose::Session, &[&subject], &told)?;
-        let client = self.cluster.client();
-        let published = client.publish(subject, told).await;
-        published.map_err(|error| self.refused("tell other gateways", error.into()))
+        let published = self.cluster.publish(subject, None, told).await;
+        published.map_err(|reason| self.refused("tell other gateways", reason))
     }
 
     /// Where the gateway of this name is asked.
@@ -189,12 +191,10 @@ impl SessionPeers for ClusterSessions {
     ) -> BoxFuture<'a, Result<Bytes, BoxError>> {
         Box::pin(async move {
             // As long as the call may take; whether somebody is still at it is looked at meanwhile.
-            let (client, signer, subject) =
-                (self.cluster.client(), self.cluster.signer(), self.asked(gateway));
+            let (signer, subject) = (self.cluster.signer(), self.asked(gateway));
             let request = signer.sign(Purpose::Session, &[&subject], &request);
-            let request = Request::new().payload(request).timeout(None);
             tokio::select! {
-                answer = client.send_request(subject, request) => {
+                answer = self.cluster.request(subject, request) => {
                     let Message { subject, payload, .. } = answer?;
                     let opened = signer.open(Purpose::SessionReply, &[&subject], &payload);
                     Ok(opened?.body)
@@ -223,7 +223,7 @@ async fn answer(cluster: Cluster, server: Server, message: Message) {
     let answer = server.resume(&body).await;
     let Some(reply) = message.reply else { return };
     let answer = cluster.signer().sign(Purpose::SessionReply, &[&reply], &answer);
-    if let Err(error) = cluster.client().publish(reply, answer).await {
+    if let Err(error) = cluster.publish(reply, None, answer).await {
         tracing::warn!(%error, "an answer to another gateway is lost");
     }
 }

@@ -12,15 +12,14 @@ use std::{
     time::Duration,
 };
 
-use async_nats::{
-    connection::State,
-    jetstream::kv::{CreateErrorKind, Entry, Operation, Store, UpdateErrorKind},
-};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 use switchboard_toolcall::BoxError;
-use switchboard_workers::{Bucket, Cluster};
+use switchboard_workers::{
+    Bucket, Cluster,
+    transport::{Entry, KeyValue},
+};
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
@@ -89,17 +88,16 @@ impl Mirror {
     async fn follow_once(&self) -> Result<(), Error> {
         let store = self.store().await?;
         let failed = |reason| self.refused("watch a bucket", reason);
-        let mut watch =
-            store.watch_with_history(">").await.map_err(|error| failed(error.into()))?;
-        let status = store.status().await.map_err(|error| failed(error.into()))?;
+        let mut watch = store.watch().await.map_err(failed)?;
+        let count = store.count().await.map_err(failed)?;
         // What was removed while we did not look is not told, so all is read anew before anything is forgotten.
         let mut fresh = Some(BTreeMap::new());
-        if status.values() == 0 {
+        if count == 0 {
             self.replace(store, fresh.take()).await;
         }
         while let Some(entry) = watch.next().await {
-            let entry = entry.map_err(|error| failed(error.into()))?;
-            let is_current = entry.seen_current;
+            let entry = entry.map_err(failed)?;
+            let is_current = entry.is_current;
             match &mut fresh {
                 Some(fresh) => drop(self.apply(fresh, entry)),
                 None => {
@@ -169,7 +167,7 @@ impl Mirror {
 
     async fn lay(&self, key: &str, whole: Bytes) -> Result<(), Error> {
         let put = self.store().await?.put(key, whole.clone()).await;
-        let revision = put.map_err(|error| self.refused("keep a value", error.into()))?;
+        let revision = put.map_err(|reason| self.refused("keep a value", reason))?;
         self.see(key, whole, revision);
         Ok(())
     }
@@ -186,11 +184,7 @@ impl Mirror {
             return Ok(CreateOutcome::Before(known));
         }
         let mut whole = self.signed(key, value)?;
-        let mut made = match store.create(key, whole.clone()).await {
-            Ok(revision) => Some(revision),
-            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => None,
-            Err(error) => return Err(failed(error.into())),
-        };
+        let mut made = store.create(key, whole.clone()).await.map_err(failed)?;
         for _ in 0..TRIES {
             if let Some(revision) = made {
                 self.see(key, whole, revision);
@@ -203,11 +197,7 @@ impl Mirror {
             }
             // What was removed, and what nobody of this cluster has put there, gives way.
             whole = self.signed(key, value)?;
-            made = match store.update(key, whole.clone(), revision).await {
-                Ok(revision) => Some(revision),
-                Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => None,
-                Err(error) => return Err(failed(error.into())),
-            };
+            made = store.update(key, whole.clone(), revision).await.map_err(failed)?;
         }
         Err(failed("others were always faster".into()))
     }
@@ -218,7 +208,7 @@ impl Mirror {
     /// NATS cannot be reached.
     pub async fn fetch(&self, key: &str) -> Result<Option<Bytes>, Error> {
         let entry = self.entry(key).await?;
-        Ok(match entry.filter(|entry| entry.operation == Operation::Put) {
+        Ok(match entry.filter(|entry| entry.value.is_some()) {
             Some(entry) => self.taken_in(entry),
             None => self.value(key).filter(|_| self.is_lasting(key)),
         })
@@ -226,8 +216,8 @@ impl Mirror {
 
     /// Returns the entry as it is stored, without checking its signature.
     async fn entry(&self, key: &str) -> Result<Option<Entry>, Error> {
-        let entry = self.store().await?.entry(key).await;
-        entry.map_err(|error| self.refused("read a value", error.into()))
+        let entry = self.store().await?.get(key).await;
+        entry.map_err(|reason| self.refused("read a value", reason))
     }
 
     /// Takes an entry in, and returns what is true of its key then.
@@ -254,8 +244,8 @@ impl Mirror {
     }
 
     async fn purge(&self, key: &str) -> Result<(), Error> {
-        let removed = self.store().await?.purge(key).await;
-        removed.map_err(|error| self.refused("remove a value", error.into()))?;
+        let removed = self.store().await?.remove(key).await;
+        removed.map_err(|reason| self.refused("remove a value", reason))?;
         self.write().remove(key);
         self.changed();
         Ok(())
@@ -267,19 +257,16 @@ impl Mirror {
     /// NATS cannot be reached.
     pub async fn erase(&self, key: &str) -> Result<(), Error> {
         self.purge(key).await?;
-        let store = self.store().await?;
-        let purged = store.stream.purge().filter(format!("{}{key}", store.prefix)).await;
-        purged.map(drop).map_err(|error| self.refused("remove a value", error.into()))
+        let erased = self.store().await?.erase(key).await;
+        erased.map_err(|reason| self.refused("remove a value", reason))
     }
 
     /// The bucket; an error at once where NATS is away. Otherwise what is sent now would be done when it is back, although we
     /// had said that it was not.
-    async fn store(&self) -> Result<&Store, Error> {
-        match self.cluster.client().connection_state() {
-            State::Connected => Ok(self.cluster.bucket(self.bucket).await?),
-            State::Pending | State::Disconnected => {
-                Err(Error::Away { address: self.cluster.address().to_owned() })
-            }
+    async fn store(&self) -> Result<&dyn KeyValue, Error> {
+        match self.cluster.is_connected() {
+            true => Ok(self.cluster.bucket(self.bucket).await?),
+            false => Err(Error::Away { address: self.cluster.address().to_owned() }),
         }
     }
 

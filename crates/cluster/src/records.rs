@@ -52,7 +52,7 @@ async fn make(cluster: &Cluster, max_age: Duration) -> Result<Stream, Error> {
         allow_direct: true,
         ..jetstream::stream::Config::default()
     };
-    match cluster.jetstream().create_stream(config).await {
+    match cluster.nats()?.jetstream().create_stream(config).await {
         Ok(stream) => Ok(stream),
         Err(error) => match (error.kind(), open(cluster).await) {
             // It may be there with other settings, which somebody chose.

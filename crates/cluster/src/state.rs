@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use async_nats::connection::State;
 use serde_json::{Value, json};
 use switchboard_access::{Peers, Rate, RateVerdict, Tokens};
 use switchboard_approvals::ApprovalQueue;
@@ -123,7 +122,7 @@ impl ClusterState {
     }
 
     fn is_away(&self) -> bool {
-        self.cluster.client().connection_state() != State::Connected
+        !self.cluster.is_connected()
     }
 }
 
@@ -162,7 +161,7 @@ impl Peers for ClusterState {
 async fn watch(cluster: Cluster) {
     let mut was_away = false;
     loop {
-        let is_away = cluster.client().connection_state() != State::Connected;
+        let is_away = !cluster.is_connected();
         let address = cluster.address();
         match (was_away, is_away) {
             (false, true) => tracing::warn!(

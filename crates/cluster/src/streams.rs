@@ -8,7 +8,7 @@ use switchboard_workers::{Cluster, Error};
 /// # Errors
 /// The servers cannot be reached, or do not allow it.
 pub async fn find(cluster: &Cluster, name: &str) -> Result<Option<Stream>, Error> {
-    match cluster.jetstream().get_stream(name).await {
+    match cluster.nats()?.jetstream().get_stream(name).await {
         Ok(stream) => Ok(Some(stream)),
         Err(error) => match error.kind() {
             GetStreamErrorKind::JetStream(reason)

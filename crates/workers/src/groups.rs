@@ -105,7 +105,7 @@ impl Groups {
     pub async fn close(&self) {
         let told = async {
             self.shared.line.replies.idle().await;
-            _ = self.cluster().client().flush().await;
+            self.cluster().flush().await;
         };
         if self.cluster().is_connected() {
             _ = timeout(GOODBYE, told).await;

@@ -9,7 +9,6 @@ mod job;
 mod keys;
 mod placed;
 mod state;
-mod stream;
 mod enqueue;
 mod queue;
 mod runner;
@@ -40,13 +39,12 @@ pub struct Jobs(Arc<Inner>);
 struct Inner {
     cluster: Cluster,
     config: Config,
-    streams: stream::Streams,
 }
 
 impl Jobs {
     /// The durable calls of this cluster.
     pub fn new(cluster: Cluster, config: Config) -> Self {
-        Self(Arc::new(Inner { cluster, config, streams: stream::Streams::default() }))
+        Self(Arc::new(Inner { cluster, config }))
     }
 
     /// The cluster.

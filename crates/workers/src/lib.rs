@@ -1,9 +1,9 @@
 //! Calls run elsewhere: tools of workers, reached through NATS, that look like any other [`Tool`](switchboard_toolcall::Tool).
 //!
-//! [`Cluster`] is the connection; `names.rs` says what is called how on it, `wire.rs` what is said, `offer.rs` what a worker
-//! says of itself, `sign.rs` who is believed. [`Worker`] offers the tools of its own executor to a group; [`Groups`] watches who is there and makes
-//! each group a server of the `ToolManager`, whose tools ([`WorkerTool`]) ask a worker to run them. `jobs.rs` is the queue
-//! of durable calls.
+//! [`Cluster`] is the connection; `transport.rs` is what it needs of its servers, which `nats.rs` provides, and `memory.rs` for
+//! tests. `names.rs` has the names of subjects and buckets, `wire.rs` the messages, `offer.rs` what a worker says of itself, `sign.rs`
+//! who is believed. [`Worker`] offers the tools of its own executor to a group; [`Groups`] watches who is there and makes each group
+//! a server of the `ToolManager`, whose tools ([`WorkerTool`]) ask a worker to run them. `jobs.rs` is the queue of durable calls.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -32,6 +32,10 @@ pub mod cluster;
 pub mod config;
 pub mod error;
 pub mod names;
+pub mod transport;
+pub mod nats;
+#[cfg(feature = "memory")]
+pub mod memory;
 pub mod wire;
 pub mod sign;
 pub mod offer;
@@ -41,8 +45,6 @@ mod replies;
 pub mod tool;
 pub mod groups;
 pub mod jobs;
-
-mod health;
 
 pub use cluster::Cluster;
 pub use config::{Config, WorkerConfig};

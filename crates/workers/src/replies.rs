@@ -5,14 +5,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use async_nats::{Message, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 use ulid::Ulid;
 
-use crate::{Cluster, Error, Purpose, sign::Opened};
+use crate::{
+    Cluster, Error, Purpose,
+    sign::Opened,
+    transport::{Message, Subscription},
+};
 
 /// Where answers come in.
 pub(crate) struct Replies {
@@ -34,10 +37,9 @@ impl Replies {
     /// # Errors
     /// The connection is closed.
     pub(crate) async fn start(cluster: &Cluster) -> Result<Self, Error> {
-        let inbox = cluster.client().new_inbox();
+        let inbox = cluster.new_inbox();
         let refused = Error::refused("listen for answers");
-        let messages = cluster.client().subscribe(format!("{inbox}.*")).await;
-        let messages = messages.map_err(|error| refused(error.into()))?;
+        let messages = cluster.subscribe(format!("{inbox}.*"), None).await.map_err(refused)?;
         let shared = Arc::<Shared>::default();
         let task = tokio::spawn(deliver(messages, shared.clone(), cluster.clone()));
         Ok(Self { shared, inbox, _task: AbortOnDropHandle::new(task) })
@@ -70,7 +72,7 @@ impl Shared {
     }
 }
 
-async fn deliver(mut messages: Subscriber, shared: Arc<Shared>, cluster: Cluster) {
+async fn deliver(mut messages: Box<dyn Subscription>, shared: Arc<Shared>, cluster: Cluster) {
     while let Some(message) = messages.next().await {
         let token = message.subject.rsplit('.').next().unwrap_or_default();
         let waiting = shared.lock().get(token).cloned();
@@ -80,7 +82,7 @@ async fn deliver(mut messages: Subscriber, shared: Arc<Shared>, cluster: Cluster
         if let (true, Some(reply)) = (is_a_workers, message.reply) {
             // A worker that did not hear of it is told that nobody waits for this call any more.
             let nothing = cluster.signer().sign(Purpose::Word, &[&reply], &Bytes::new());
-            _ = cluster.client().publish(reply, nothing).await;
+            _ = cluster.publish(reply, None, nothing).await;
         }
     }
 }

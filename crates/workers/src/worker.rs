@@ -88,7 +88,7 @@ impl Worker {
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let shared = Shared {
-            inbox: cluster.client().new_inbox(),
+            inbox: cluster.new_inbox(),
             cluster,
             group: group.to_owned(),
             id: Ulid::generate().to_string(),
@@ -177,7 +177,7 @@ impl Worker {
         let goodbye = async {
             announce::withdraw(&shared).await;
             // What was answered last is on its way before we end.
-            _ = shared.cluster.client().flush().await;
+            shared.cluster.flush().await;
         };
         // Where NATS is away, nobody hears it.
         if shared.cluster.is_connected() {

@@ -1,6 +1,5 @@
 //! Which workers are there, as they say themselves.
 
-use async_nats::jetstream::kv::Operation;
 use futures_util::StreamExt;
 use switchboard_workers::{Bucket, Cluster, Error, groups, offer::Presence};
 
@@ -18,20 +17,17 @@ pub async fn present(cluster: &Cluster) -> Result<Vec<Presence>, Error> {
     if stream.is_none_or(|stream| stream.cached_info().state.messages == 0) {
         return Ok(Vec::new());
     }
-    let store = cluster.jetstream().get_key_value(name).await;
-    let store = store.map_err(|error| refused()(error.into()))?;
     let mut present = Vec::new();
-    let mut entries =
-        store.watch_with_history(">").await.map_err(|error| refused()(error.into()))?;
+    let mut entries = cluster.bucket(Bucket::Workers).await?.watch().await.map_err(refused())?;
     while let Some(entry) = entries.next().await {
-        let entry = entry.map_err(|error| refused()(error.into()))?;
+        let entry = entry.map_err(refused())?;
         // One that has left says nothing; one that we do not understand is of another kind.
-        if entry.operation == Operation::Put
-            && let Some(value) = groups::present(cluster, &entry.key, &entry.value)
+        if let Some(value) = &entry.value
+            && let Some(value) = groups::present(cluster, &entry.key, value)
         {
             present.extend(serde_json::from_slice::<Presence>(&value).ok());
         }
-        if entry.delta == 0 {
+        if entry.is_current {
             break;
         }
     }

@@ -1,13 +1,11 @@
 //! What is believed of a bucket if the cluster has a key, and what is put right.
 
-use async_nats::jetstream::kv::{Entry, Operation, Store};
 use bytes::Bytes;
-use futures_util::TryStreamExt;
 use serde::Serialize;
-use switchboard_toolcall::BoxError;
 use switchboard_workers::{
     Bucket, Purpose, Signer,
     sign::{self, Opened},
+    transport::{Entry, KeyValue},
 };
 use tokio::time::Instant;
 
@@ -42,8 +40,9 @@ impl Mirror {
     /// # Errors
     /// NATS cannot be reached.
     pub async fn unsigned(&self, key: &str) -> Result<Option<Bytes>, Error> {
-        let entry = self.entry(key).await?.filter(|entry| entry.operation == Operation::Put);
-        let Some(Entry { value, .. }) = entry else { return Ok(None) };
+        let Some(Entry { value: Some(value), .. }) = self.entry(key).await? else {
+            return Ok(None);
+        };
         Ok(match self.signer().open(self.purpose(), &[key], &value) {
             Ok(Opened { signed: Some(signed), .. }) if signed.is_current => None,
             // What was removed is nothing to sign.
@@ -58,14 +57,13 @@ impl Mirror {
     /// # Errors
     /// NATS cannot be reached.
     pub async fn keys(&self) -> Result<Vec<String>, Error> {
-        let failed = |reason| self.refused("list a bucket", reason);
-        let keys = self.store().await?.keys().await.map_err(|error| failed(error.into()))?;
-        keys.try_collect().await.map_err(|error| failed(error.into()))
+        let keys = self.store().await?.keys().await;
+        keys.map_err(|reason| self.refused("list a bucket", reason))
     }
 
     /// Takes what was read anew for what is there. With a key, what lasts and is missing, or older than what we know, was taken
     /// away by somebody who had no right to: it is put back.
-    pub(super) async fn replace(&self, store: &Store, fresh: Option<Entries>) {
+    pub(super) async fn replace(&self, store: &dyn KeyValue, fresh: Option<Entries>) {
         let Some(mut fresh) = fresh else { return };
         let mut wrong = Vec::new();
         {
@@ -87,15 +85,15 @@ impl Mirror {
 
     /// Takes in what NATS says of an entry. Returns what has to be put right, if it was changed by somebody who had no right to.
     pub(super) fn apply(&self, entries: &mut Entries, entry: Entry) -> Option<Wrong> {
-        let Entry { key, value, revision, operation, .. } = entry;
+        let Entry { key, value, revision, .. } = entry;
         let known = entries.get(&key);
         // What we wrote ourselves may be known before it is told.
         if known.is_some_and(|kept| kept.revision > revision) {
             return None;
         }
         let lasts = self.is_lasting(&key);
-        match operation {
-            Operation::Put => match self.open(&key, value.clone(), revision) {
+        match value {
+            Some(value) => match self.open(&key, value.clone(), revision) {
                 Some(new)
                     if !lasts || known.is_none_or(|known| known.signed_ms <= new.signed_ms) =>
                 {
@@ -106,10 +104,8 @@ impl Mirror {
                 None if sign::is_signed(&value) => None,
                 _ => known.and_then(|known| self.wrong(&key, known, revision)),
             },
-            Operation::Delete | Operation::Purge if lasts => {
-                known.and_then(|known| self.wrong(&key, known, revision))
-            }
-            Operation::Delete | Operation::Purge => {
+            None if lasts => known.and_then(|known| self.wrong(&key, known, revision)),
+            None => {
                 entries.remove(&key);
                 None
             }
@@ -168,19 +164,24 @@ impl Mirror {
     }
 
     /// Puts back what belongs there, unless somebody else has changed it meanwhile.
-    pub(super) async fn put_right(&self, store: &Store, wrong: impl IntoIterator<Item = Wrong>) {
+    pub(super) async fn put_right(
+        &self,
+        store: &dyn KeyValue,
+        wrong: impl IntoIterator<Item = Wrong>,
+    ) {
         for Wrong { key, whole, revision } in wrong {
             let put = match revision {
-                0 => store.create(&key, whole).await.map_err(BoxError::from),
-                _ => store.update(&key, whole, revision).await.map_err(BoxError::from),
+                0 => store.create(&key, whole).await,
+                _ => store.update(&key, whole, revision).await,
             };
             match put {
-                Ok(_) => tracing::warn!(
+                Ok(Some(_)) => tracing::warn!(
                     key,
                     bucket = self.bucket.word(),
                     "somebody without the key had changed it; it is put back"
                 ),
-                Err(error) => tracing::debug!(error, key, "somebody else was faster"),
+                Ok(None) => tracing::debug!(key, "somebody else was faster"),
+                Err(error) => tracing::debug!(error, key, "it is not put back"),
             }
         }
     }

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use async_nats::{
-    connection::State as Link,
-    jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind},
-};
 use serde::{Deserialize, Serialize};
 use switchboard_access::Rate;
 use switchboard_toolcall::BoxError;
-use switchboard_workers::{Bucket, Cluster, wire};
+use switchboard_workers::{
+    Bucket, Cluster,
+    transport::{Entry, KeyValue},
+    wire,
+};
 
 use crate::Error;
 
@@ -101,17 +101,19 @@ impl Allowance {
     }
 
     /// How much there is now.
-    async fn filled(&mut self, store: &Store, cluster: &Cluster) -> Result<AllowanceState, Error> {
+    async fn filled(
+        &mut self,
+        store: &dyn KeyValue,
+        cluster: &Cluster,
+    ) -> Result<AllowanceState, Error> {
         if self.seen.is_none() {
-            let entry = store.entry(self.key.as_str()).await;
-            let entry = entry.map_err(|error| refused(cluster)(error.into()))?;
-            let entry = entry.filter(|entry| entry.operation == Operation::Put);
-            let state = |value: &[u8]| wire::read("an allowance", value);
-            let seen = entry.map(|entry| {
-                state(&entry.value)
-                    .map(|state| AllowanceRevision { state, revision: entry.revision })
-            });
-            self.seen = seen.transpose()?;
+            let entry = store.get(&self.key).await.map_err(refused(cluster))?;
+            self.seen = match entry {
+                Some(Entry { value: Some(value), revision, .. }) => {
+                    Some(AllowanceRevision { state: wire::read("an allowance", &value)?, revision })
+                }
+                _ => None,
+            };
         }
         let most = f64::from(self.rate.count());
         let now = now();
@@ -127,34 +129,27 @@ impl Allowance {
     /// Lays down what is left, unless somebody was faster; whether it worked.
     async fn replace(
         &mut self,
-        store: &Store,
+        store: &dyn KeyValue,
         cluster: &Cluster,
         state: AllowanceState,
     ) -> Result<bool, Error> {
         let value = wire::write(&state)?;
         let revision = match self.seen.take() {
             Some(AllowanceRevision { revision, .. }) => {
-                match store.update(self.key.as_str(), value, revision).await {
-                    Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => None,
-                    done => Some(done.map_err(|error| refused(cluster)(error.into()))?),
-                }
+                store.update(&self.key, value, revision).await
             }
-            None => match store.create(self.key.as_str(), value).await {
-                Err(error) if error.kind() == CreateErrorKind::AlreadyExists => None,
-                done => Some(done.map_err(|error| refused(cluster)(error.into()))?),
-            },
+            None => store.create(&self.key, value).await,
         };
+        let revision = revision.map_err(refused(cluster))?;
         self.seen = revision.map(|revision| AllowanceRevision { state, revision });
         Ok(revision.is_some())
     }
 }
 
-async fn store(cluster: &Cluster) -> Result<&Store, Error> {
-    match cluster.client().connection_state() {
-        Link::Connected => Ok(cluster.bucket(Bucket::Rates).await?),
-        Link::Pending | Link::Disconnected => {
-            Err(Error::Away { address: cluster.address().to_owned() })
-        }
+async fn store(cluster: &Cluster) -> Result<&dyn KeyValue, Error> {
+    match cluster.is_connected() {
+        true => Ok(cluster.bucket(Bucket::Rates).await?),
+        false => Err(Error::Away { address: cluster.address().to_owned() }),
     }
 }
 

@@ -8,9 +8,7 @@ use std::{
     time::Duration,
 };
 
-use async_nats::{
-    HeaderMap, connection::State, header::NATS_MESSAGE_ID, jetstream::message::PublishMessage,
-};
+use async_nats::{HeaderMap, header::NATS_MESSAGE_ID, jetstream::message::PublishMessage};
 use futures_util::future::try_join_all;
 use switchboard_audit::{CallUpdate, JournalExport, StoreFolder, StoreNode};
 use switchboard_toolcall::BoxError;
@@ -222,7 +220,7 @@ impl Shipper {
     /// Waits until there are servers: nothing is given to a connection that is not there. Whoever is about to end waits
     /// for those alone of which nothing bad is known.
     async fn connected(&self, stop: &CancellationToken) -> Result<(), BoxError> {
-        while self.cluster.client().connection_state() != State::Connected {
+        while !self.cluster.is_connected() {
             if stop.is_cancelled() && self.cluster.problem().is_some() {
                 return Err(format!("NATS at {} is away", self.cluster.address()).into());
             }
@@ -258,11 +256,11 @@ impl Shipper {
     /// Sends all of it, and waits until the servers have it.
     async fn publish(&self, told: &[CallUpdate]) -> Result<(), Error> {
         let refused = || Error::refused("take records");
-        if self.cluster.client().connection_state() != State::Connected {
+        if !self.cluster.is_connected() {
             return Err(refused()(format!("it is away from {}", self.cluster.address()).into()));
         }
         // Room for the subject and the headers.
-        let most = self.cluster.client().max_payload().saturating_sub(1024).min(LARGEST);
+        let most = self.cluster.max_payload().saturating_sub(1024).min(LARGEST);
         let mut acknowledged = Vec::with_capacity(told.len());
         for told in told {
             let mut headers = HeaderMap::new();
@@ -271,7 +269,7 @@ impl Shipper {
             let message =
                 PublishMessage::build().headers(headers).payload(told.to_json(most).into());
             let subject = subject(&self.cluster, &told.node.id, told.stage);
-            let sent = self.cluster.jetstream().send_publish(subject, message).await;
+            let sent = self.cluster.nats()?.jetstream().send_publish(subject, message).await;
             acknowledged.push(sent.map_err(|error| refused()(error.into()))?.into_future());
         }
         try_join_all(acknowledged).await.map_err(|error| refused()(error.into()))?;

@@ -50,7 +50,7 @@ async fn groups_have_workers_and_queues_and_a_dead_broker_holds_up_nobody() {
     // A call that waits, in a queue that the servers have.
     Jobs::new(cluster.clone(), jobs::Config::default()).figures().await.unwrap();
     let subject = cluster.names().jobs("gpu", "resize");
-    cluster.jetstream().publish(subject, "{}".into()).await.unwrap().await.unwrap();
+    cluster.queue().publish(&subject, "a", "{}".into()).await.unwrap();
 
     let (watching, registry) = Watching::start(cluster.clone(), None);
     let lines = [

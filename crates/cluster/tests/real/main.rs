@@ -12,6 +12,8 @@ mod sign_ins;
 mod mcp_sessions;
 mod signing;
 mod tokens;
+#[path = "../shared/shared.rs"]
+mod shared;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

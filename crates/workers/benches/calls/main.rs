@@ -131,7 +131,7 @@ impl Way {
             }
             Self::Bare(cluster) => {
                 let payload = Bytes::from_static(br#"{"n":1}"#);
-                cluster.client().request(worker::BARE, payload).await.unwrap();
+                cluster.nats().unwrap().client().request(worker::BARE, payload).await.unwrap();
             }
         }
     }

@@ -61,8 +61,14 @@ pub(crate) async fn run(words: Vec<String>) {
 }
 
 async fn answer(cluster: Cluster) {
-    let mut requests = cluster.client().subscribe(BARE).await.unwrap();
+    let mut requests = cluster.nats().unwrap().client().subscribe(BARE).await.unwrap();
     while let Some(request) = requests.next().await {
-        cluster.client().publish(request.reply.unwrap(), request.payload).await.unwrap();
+        cluster
+            .nats()
+            .unwrap()
+            .client()
+            .publish(request.reply.unwrap(), request.payload)
+            .await
+            .unwrap();
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use async_nats::jetstream::kv::{Entry, Operation, Store};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::{
@@ -16,6 +15,7 @@ use crate::{
     clock::now_ms,
     names::Bucket,
     offer::{Offer, Presence},
+    transport::{Entry, KeyValue},
     wire,
 };
 
@@ -51,14 +51,13 @@ pub(super) async fn run(shared: Arc<Shared>) {
 /// Looks who is there and follows who comes and goes, until that has to be begun anew.
 async fn look(shared: &Arc<Shared>) -> Result<(), Error> {
     let cluster = &shared.line.cluster;
-    let mut connected = cluster.connected();
+    let mut connected = cluster.connections();
     connected.borrow_and_update();
     // It is kept in memory alone, so that servers that were started anew have lost it.
     cluster.renew(Bucket::Workers).await?;
     let store = cluster.bucket(Bucket::Workers).await?;
     let refused = || Error::refused("say which workers are there");
-    let watched = store.watch_with_history(">").await;
-    let mut watched = watched.map_err(|error| refused()(error.into()))?;
+    let mut watched = store.watch().await.map_err(refused())?;
     let is_empty = kept(store).await? == 0;
     let mut first = (!is_empty).then(BTreeSet::new);
     if is_empty {
@@ -81,14 +80,14 @@ async fn look(shared: &Arc<Shared>) -> Result<(), Error> {
             _ = connected.changed() => return Ok(()),
         };
         let Some(entry) = entry else { return Ok(()) };
-        let entry = entry.map_err(|error| refused()(error.into()))?;
+        let entry = entry.map_err(refused())?;
         heard = Instant::now();
         let changed = note(shared, &entry).await?;
         match &mut first {
             // Groups are shown in the order of their names, whoever came first.
             Some(groups) => {
                 groups.extend(changed);
-                if entry.seen_current {
+                if entry.is_current {
                     for group in first.take().into_iter().flatten() {
                         show(shared, shared.group(&group)).await;
                     }
@@ -104,14 +103,14 @@ async fn look(shared: &Arc<Shared>) -> Result<(), Error> {
     }
 }
 
-async fn kept(store: &Store) -> Result<u64, Error> {
+async fn kept(store: &dyn KeyValue) -> Result<u64, Error> {
     let refused = Error::refused("say how many workers there are");
-    store.status().await.map(|status| status.values()).map_err(|error| refused(error.into()))
+    store.count().await.map_err(refused)
 }
 
 /// Notes what is said of a worker, and says which group may offer something else now.
 async fn note(shared: &Shared, entry: &Entry) -> Result<Option<String>, Error> {
-    if entry.operation != Operation::Put {
+    let Some(value) = &entry.value else {
         let groups: Vec<_> = shared.groups().values().cloned().collect();
         let names = shared.line.cluster.names();
         for group in groups {
@@ -122,8 +121,8 @@ async fn note(shared: &Shared, entry: &Entry) -> Result<Option<String>, Error> {
             }
         }
         return Ok(None);
-    }
-    let Some(body) = present(&shared.line.cluster, &entry.key, &entry.value) else {
+    };
+    let Some(body) = present(&shared.line.cluster, &entry.key, value) else {
         return Ok(None);
     };
     let presence: Presence = match wire::read("what a worker says of itself", &body) {
@@ -167,8 +166,8 @@ async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<O
     }
     let refused = Error::refused("say what a worker offers");
     let cluster = &shared.line.cluster;
-    let bytes = cluster.bucket(Bucket::Tools).await?.get(key).await;
-    let Some(bytes) = bytes.map_err(|error| refused(error.into()))? else { return Ok(None) };
+    let entry = cluster.bucket(Bucket::Tools).await?.get(key).await.map_err(refused)?;
+    let Some(bytes) = entry.and_then(|entry| entry.value) else { return Ok(None) };
     let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Tools));
     let bytes = match signer.open(purpose, &[key], &bytes) {
         Ok(opened) => opened.body,
@@ -200,7 +199,7 @@ async fn show(shared: &Arc<Shared>, group: Arc<Group>) {
 }
 
 /// Lets go of workers that are gone: those who have not been heard of while the servers could tell.
-async fn count(shared: &Arc<Shared>, store: &Store) -> Result<(), Error> {
+async fn count(shared: &Arc<Shared>, store: &dyn KeyValue) -> Result<(), Error> {
     let groups: Vec<_> = shared.groups().values().cloned().collect();
     if !groups.iter().any(|group| group.has_lapsed()) {
         return Ok(());

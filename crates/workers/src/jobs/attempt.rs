@@ -4,7 +4,6 @@ mod step;
 
 use std::{sync::Arc, time::Duration};
 
-use async_nats::jetstream::{AckKind, Message};
 use switchboard_runtime::QueueState;
 use switchboard_toolcall::{ErrorKind, Progress, ToolResult};
 use tokio::{sync::watch, time::sleep};
@@ -20,6 +19,7 @@ use super::{
 use crate::{
     Error, Purpose,
     sign::Opened,
+    transport::{Ack, Delivery},
     wire::{self, Failure, Outcome},
 };
 use step::Step;
@@ -32,19 +32,14 @@ const LATER: Duration = Duration::from_secs(2);
 const UNSIGNED: Duration = Duration::from_secs(30);
 
 /// Does what is to be done with a delivered call.
-pub(crate) async fn handle(runner: &Runner, message: Message) {
-    let Ok((number, delivered)) = message.info().map(|info| (info.stream_sequence, info.delivered))
-    else {
-        return;
-    };
-    let message = Arc::new(message);
-    let opened = opened(runner, &message);
-    let body = match opened {
+pub(crate) async fn handle(runner: &Runner, delivery: Delivery) {
+    let delivery = Arc::new(delivery);
+    let body = match opened(runner, &delivery) {
         Ok(opened) => opened.body,
         Err(error) => {
             // It may be this node that has the wrong key, so the call is left for others.
-            runner.jobs().cluster().signer().refused(Purpose::Job, &message.subject, &error);
-            _ = message.ack_with(AckKind::Nak(Some(UNSIGNED))).await;
+            runner.jobs().cluster().signer().refused(Purpose::Job, &delivery.subject, &error);
+            _ = delivery.acks.ack(Ack::Retry(UNSIGNED)).await;
             return;
         }
     };
@@ -53,57 +48,52 @@ pub(crate) async fn handle(runner: &Runner, message: Message) {
         Err(error) => {
             // It would never be understood, and nobody waits under an id for it.
             error!(group = runner.group(), %error, "a queued call is thrown away: {error}");
-            _ = message.ack_with(AckKind::Term).await;
+            _ = delivery.acks.ack(Ack::Discard).await;
             return;
         }
     };
     let job = match placed.clone().get(runner.jobs().cluster(), "a queued call").await {
         Ok(job) => job,
-        Err(error) => return later(&message, &error, delivered).await,
+        Err(error) => return later(&delivery, &error).await,
     };
-    let delivery = Delivery { runner, message: message.clone(), number, delivered, placed, job };
-    if let Err(error) = delivery.handle().await {
-        later(&message, &error, delivered).await;
+    let attempt = Attempt { runner, delivery: delivery.clone(), placed, job };
+    if let Err(error) = attempt.handle().await {
+        later(&delivery, &error).await;
     }
 }
 
 /// Returns what was queued, if it is signed. It was signed when it was laid into the queue: what was laid in much later was laid in
 /// by somebody who had only heard of it.
-fn opened(runner: &Runner, message: &Message) -> Result<Opened, Error> {
-    let published = message.info().map(|info| info.published.unix_timestamp_nanos() / 1_000_000);
-    let published = published.ok().and_then(|millis| u64::try_from(millis).ok());
-    let (signer, place) = (runner.jobs().cluster().signer(), [message.subject.as_str()]);
-    signer.open_fresh(Purpose::Job, &place, &message.payload, published.unwrap_or_default())
+fn opened(runner: &Runner, delivery: &Delivery) -> Result<Opened, Error> {
+    let Delivery { subject, payload, published_ms, .. } = delivery;
+    let signer = runner.jobs().cluster().signer();
+    signer.open_fresh(Purpose::Job, &[subject.as_str()], payload, *published_ms)
 }
 
 /// Gives a call back that cannot be looked at now.
-async fn later(message: &Message, error: &Error, delivered: i64) {
+async fn later(delivery: &Delivery, error: &Error) {
     warn!(%error, "a queued call is left for later: {error}");
-    let pause = LATER * u32::try_from(delivered.clamp(1, 15)).unwrap_or(1);
+    let pause = LATER * u32::try_from(delivery.delivered.clamp(1, 15)).unwrap_or(1);
     // What cannot be told comes back by itself.
-    _ = message.ack_with(AckKind::Nak(Some(pause))).await;
+    _ = delivery.acks.ack(Ack::Retry(pause)).await;
 }
 
-/// A queued call as it was delivered.
-struct Delivery<'a> {
+/// One attempt at a queued call, which was delivered.
+struct Attempt<'a> {
     runner: &'a Runner,
-    message: Arc<Message>,
-    /// Its number in the stream.
-    number: u64,
-    /// How often it was delivered.
-    delivered: i64,
+    delivery: Arc<Delivery>,
     placed: Placed<Job>,
     job: Job,
 }
 
-impl Delivery<'_> {
+impl Attempt<'_> {
     async fn handle(&self) -> Result<(), Error> {
         let mut entry = self.entry().await?;
         loop {
             let has_tool = self.runner.has(&self.job.request.tool);
             let most = self.runner.jobs().config().attempts;
-            let step =
-                Step::of(&entry.kept, &self.job, self.number, self.delivered, has_tool, most);
+            let Delivery { number, delivered, .. } = *self.delivery;
+            let step = Step::of(&entry.kept, &self.job, number, delivered, has_tool, most);
             let changed = match step {
                 Step::Leave => return self.done().await,
                 Step::Later(pause) => return self.again(pause).await,
@@ -139,7 +129,7 @@ impl Delivery<'_> {
         if let Some(entry) = within(state::get(cluster, self.job.id())).await? {
             return Ok(entry);
         }
-        let created = state::create(cluster, Kept::new(&self.job, self.number));
+        let created = state::create(cluster, Kept::new(&self.job, self.delivery.number));
         match within(created).await? {
             Some(entry) => Ok(entry),
             // A replica did not have it yet.
@@ -151,7 +141,7 @@ impl Delivery<'_> {
         let mut kept = entry.kept.clone();
         kept.state = QueueState::Running;
         kept.attempts += 1;
-        kept.message = Some(self.number);
+        kept.message = Some(self.delivery.number);
         kept.worker = Some(self.runner.worker().to_owned());
         kept.beats = 0;
         kept.progress = None;
@@ -183,7 +173,7 @@ impl Delivery<'_> {
         let beat = self.runner.jobs().config().beat();
         for _ in 0..4 {
             // Nobody else is to get it in the meantime.
-            _ = self.message.ack_with(AckKind::Progress).await;
+            _ = self.delivery.acks.ack(Ack::Progress).await;
             sleep(beat / 2).await;
             let found = within(state::get(self.runner.jobs().cluster(), self.job.id())).await?;
             if let Some(found) = found.filter(|found| found.revision != entry.revision) {
@@ -204,7 +194,7 @@ impl Delivery<'_> {
         runner.running().enter(id, cx.cancel.clone());
         let beat = Beat {
             mine: mine.clone(),
-            message: self.message.clone(),
+            delivery: self.delivery.clone(),
             every: runner.jobs().config().beat(),
             progress,
             cancel: cx.cancel.clone(),
@@ -306,7 +296,7 @@ impl Delivery<'_> {
     /// Lets the queue forget the call, which has ended.
     async fn done(&self) -> Result<(), Error> {
         // What is not confirmed is delivered again, and found to be over.
-        if let Err(error) = self.message.double_ack().await {
+        if let Err(error) = self.delivery.acks.ack(Ack::Done).await {
             warn!(call = %self.job.id(), %error, "the queue did not confirm that a call is over");
         }
         self.placed.forget(self.runner.jobs().cluster()).await;
@@ -316,7 +306,7 @@ impl Delivery<'_> {
     /// Lets the queue deliver the call again, after a while.
     async fn again(&self, pause: Duration) -> Result<(), Error> {
         // What is not told is delivered again as well, only later.
-        _ = self.message.ack_with(AckKind::Nak(Some(pause))).await;
+        _ = self.delivery.acks.ack(Ack::Retry(pause)).await;
         Ok(())
     }
 }

@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use async_nats::jetstream::{AckKind, Message};
 use switchboard_toolcall::CancellationToken;
 use tokio::{
     sync::{Mutex, watch},
@@ -22,7 +21,11 @@ use super::{
     enqueue::within,
     state::{self, Entry, Kept},
 };
-use crate::{Cluster, Error, wire::Step};
+use crate::{
+    Cluster, Error,
+    transport::{Ack, Delivery},
+    wire::Step,
+};
 
 /// How often progress is written down at most.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -115,7 +118,7 @@ impl Mine {
 /// The sign of life of a running call.
 pub(crate) struct Beat {
     pub(crate) mine: Arc<Mine>,
-    pub(crate) message: Arc<Message>,
+    pub(crate) delivery: Arc<Delivery>,
     pub(crate) every: Duration,
     pub(crate) progress: watch::Receiver<Option<Step>>,
     /// Fires where nobody wants the call any more, or somebody else has it.
@@ -126,9 +129,9 @@ impl Beat {
     /// Begins; ends when what is returned is dropped.
     pub(crate) fn start(self) -> Beating {
         Beating(tokio::spawn(async move {
-            let Self { mine, message, every, progress, cancel } = self;
+            let Self { mine, delivery, every, progress, cancel } = self;
             // The queue must hear of us even while the entry cannot be written.
-            tokio::join!(hold(&message, every), note(&mine, every, progress, &cancel));
+            tokio::join!(hold(&delivery, every), note(&mine, every, progress, &cancel));
         }))
     }
 }
@@ -142,10 +145,10 @@ impl Drop for Beating {
     }
 }
 
-async fn hold(message: &Message, every: Duration) {
+async fn hold(delivery: &Delivery, every: Duration) {
     loop {
         sleep(every).await;
-        if let Err(error) = message.ack_with(AckKind::Progress).await {
+        if let Err(error) = delivery.acks.ack(Ack::Progress).await {
             debug!(%error, "the queue could not be told that a call still runs");
         }
     }

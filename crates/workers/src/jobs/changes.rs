@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use async_nats::jetstream::kv::{Operation, Watch};
 use futures_util::StreamExt;
 use serde::Serialize;
 use switchboard_runtime::QueueState;
@@ -17,6 +16,7 @@ use super::{
 use crate::{
     Bucket, Error,
     clock::moment,
+    transport::{Entry, Watch},
     wire::{self, Failure, Outcome, Step},
 };
 
@@ -71,9 +71,8 @@ impl Jobs {
     }
 
     async fn watch(&self) -> Result<Watch, Error> {
-        let refused = |error| Error::refused("tell of queued calls")(error);
         let store = self.cluster().bucket(Bucket::Calls).await?;
-        store.watch_all().await.map_err(|error| refused(error.into()))
+        store.watch_new().await.map_err(Error::refused("tell of queued calls"))
     }
 }
 
@@ -87,9 +86,8 @@ impl Changes {
                 continue;
             };
             match watch.next().await {
-                Some(Ok(entry)) if entry.operation == Operation::Put => {
-                    let opened =
-                        self.jobs.cluster().signer().open(PURPOSE, &[&entry.key], &entry.value);
+                Some(Ok(Entry { key, value: Some(value), .. })) => {
+                    let opened = self.jobs.cluster().signer().open(PURPOSE, &[&key], &value);
                     let kept = opened
                         .and_then(|opened| wire::read::<Kept>("the entry of a call", &opened.body));
                     match kept {

@@ -56,7 +56,6 @@ impl Jobs {
             letter.job.request.args = Map::from_iter([("arguments".to_owned(), note)]);
             bytes = wire::write(&letter)?;
         }
-        self.dead_letters().await?;
         let subject = self.cluster().names().subject(&["dead", &job.group, &job.request.tool]);
         self.publish(&subject, &letter.call.to_string(), bytes).await.map(drop)
     }

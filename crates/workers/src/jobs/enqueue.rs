@@ -2,13 +2,6 @@
 
 use std::{future::Future, time::Duration};
 
-use async_nats::{
-    connection::State,
-    jetstream::{
-        context::{PublishError, PublishErrorKind},
-        message::PublishMessage,
-    },
-};
 use serde_json::Value;
 use switchboard_runtime::{fingerprint, key_conflict};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolSpec};
@@ -87,31 +80,11 @@ impl Jobs {
         id: &str,
         payload: bytes::Bytes,
     ) -> Result<u64, Error> {
-        insist(async || match within(self.publish_once(subject, id, payload.clone())).await? {
-            Ok(number) => Ok(number),
-            Err(error) => {
-                if error.kind() == PublishErrorKind::StreamNotFound {
-                    within(self.reopen()).await?;
-                }
-                Err(Error::refused("take the call")(error.into()))
-            }
+        insist(|| {
+            let published = self.cluster().queue().publish(subject, id, payload.clone());
+            within(async { published.await.map_err(Error::refused("take the call")) })
         })
         .await
-    }
-
-    async fn publish_once(
-        &self,
-        subject: &str,
-        id: &str,
-        payload: bytes::Bytes,
-    ) -> Result<Result<u64, PublishError>, Error> {
-        let message = PublishMessage::build().message_id(id).payload(payload);
-        let jetstream = self.cluster().jetstream();
-        let sent = match jetstream.send_publish(subject.to_owned(), message).await {
-            Ok(sent) => sent.await,
-            Err(error) => Err(error),
-        };
-        Ok(sent.map(|taken| taken.sequence))
     }
 
     async fn is_known(&self, id: CallId) -> bool {
@@ -121,9 +94,8 @@ impl Jobs {
     /// What is not sent cannot arrive later: without a connection nothing is begun. One that is only just being made, or
     /// made anew, is waited for.
     async fn reachable(&self, spec: &ToolSpec) -> Result<(), ToolError> {
-        let client = self.cluster().client();
         let connected = async {
-            while client.connection_state() != State::Connected {
+            while !self.cluster().is_connected() {
                 sleep(CONNECTING / 100).await;
             }
         };

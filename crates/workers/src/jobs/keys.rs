@@ -1,6 +1,5 @@
 //! Idempotency keys: which call a caller's key stands for, wherever it was made.
 
-use async_nats::jetstream::kv::Operation;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use switchboard_toolcall::CallId;
@@ -39,15 +38,16 @@ pub(crate) async fn claim(
     let mine = Stands { call, fingerprint: hex(&fingerprint) };
     let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Keys));
     let value = signer.write(purpose, &[&name], &mine)?;
-    let Err(error) = store.create(&name, value).await else {
+    let created = store.create(&name, value).await;
+    if let Ok(Some(_)) = created {
         return Ok(Found::First);
-    };
-    // What could not be made is there already, or was made and only the answer was lost.
-    let refused = |error| Error::refused("look up an idempotency key")(error);
-    let entry = store.entry(&name).await.map_err(|error| refused(error.into()))?;
-    let entry = entry.filter(|entry| entry.operation == Operation::Put);
-    let entry = entry.ok_or_else(|| refused(error.into()))?;
-    let opened = signer.open(purpose, &[&name], &entry.value);
+    }
+    // If it could not be created, it exists already; or it was created, and only the answer was lost.
+    let refused = || Error::refused("look up an idempotency key");
+    let entry = store.get(&name).await.map_err(refused())?;
+    let missing = || created.err().unwrap_or_else(|| "it is not there yet".into());
+    let value = entry.and_then(|entry| entry.value).ok_or_else(|| refused()(missing()))?;
+    let opened = signer.open(purpose, &[&name], &value);
     let opened = opened.inspect_err(|error| signer.refused(purpose, &name, error))?;
     let found: Stands = wire::read("an idempotency key's entry", &opened.body)?;
     Ok(match found {

@@ -108,8 +108,8 @@ impl Queue {
         let cluster = self.jobs.cluster();
         if kept.state.is_over() {
             // Its message would only be delivered to be passed over.
-            if let (Some(number), Ok(stream)) = (kept.message, self.jobs.waiting().await) {
-                _ = stream.delete_message(number).await;
+            if let Some(number) = kept.message {
+                _ = cluster.queue().delete(number).await;
             }
             return;
         }
@@ -117,7 +117,7 @@ impl Queue {
         let Ok(notice) = cluster.signer().write(Purpose::Notice, &[&subject], &notice) else {
             return;
         };
-        if let Err(error) = cluster.client().publish(subject, notice).await {
+        if let Err(error) = cluster.publish(subject, None, notice).await {
             debug!(%error, "a worker is not told at once that a call is cancelled");
         }
     }

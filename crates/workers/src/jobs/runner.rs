@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use async_nats::jetstream::{AckKind, Message, consumer::PullConsumer};
 use futures_util::StreamExt;
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{BoxError, CallId, CancellationToken};
@@ -20,13 +19,14 @@ use tracing::{debug, warn};
 use super::{Jobs, attempt};
 use crate::{
     Purpose,
+    transport::{Ack, Consumer, Delivery},
     wire::{self, Notice},
     worker::Choice,
 };
 
 /// How long one question for a call waits at the servers.
 const PULL: Duration = Duration::from_secs(10);
-/// How much longer an answer may be on its way.
+/// How long calls that are cut short may take to say so, at least.
 const SLACK: Duration = Duration::from_secs(3);
 /// How long is waited before the servers are asked again, after they could not be.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -97,8 +97,8 @@ impl Runner {
         // The semaphore is never closed.
         while let Ok(free) = self.0.slots.acquire().await {
             drop(free);
-            let message = match self.pull(&mut consumer).await {
-                Ok(Some(message)) => message,
+            let delivery = match self.pull(&mut consumer).await {
+                Ok(Some(delivery)) => delivery,
                 Ok(None) => continue,
                 Err(error) => {
                     debug!(group = self.group(), %error, "no queued calls could be asked for");
@@ -110,38 +110,37 @@ impl Runner {
             while calls.try_join_next().is_some() {}
             let Ok(slot) = self.0.slots.clone().try_acquire_owned() else {
                 // Somebody else took the last one meanwhile, so another worker is to have the call.
-                _ = message.ack_with(AckKind::Nak(None)).await;
+                _ = delivery.acks.ack(Ack::Retry(Duration::ZERO)).await;
                 continue;
             };
             let runner = self.clone();
             calls.spawn(async move {
-                attempt::handle(&runner, message).await;
+                attempt::handle(&runner, delivery).await;
                 drop(slot);
             });
         }
     }
 
-    async fn pull(&self, kept: &mut Option<PullConsumer>) -> Result<Option<Message>, BoxError> {
-        let consumer = match kept {
+    async fn pull(
+        &self,
+        consumer: &mut Option<Box<dyn Consumer>>,
+    ) -> Result<Option<Delivery>, BoxError> {
+        let consumer = match consumer {
             Some(consumer) => consumer,
-            None => kept.insert(self.0.jobs.consumer(&self.0.group).await?),
+            None => {
+                let queue = self.0.jobs.cluster().queue();
+                let ack_wait = self.0.jobs.config().lost_after.0;
+                consumer.insert(queue.consumer(&self.0.group, ack_wait).await?)
+            }
         };
-        let pulled = async {
-            let batch = consumer.batch().max_messages(1).expires(PULL).messages().await;
-            batch?.next().await.transpose()
-        };
-        match timeout(PULL + SLACK, pulled).await {
-            Ok(message) => message,
-            // The servers went away, or came back and know nothing of the question.
-            Err(_) => Ok(None),
-        }
+        consumer.next(PULL).await
     }
 
     /// Hears that calls are cancelled.
     async fn hear(self) {
         let subject = self.0.jobs.cluster().names().group(&self.0.group);
         loop {
-            match self.0.jobs.cluster().client().subscribe(subject.clone()).await {
+            match self.0.jobs.cluster().subscribe(subject.clone(), None).await {
                 Ok(mut notices) => {
                     while let Some(notice) = notices.next().await {
                         let signer = self.0.jobs.cluster().signer();

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::kv::{CreateErrorKind, Operation, UpdateErrorKind};
 use serde::{Deserialize, Serialize};
 use switchboard_runtime::QueueState;
 use switchboard_toolcall::CallId;
@@ -11,6 +10,7 @@ use super::{Job, Placed};
 use crate::{
     Bucket, Cluster, Error, Purpose,
     clock::now_ms,
+    transport,
     wire::{self, Failure, Outcome, Step},
 };
 
@@ -118,17 +118,16 @@ impl Kept {
 pub(crate) struct Entry {
     pub(crate) kept: Kept,
     pub(crate) revision: u64,
-    /// When it was written, by the servers' clock, in milliseconds since 1970.
-    written_ms: u64,
+    /// How old it was when it was read, by the servers' clock.
+    age: Duration,
 }
 
 impl Entry {
     /// How the call is, for who asks. A worker that has said nothing for much too long is not at it any more: the call
     /// waits for its next attempt, as soon as there is somebody to make it.
     pub(crate) fn state(&self, lost_after: Duration) -> QueueState {
-        let silent = Duration::from_millis(now_ms().saturating_sub(self.written_ms));
         match self.kept.state {
-            QueueState::Running if silent > lost_after * 3 => QueueState::Queued,
+            QueueState::Running if self.age > lost_after * 3 => QueueState::Queued,
             state => state,
         }
     }
@@ -137,18 +136,15 @@ impl Entry {
 /// How a call is; none where no such call is known.
 pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<Entry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
-    let refused = |error| Error::refused(format!("look up the call {call}"))(error);
-    let entry = store.entry(call.to_string()).await.map_err(|error| refused(error.into()))?;
-    let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) else {
+    let (key, refused) = (call.to_string(), Error::refused(format!("look up the call {call}")));
+    let entry = store.get(&key).await.map_err(refused)?;
+    let Some(transport::Entry { value: Some(value), revision, age, .. }) = entry else {
         return Ok(None);
     };
-    let key = call.to_string();
-    let opened = cluster.signer().open(PURPOSE, &[&key], &entry.value);
+    let opened = cluster.signer().open(PURPOSE, &[&key], &value);
     let opened = opened.inspect_err(|error| cluster.signer().refused(PURPOSE, &key, error))?;
     let kept = wire::read("the entry of a call", &opened.body)?;
-    let written = entry.created.unix_timestamp_nanos() / 1_000_000;
-    let written_ms = u64::try_from(written).unwrap_or_default();
-    Ok(Some(Entry { kept, revision: entry.revision, written_ms }))
+    Ok(Some(Entry { kept, revision, age }))
 }
 
 /// Writes the first entry of a call; none where there is one.
@@ -156,11 +152,9 @@ pub(crate) async fn create(cluster: &Cluster, kept: Kept) -> Result<Option<Entry
     let store = cluster.bucket(Bucket::Calls).await?;
     let key = kept.call.to_string();
     let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
-    match store.create(key, value).await {
-        Ok(revision) => Ok(Some(Entry { kept, revision, written_ms: now_ms() })),
-        Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(Error::refused(format!("note the call {}", kept.call))(error.into())),
-    }
+    let refused = Error::refused(format!("note the call {}", kept.call));
+    let created = store.create(&key, value).await.map_err(refused)?;
+    Ok(created.map(|revision| Entry { kept, revision, age: Duration::ZERO }))
 }
 
 /// Writes an entry in the place of the one that was read; none where somebody else was faster.
@@ -172,13 +166,9 @@ pub(crate) async fn update(
     let store = cluster.bucket(Bucket::Calls).await?;
     let key = kept.call.to_string();
     let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
-    match store.update(key, value, revision).await {
-        Ok(revision) => Ok(Some(Entry { kept, revision, written_ms: now_ms() })),
-        Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-        Err(error) => {
-            Err(Error::refused(format!("note how the call {} is", kept.call))(error.into()))
-        }
-    }
+    let refused = Error::refused(format!("note how the call {} is", kept.call));
+    let updated = store.update(&key, value, revision).await.map_err(refused)?;
+    Ok(updated.map(|revision| Entry { kept, revision, age: Duration::ZERO }))
 }
 
 #[cfg(test)]
@@ -196,8 +186,8 @@ mod tests {
         let (name, group) = ("gpu__resize".to_owned(), "gpu".to_owned());
         let mut kept = Kept::new(&Job { name, group, may_repeat: true, request }, 1);
         let seen = |kept: &Kept, silent_ms: u64| {
-            let written_ms = now_ms() - silent_ms;
-            Entry { kept: kept.clone(), revision: 1, written_ms }.state(Duration::from_secs(30))
+            let age = Duration::from_millis(silent_ms);
+            Entry { kept: kept.clone(), revision: 1, age }.state(Duration::from_secs(30))
         };
         assert_eq!(seen(&kept, 1_000_000), QueueState::Queued);
         kept.state = QueueState::Running;

@@ -2,7 +2,6 @@
 
 use std::{fmt, time::Duration};
 
-use async_nats::{Message, StatusCode, Subject};
 use bytes::Bytes;
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolError, ToolOutput};
 use tokio::{
@@ -15,6 +14,7 @@ use crate::{
     Cluster, Error, Purpose,
     replies::{self, Waiting},
     sign::Opened,
+    transport::Message,
     wire::{self, Notice, Outcome, Refusal, Reply, Request},
 };
 
@@ -44,7 +44,7 @@ pub(super) enum Ending {
 /// What was heard of a call.
 enum Heard {
     /// What a worker says, and where it hears what is said to it.
-    Answer(Bytes, Option<Subject>),
+    Answer(Bytes, Option<String>),
     /// Nobody listens there.
     Nobody,
     /// Nothing that may be believed; if something else came, why that may be.
@@ -91,7 +91,7 @@ impl WorkerTool {
         let mut notice = Cancel::unless_over(cluster, self.group.name(), request.call);
         let address = waiting.address.clone();
         let payload = cluster.signer().sign(Purpose::Request, &[&subject, &address], &payload);
-        let sent = cluster.client().publish_with_reply(subject, address, payload).await;
+        let sent = cluster.publish(subject, Some(address), payload).await;
         if let Err(error) = sent {
             notice.over();
             let text = format!("Tool '{}' could not be sent to a worker", self.spec.name);
@@ -135,7 +135,7 @@ impl WorkerTool {
                         let (cluster, go) = (self.group.cluster(), Bytes::from_static(wire::GO));
                         let go = cluster.signer().sign(Purpose::Word, &[&to], &go);
                         // Whoever does not hear it refuses the call after a while.
-                        _ = cluster.client().publish(to, go).await;
+                        _ = cluster.publish(to, None, go).await;
                     }
                 }
                 Ok(Reply::Refused(refusal)) => return Ending::Refused(refusal),
@@ -161,7 +161,7 @@ impl WorkerTool {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let Some(message) = hear(waiting, left).await else { return Heard::Silence(refusal) };
-            if message.status == Some(StatusCode::NO_RESPONDERS) && node.is_none() {
+            if message.no_responders && node.is_none() {
                 return Heard::Nobody;
             }
             match replies::open(cluster, &message) {
@@ -254,10 +254,10 @@ impl Drop for Cancel {
         };
         let notice = Notice::Cancel(self.call);
         let notice = self.cluster.signer().write(Purpose::Notice, &[&subject], &notice);
-        let client = self.cluster.client().clone();
+        let cluster = self.cluster.clone();
         runtime.spawn(async move {
             if let Ok(notice) = notice {
-                _ = client.publish(subject, notice).await;
+                _ = cluster.publish(subject, None, notice).await;
             }
         });
     }

@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_millis(500);
 
 /// Says it until dropped.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut connected = shared.cluster.connected();
+    let mut connected = shared.cluster.connections();
     let mut said = Said::default();
     loop {
         connected.borrow_and_update();
@@ -48,7 +48,7 @@ pub(super) async fn withdraw(shared: &Shared) {
     for bucket in [Bucket::Workers, Bucket::Tools] {
         if let Ok(store) = shared.cluster.bucket(bucket).await {
             // What stays lapses.
-            _ = store.delete(&key).await;
+            _ = store.remove(&key).await;
         }
     }
 }
@@ -75,7 +75,7 @@ impl Said {
         let presence = signer.write(Purpose::Entry(Bucket::Workers), &[&key], &presence)?;
         let store = shared.cluster.bucket(Bucket::Workers).await?;
         let refused = Error::refused("hear that a worker is there");
-        store.put(&key, presence).await.map_err(|error| refused(error.into()))?;
+        store.put(&key, presence).await.map_err(refused)?;
         let (tools, group) = (offer.tools.len(), &shared.group);
         if self.told.replace(tools) != Some(tools) {
             tracing::info!("{tools} tools are offered to group '{group}' as worker {}", shared.id);
@@ -107,5 +107,5 @@ async fn offer_tools(shared: &Shared, key: &str, offer: &Offer) -> Result<(), Er
     let bytes = shared.cluster.signer().sign(Purpose::Entry(Bucket::Tools), &[key], &bytes);
     let store = shared.cluster.bucket(Bucket::Tools).await?;
     let refused = Error::refused("hear what a worker offers");
-    store.put(key, bytes).await.map(drop).map_err(|error| refused(error.into()))
+    store.put(key, bytes).await.map(drop).map_err(refused)
 }

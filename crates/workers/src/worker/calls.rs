@@ -2,7 +2,6 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use async_nats::{Message, Subject};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use switchboard_toolcall::{CallId, ErrorKind, Progress, ToolCall, ToolError};
@@ -16,6 +15,7 @@ use super::{Shared, running::Begun};
 use crate::{
     Error, Purpose,
     clock::now_ms,
+    transport::Message,
     wire::{self, Outcome, Refusal, Reply, Request, Step},
 };
 
@@ -54,9 +54,9 @@ impl Shared {
     }
 
     /// Returns what is asked, if it is signed for us, now, and for the first time; `None` if it was asked before.
-    fn open(&self, message: &Message, reply: &Subject) -> Result<Option<Bytes>, Refusal> {
+    fn open(&self, message: &Message, reply: &str) -> Result<Option<Bytes>, Refusal> {
         let (signer, subject) = (self.cluster.signer(), &message.subject);
-        let place = [subject.as_str(), reply.as_str()];
+        let place = [subject.as_str(), reply];
         let opened = signer.open_fresh(Purpose::Request, &place, &message.payload, now_ms());
         let opened = opened.map_err(|error| {
             signer.refused(Purpose::Request, subject, &error);
@@ -78,9 +78,9 @@ impl Shared {
 
     /// Refuses a request that nobody of this cluster has signed. That is not signed either: whoever sent it chose where this
     /// goes, and may have chosen the address of another call.
-    async fn refuse_unsigned(&self, reply: Subject, refusal: Refusal) {
+    async fn refuse_unsigned(&self, reply: String, refusal: Refusal) {
         if let Ok(bytes) = wire::write(&Reply::Refused(refusal)) {
-            _ = self.cluster.client().publish(reply, bytes).await;
+            _ = self.cluster.publish(reply, None, bytes).await;
         }
     }
 
@@ -97,7 +97,7 @@ impl Shared {
     async fn run(
         &self,
         request: Request,
-        reply: Subject,
+        reply: String,
         begun: Begun,
         permit: OwnedSemaphorePermit,
     ) {
@@ -129,7 +129,7 @@ impl Shared {
     async fn answer(
         &self,
         request: Request,
-        reply: &Subject,
+        reply: &str,
         begun: &Begun,
         steps: mpsc::UnboundedSender<Step>,
     ) -> Bytes {
@@ -162,7 +162,7 @@ impl Shared {
     }
 
     /// What came of a call as a message; what is too large for one is laid down elsewhere.
-    async fn written(&self, to: &Subject, outcome: &Outcome) -> Bytes {
+    async fn written(&self, to: &str, outcome: &Outcome) -> Bytes {
         let whole = async {
             let bytes = wire::write(outcome)?;
             if self.cluster.is_large(bytes.len()) {
@@ -183,28 +183,28 @@ impl Shared {
     }
 
     /// A reply for an address, signed with where we hear what is said to it.
-    fn signed(&self, to: &Subject, callers: &str, reply: &Reply) -> Result<Bytes, Error> {
+    fn signed(&self, to: &str, callers: &str, reply: &Reply) -> Result<Bytes, Error> {
         self.cluster.signer().write(Purpose::Reply, &[to, callers], reply)
     }
 
-    async fn say(&self, to: &Subject, reply: &Reply) {
+    async fn say(&self, to: &str, reply: &Reply) {
         match self.signed(to, "", reply) {
             Ok(bytes) => self.send(to, bytes).await,
             Err(error) => tracing::warn!("{error}"),
         }
     }
 
-    async fn send(&self, to: &Subject, bytes: Bytes) {
-        if let Err(error) = self.cluster.client().publish(to.clone(), bytes).await {
+    async fn send(&self, to: &str, bytes: Bytes) {
+        if let Err(error) = self.cluster.publish(to, None, bytes).await {
             tracing::debug!("an answer could not be sent: {error}");
         }
     }
 
     /// Says something in a way that tells us if nobody hears it.
-    pub(super) async fn ask(&self, to: &Subject, call: CallId, reply: &Reply) {
-        let (client, callers) = (self.cluster.client(), format!("{}.{call}", self.inbox));
+    pub(super) async fn ask(&self, to: &str, call: CallId, reply: &Reply) {
+        let callers = format!("{}.{call}", self.inbox);
         if let Ok(bytes) = self.signed(to, &callers, reply) {
-            _ = client.publish_with_reply(to.clone(), callers, bytes).await;
+            _ = self.cluster.publish(to, Some(callers), bytes).await;
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use async_nats::{Message, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use switchboard_toolcall::CallId;
@@ -14,6 +13,7 @@ use tokio_util::{
 use super::Shared;
 use crate::{
     Error, Purpose,
+    transport::{Message, Subscription},
     wire::{self, Notice},
 };
 
@@ -97,17 +97,16 @@ async fn subscribe(
     shared: &Shared,
     subject: String,
     queue: Option<&str>,
-) -> Result<Subscriber, Error> {
+) -> Result<Box<dyn Subscription>, Error> {
     let refused = Error::refused(format!("let us listen to `{subject}`"));
-    let client = shared.cluster.client();
-    let messages = match queue {
-        Some(queue) => client.queue_subscribe(subject, queue.to_owned()).await,
-        None => client.subscribe(subject).await,
-    };
-    messages.map_err(|error| refused(error.into()))
+    shared.cluster.subscribe(subject, queue).await.map_err(refused)
 }
 
-async fn hear_calls(mut calls: Subscriber, shared: Arc<Shared>, ended: CancellationToken) {
+async fn hear_calls(
+    mut calls: Box<dyn Subscription>,
+    shared: Arc<Shared>,
+    ended: CancellationToken,
+) {
     loop {
         tokio::select! {
             message = calls.next() => match message {
@@ -125,7 +124,7 @@ async fn hear_calls(mut calls: Subscriber, shared: Arc<Shared>, ended: Cancellat
     }
 }
 
-async fn hear_notices(mut messages: Subscriber, shared: Arc<Shared>) {
+async fn hear_notices(mut messages: Box<dyn Subscription>, shared: Arc<Shared>) {
     while let Some(message) = messages.next().await {
         let Some(body) = opened(&shared, Purpose::Notice, &message) else { continue };
         match wire::read("a notice", &body) {
@@ -136,10 +135,10 @@ async fn hear_notices(mut messages: Subscriber, shared: Arc<Shared>) {
 }
 
 /// Hears that a call may begin; or that nobody waits for it: from NATS, that nobody listens there, or from whoever does.
-async fn hear_callers(mut messages: Subscriber, shared: Arc<Shared>) {
+async fn hear_callers(mut messages: Box<dyn Subscription>, shared: Arc<Shared>) {
     while let Some(message) = messages.next().await {
         let Some(call) = call_of(&message) else { continue };
-        if message.status.is_some() {
+        if message.no_responders {
             shared.running.strike(call);
             continue;
         }

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use async_nats::Subject;
 use switchboard_toolcall::{CallId, CancellationToken};
 use tokio::{sync::Notify, time::Instant};
 
@@ -32,7 +31,7 @@ struct Calls {
 
 struct Call {
     /// Where its answers go.
-    reply: Subject,
+    reply: String,
     since: Instant,
     cancel: CancellationToken,
     go: CancellationToken,
@@ -41,7 +40,7 @@ struct Call {
 
 impl Running {
     /// Notes that a call begins; its token may have fired already.
-    pub(super) fn begin(self: &Arc<Self>, call: CallId, reply: &Subject) -> Begun {
+    pub(super) fn begin(self: &Arc<Self>, call: CallId, reply: &str) -> Begun {
         let cancel = CancellationToken::new();
         let mut calls = self.lock();
         if let Some(place) = calls.cancelled_early.iter().position(|early| *early == call) {
@@ -49,7 +48,7 @@ impl Running {
             cancel.cancel();
         }
         let go = CancellationToken::new();
-        let (reply, since) = (reply.clone(), Instant::now());
+        let (reply, since) = (reply.to_owned(), Instant::now());
         let running = Call { reply, since, cancel: cancel.clone(), go: go.clone(), struck: None };
         calls.running.insert(call, running);
         drop(calls);
@@ -88,7 +87,7 @@ impl Running {
     }
 
     /// The calls that have run for so long, with where their answers go.
-    pub(super) fn older_than(&self, age: Duration) -> Vec<(CallId, Subject)> {
+    pub(super) fn older_than(&self, age: Duration) -> Vec<(CallId, String)> {
         let calls = self.lock();
         let old = calls.running.iter().filter(|(_, call)| call.since.elapsed() >= age);
         old.map(|(id, call)| (*id, call.reply.clone())).collect()
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     fn begin(running: &Arc<Running>, call: CallId) -> Begun {
-        running.begin(call, &Subject::from_static("answers"))
+        running.begin(call, "answers")
     }
 
     #[test]

@@ -26,7 +26,8 @@ async fn arguments_and_results_of_any_size_come_through() {
     }
     // Nothing is left of it.
     let cluster = own.connect().await;
-    let store = cluster.large().await.unwrap();
+    let bucket = cluster.names().stream("large");
+    let store = cluster.nats().unwrap().jetstream().get_object_store(bucket).await.unwrap();
     within("nothing is left", async {
         loop {
             let left = store.list().await.unwrap().count().await;

@@ -13,6 +13,9 @@ mod large;
 mod broker;
 mod jobs;
 mod signing;
+mod conformance;
+#[path = "../shared/shared.rs"]
+mod shared;
 
 use std::path::PathBuf;
 

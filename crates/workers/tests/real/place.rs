@@ -132,7 +132,7 @@ impl Puppet {
         executor.tools().add(tool).unwrap();
         let tool = OfferedTool::from(&*executor.tools().all()[0]);
         let id = Ulid::generate().to_string();
-        let (client, names) = (cluster.client().clone(), cluster.names().clone());
+        let (client, names) = (cluster.nats().unwrap().client().clone(), cluster.names().clone());
         let (asked, calls) = mpsc::unbounded_channel();
         for subject in [names.calls(group, &tool.name), names.calls_to(&id)] {
             let mut messages = client.queue_subscribe(subject, group.to_owned()).await.unwrap();
@@ -172,7 +172,7 @@ impl Puppet {
 
     /// Says that it has the call, and waits until it is told to begin where it has to.
     pub(crate) async fn accept(&self, to: &str, waits: bool) {
-        let client = self.cluster.client();
+        let client = self.cluster.nats().unwrap().client();
         let inbox = client.new_inbox();
         let mut told = client.subscribe(inbox.clone()).await.unwrap();
         let accepted = wire::write(&Reply::Accepted { worker: "w".to_owned() }).unwrap();
@@ -184,7 +184,7 @@ impl Puppet {
     }
 
     pub(crate) async fn send(&self, to: &str, bytes: Bytes) {
-        self.cluster.client().publish(to.to_owned(), bytes).await.unwrap();
+        self.cluster.nats().unwrap().client().publish(to.to_owned(), bytes).await.unwrap();
     }
 }
 

@@ -51,8 +51,9 @@ fn idempotent(tool: Fake) -> Fake {
 /// Everything that is published there, as anybody hears it who gets in.
 async fn tap(stranger: &Cluster, subject: &str) -> mpsc::UnboundedReceiver<Message> {
     let (sender, heard) = mpsc::unbounded_channel();
-    let mut messages = stranger.client().subscribe(subject.to_owned()).await.unwrap();
-    stranger.client().flush().await.unwrap();
+    let mut messages =
+        stranger.nats().unwrap().client().subscribe(subject.to_owned()).await.unwrap();
+    stranger.nats().unwrap().client().flush().await.unwrap();
     tokio::spawn(async move {
         while let Some(message) = messages.next().await {
             _ = sender.send(message);
@@ -63,7 +64,7 @@ async fn tap(stranger: &Cluster, subject: &str) -> mpsc::UnboundedReceiver<Messa
 
 /// Publishes bytes as a request, and returns what is answered.
 async fn ask(stranger: &Cluster, subject: &str, payload: Bytes) -> Option<Message> {
-    let client = stranger.client();
+    let client = stranger.nats().unwrap().client();
     let inbox = client.new_inbox();
     let mut answers = client.subscribe(inbox.clone()).await.unwrap();
     client.publish_with_reply(subject.to_owned(), inbox, payload).await.unwrap();
@@ -128,11 +129,17 @@ async fn a_forged_request_does_not_run() {
     }
     // Neither does one in the queue.
     let jobs = stranger.jobs();
-    stranger.jetstream().get_stream(stranger.names().stream("jobs")).await.unwrap();
+    stranger.nats().unwrap().jetstream().get_stream(stranger.names().stream("jobs")).await.unwrap();
     let request: Value = serde_json::from_slice(&forged("resize")).unwrap();
     let job = json!({"here": {"name": "gpu__resize", "group": "gpu", "may_repeat": true, "request": request}});
     let subject = stranger.names().jobs("gpu", "resize");
-    let laid = stranger.jetstream().publish(subject, job.to_string().into()).await.unwrap();
+    let laid = stranger
+        .nats()
+        .unwrap()
+        .jetstream()
+        .publish(subject, job.to_string().into())
+        .await
+        .unwrap();
     laid.await.unwrap();
     within("a worker has looked at it", async {
         while jobs.figures().await.unwrap().iter().all(|queue| queue.taken == 0) {
@@ -157,7 +164,7 @@ async fn a_request_that_somebody_repeats_does_not_run_again() {
         assert!(gateway.call(name, json!({})).await.is_success());
         let asked = within("the request", heard.recv()).await.unwrap();
         let (subject, reply) = (asked.subject.to_string(), asked.reply.unwrap());
-        let client = stranger.client();
+        let client = stranger.nats().unwrap().client();
         client
             .publish_with_reply(subject.clone(), reply.clone(), asked.payload.clone())
             .await
@@ -189,7 +196,7 @@ async fn what_may_run_once_begins_once_even_if_its_request_reaches_two_workers()
     })
     .await;
     let mut heard = tap(&stranger, "switchboard.call.>").await;
-    let client = stranger.client().clone();
+    let client = stranger.nats().unwrap().client().clone();
     // Repeats each request at once, often enough that the other worker gets one.
     tokio::spawn(async move {
         while let Some(Message { subject, reply, payload, headers: None, .. }) = heard.recv().await
@@ -285,18 +292,19 @@ async fn what_came_of_a_queued_call_cannot_be_forged() {
     .await;
     // The same call, laid in again, is over.
     let laid = within("the call", heard.recv()).await.unwrap();
-    let again = stranger.jetstream().publish(laid.subject, laid.payload).await.unwrap();
+    let again =
+        stranger.nats().unwrap().jetstream().publish(laid.subject, laid.payload).await.unwrap();
     again.await.unwrap();
     let calls = stranger.bucket(Bucket::Calls).await.unwrap();
-    let entry = calls.get(id.to_string()).await.unwrap().unwrap();
+    let entry = calls.get(&id.to_string()).await.unwrap().unwrap().value.unwrap();
     let changed = String::from_utf8(entry.to_vec()).unwrap().replace(r#""ada""#, r#""eve""#);
     assert!(changed.contains("eve"));
-    calls.put(id.to_string(), changed.into()).await.unwrap();
+    calls.put(&id.to_string(), changed.into()).await.unwrap();
     let error = queue.look(id).await.err().unwrap().to_string();
     assert_eq!(error, "the state of a queued call is not signed with this cluster's key");
     // Nor can it be the state of another call.
     let other = CallId::generate();
-    calls.put(other.to_string(), entry).await.unwrap();
+    calls.put(&other.to_string(), entry).await.unwrap();
     assert!(queue.look(other).await.is_err());
     sleep(MOMENT).await;
     assert_eq!(runs.load(Ordering::SeqCst), 1);

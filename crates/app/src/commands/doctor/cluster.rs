@@ -8,7 +8,7 @@ use std::{
 use anyhow::anyhow;
 use futures_util::StreamExt;
 use switchboard_cluster::{figures, streams};
-use switchboard_workers::{Bucket, Cluster, Error, offer::Presence};
+use switchboard_workers::{Bucket, Cluster, Error, nats::Nats, offer::Presence};
 use tokio::time::{Instant, timeout};
 
 use super::{CheckStatus, DoctorCheck};
@@ -39,7 +39,11 @@ pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Doc
     if let Err(error) = cluster.reached(PATIENCE).await {
         return vec![broken("cluster", format!("{:#}", anyhow!(error)))];
     }
-    let server = server(cluster, loaded);
+    let nats = match cluster.nats() {
+        Ok(nats) => nats,
+        Err(error) => return vec![refused("cluster", error)],
+    };
+    let server = server(cluster, nats, loaded);
     if server.status == CheckStatus::Broken {
         return vec![server];
     }
@@ -48,7 +52,7 @@ pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Doc
         Ok(took) => checks.push(check("cluster subjects", CheckStatus::Ok, took)),
         Err(problem) => checks.push(broken("cluster subjects", problem)),
     }
-    match jetstream(cluster).await {
+    match jetstream(cluster, nats).await {
         Ok(said) => checks.push(check("cluster jetstream", CheckStatus::Ok, said)),
         Err(problem) => {
             checks.push(broken("cluster jetstream", problem));
@@ -59,7 +63,7 @@ pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Doc
     checks.extend(kept(cluster).await);
     checks.extend(workers(cluster).await);
     checks.extend(dead_letters(cluster).await);
-    checks.extend(clocks(cluster).await);
+    checks.extend(clocks(cluster, nats).await);
     checks
 }
 
@@ -76,11 +80,11 @@ fn refused(name: &'static str, error: Error) -> DoctorCheck {
 }
 
 /// Which server it is, who we are to it, and whether it is new enough.
-fn server(cluster: &Cluster, loaded: &Loaded) -> DoctorCheck {
-    let info = cluster.client().server_info();
+fn server(cluster: &Cluster, nats: &Nats, loaded: &Loaded) -> DoctorCheck {
+    let info = nats.client().server_info();
     let (address, version) = (cluster.address(), &info.version);
     let (major, minor) = OLDEST;
-    if !cluster.client().is_server_compatible(major, minor, 0) {
+    if !nats.client().is_server_compatible(major, minor, 0) {
         let message = format!(
             "NATS {version} at {address} is too old: {major}.{minor} is the oldest that can be used; \
              install a newer nats-server (https://nats.io/download)"
@@ -111,18 +115,19 @@ fn server(cluster: &Cluster, loaded: &Loaded) -> DoctorCheck {
 
 /// Whether we may publish and subscribe below our prefix, and how long that takes.
 async fn own_subjects(cluster: &Cluster) -> Result<String, String> {
-    let (client, prefix) = (cluster.client(), cluster.names().prefix());
+    let prefix = cluster.names().prefix();
     let forbidden = format!(
         "what we publish below `{prefix}.` does not come back: give this user permission to publish and subscribe to \
          `{prefix}.>` and `{}.>`",
         cluster.names().inbox()
     );
-    let subject = cluster.names().subject(&["doctor", &client.new_inbox()]);
-    let mut heard = client.subscribe(subject.clone()).await.map_err(|error| error.to_string())?;
+    let subject = cluster.names().subject(&["doctor", &cluster.new_inbox()]);
+    let mut heard =
+        cluster.subscribe(subject.clone(), None).await.map_err(|error| error.to_string())?;
     let mut trips = Vec::new();
     for _ in 0..TRIPS {
         let began = Instant::now();
-        let sent = client.publish(subject.clone(), "".into()).await;
+        let sent = cluster.publish(subject.clone(), None, "".into()).await;
         sent.map_err(|error| error.to_string())?;
         match timeout(ANSWER, heard.next()).await {
             Ok(Some(_)) => trips.push(began.elapsed()),
@@ -136,9 +141,9 @@ async fn own_subjects(cluster: &Cluster) -> Result<String, String> {
     ))
 }
 
-async fn jetstream(cluster: &Cluster) -> Result<String, String> {
+async fn jetstream(cluster: &Cluster, nats: &Nats) -> Result<String, String> {
     let prefix = cluster.names().prefix();
-    match timeout(PATIENCE, cluster.jetstream().query_account()).await {
+    match timeout(PATIENCE, nats.jetstream().query_account()).await {
         Ok(Ok(account)) => {
             let (streams, megabytes) = (account.streams, account.storage / 1_000_000);
             Ok(format!("on: {streams} streams in this account, {megabytes} MB on disk"))
@@ -240,7 +245,7 @@ async fn workers(cluster: &Cluster) -> Vec<DoctorCheck> {
 /// Reports dead letters, if there are any.
 async fn dead_letters(cluster: &Cluster) -> Option<DoctorCheck> {
     let jobs = cluster.jobs();
-    let queues = match timeout(PATIENCE, figures::queues(cluster, &jobs)).await.ok()? {
+    let queues = match timeout(PATIENCE, jobs.figures()).await.ok()? {
         Ok(queues) => queues,
         Err(error) => return Some(refused("cluster queues", error)),
     };
@@ -257,7 +262,7 @@ async fn dead_letters(cluster: &Cluster) -> Option<DoctorCheck> {
 }
 
 /// How far our clock and the servers' are apart, if that is worth a word.
-async fn clocks(cluster: &Cluster) -> Option<DoctorCheck> {
+async fn clocks(cluster: &Cluster, nats: &Nats) -> Option<DoctorCheck> {
     #[derive(serde::Deserialize)]
     struct ServerTime {
         ts: jiff::Timestamp,
@@ -265,7 +270,7 @@ async fn clocks(cluster: &Cluster) -> Option<DoctorCheck> {
     let name = cluster.names().stream("records");
     let asked = format!("$JS.API.STREAM.INFO.{name}");
     let began = Instant::now();
-    let answer = timeout(ANSWER, cluster.client().request(asked, "".into())).await.ok()?.ok()?;
+    let answer = timeout(ANSWER, nats.client().request(asked, "".into())).await.ok()?.ok()?;
     // A stream that is not there has no time either.
     let theirs: SystemTime = serde_json::from_slice::<ServerTime>(&answer.payload).ok()?.ts.into();
     let ours = SystemTime::now() - began.elapsed() / 2;

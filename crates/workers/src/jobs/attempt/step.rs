@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// How often a call is delivered to workers that do not have its tool, until it is given up.
-const MOST_VISITS: i64 = 100;
+const MOST_VISITS: u64 = 100;
 
 /// What is to be done with a delivered call.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Step {
         kept: &Kept,
         job: &Job,
         number: u64,
-        delivered: i64,
+        delivered: u64,
         has_tool: bool,
         most: u32,
     ) -> Self {
@@ -61,9 +61,7 @@ impl Step {
         match delivered {
             MOST_VISITS.. => Self::Bury(nobody_has_it(kept)),
             // Soon at first: most groups are of equals, and one of them is only just up.
-            _ => {
-                Self::Later(Duration::from_secs(u64::try_from(delivered.clamp(1, 30)).unwrap_or(1)))
-            }
+            _ => Self::Later(Duration::from_secs(delivered.clamp(1, 30))),
         }
     }
 }
@@ -118,7 +116,7 @@ mod tests {
     }
 
     /// What is to be done with a call that was changed so; it is message 7, and three attempts are the limit.
-    fn step(may_repeat: bool, delivered: i64, has_tool: bool, change: impl Fn(&mut Kept)) -> Step {
+    fn step(may_repeat: bool, delivered: u64, has_tool: bool, change: impl Fn(&mut Kept)) -> Step {
         let job = job(may_repeat);
         let mut kept = Kept::new(&job, 7);
         change(&mut kept);

@@ -1,0 +1,3 @@
+//! What the tests in memory and those with a real NATS share.
+
+pub(crate) mod mcp_sessions;

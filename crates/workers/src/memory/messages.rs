@@ -1,0 +1,110 @@
+//! Messages: every subscriber whose subject matches gets them, and one of each queue.
+
+use std::{
+    collections::BTreeMap,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use tokio::sync::mpsc;
+
+use super::MemoryServers;
+use crate::transport::{Answer, Message, Subscription};
+
+#[derive(Default)]
+pub(super) struct Subscribers {
+    all: BTreeMap<u64, Subscriber>,
+    last: u64,
+    /// Whose turn it is in a queue.
+    turn: usize,
+}
+
+struct Subscriber {
+    subject: String,
+    queue: Option<String>,
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+impl Subscribers {
+    pub(super) fn publish(&mut self, subject: String, reply: Option<String>, payload: Bytes) {
+        let mut queues: BTreeMap<&str, Vec<&Subscriber>> = BTreeMap::new();
+        let mut receivers = Vec::new();
+        for subscriber in self.all.values().filter(|one| matches(&one.subject, &subject)) {
+            match &subscriber.queue {
+                Some(queue) => queues.entry(queue).or_default().push(subscriber),
+                None => receivers.push(subscriber),
+            }
+        }
+        self.turn = self.turn.wrapping_add(1);
+        receivers.extend(queues.values().map(|members| members[self.turn % members.len()]));
+        let is_heard = !receivers.is_empty();
+        let message = Message { subject, reply, payload, no_responders: false };
+        for receiver in receivers {
+            // One that was dropped just now hears nothing any more.
+            _ = receiver.messages.send(message.clone());
+        }
+        if let (false, Some(reply)) = (is_heard, message.reply) {
+            let nobody =
+                Message { subject: reply, reply: None, payload: Bytes::new(), no_responders: true };
+            for receiver in self.all.values().filter(|one| matches(&one.subject, &nobody.subject)) {
+                _ = receiver.messages.send(nobody.clone());
+            }
+        }
+    }
+}
+
+/// Whether a subject is meant by a pattern: `*` stands for one word, `>` for all that follow.
+pub(super) fn matches(pattern: &str, subject: &str) -> bool {
+    let mut words = subject.split('.');
+    for part in pattern.split('.') {
+        match (part, words.next()) {
+            (">", Some(_)) => return true,
+            ("*", Some(_)) => {}
+            (part, Some(word)) if part == word => {}
+            _ => return false,
+        }
+    }
+    words.next().is_none()
+}
+
+pub(super) fn subscribe(
+    servers: &MemoryServers,
+    subject: String,
+    queue: Option<String>,
+) -> MemorySubscription {
+    let (sender, messages) = mpsc::unbounded_channel();
+    let subscribers = &mut servers.lock().subscribers;
+    subscribers.last += 1;
+    let number = subscribers.last;
+    subscribers.all.insert(number, Subscriber { subject, queue, messages: sender });
+    MemorySubscription { servers: servers.clone(), number, messages }
+}
+
+pub(super) struct MemorySubscription {
+    servers: MemoryServers,
+    number: u64,
+    messages: mpsc::UnboundedReceiver<Message>,
+}
+
+impl Stream for MemorySubscription {
+    type Item = Message;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+        self.messages.poll_recv(cx)
+    }
+}
+
+impl Subscription for MemorySubscription {
+    fn drain(&mut self) -> Answer<'_, ()> {
+        self.servers.lock().subscribers.all.remove(&self.number);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Drop for MemorySubscription {
+    fn drop(&mut self) {
+        self.servers.lock().subscribers.all.remove(&self.number);
+    }
+}

@@ -1,0 +1,250 @@
+//! The queue: a job is stored once for each id, delivered to one worker of its group at a time, and delivered again unless
+//! it is acknowledged in time.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep_until};
+
+use super::{MemoryServers, Operation, State, messages::matches};
+use crate::{
+    Names,
+    clock::now_ms,
+    jobs::Figures,
+    transport::{Ack, Acks, Answer, Consumer, Delivery, WorkQueue},
+};
+
+/// How long a message is recognised that is published again.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
+
+/// The jobs, or the dead letters, of one prefix.
+#[derive(Default)]
+pub(super) struct Queue {
+    last: u64,
+    messages: BTreeMap<u64, Stored>,
+    /// Which number an id was given, and when.
+    ids: HashMap<String, (u64, Instant)>,
+}
+
+struct Stored {
+    subject: String,
+    payload: Bytes,
+    published_ms: u64,
+    published: Instant,
+    delivered: u64,
+    /// When it is delivered again; `None` if it was never delivered, or at once.
+    due: Option<Instant>,
+}
+
+impl Queue {
+    fn publish(&mut self, subject: &str, id: &str, payload: Bytes) -> u64 {
+        self.ids.retain(|_, (_, at)| at.elapsed() < DUPLICATE_WINDOW);
+        if let Some((number, _)) = self.ids.get(id) {
+            return *number;
+        }
+        self.last += 1;
+        self.ids.insert(id.to_owned(), (self.last, Instant::now()));
+        let stored = Stored {
+            subject: subject.to_owned(),
+            payload,
+            published_ms: now_ms(),
+            published: Instant::now(),
+            delivered: 0,
+            due: None,
+        };
+        self.messages.insert(self.last, stored);
+        self.last
+    }
+
+    /// Delivers the next job of these subjects; or says when one is delivered again.
+    fn deliver(&mut self, subjects: &str, ack_wait: Duration) -> Result<Found, Option<Instant>> {
+        let now = Instant::now();
+        let mut found = self.messages.iter_mut().filter(|(_, job)| matches(subjects, &job.subject));
+        let ready = found.find(|(_, job)| job.due.is_none_or(|due| due <= now));
+        let Some((number, job)) = ready else {
+            let waiting = self.messages.values().filter(|job| matches(subjects, &job.subject));
+            return Err(waiting.filter_map(|job| job.due).min());
+        };
+        job.delivered += 1;
+        job.due = Some(now + ack_wait);
+        Ok(Found {
+            number: *number,
+            subject: job.subject.clone(),
+            payload: job.payload.clone(),
+            delivered: job.delivered,
+            published_ms: job.published_ms,
+        })
+    }
+
+    fn ack(&mut self, number: u64, ack: Ack, ack_wait: Duration) {
+        let Some(job) = self.messages.get_mut(&number) else { return };
+        match ack {
+            Ack::Done | Ack::Discard => _ = self.messages.remove(&number),
+            Ack::Progress => job.due = Some(Instant::now() + ack_wait),
+            // Of an earlier delivery, too: NATS does not ask which one it was.
+            Ack::Retry(pause) => job.due = Some(Instant::now() + pause),
+        }
+    }
+}
+
+struct Found {
+    number: u64,
+    subject: String,
+    payload: Bytes,
+    delivered: u64,
+    published_ms: u64,
+}
+
+pub(super) struct MemoryQueue {
+    servers: MemoryServers,
+    names: Names,
+}
+
+impl MemoryQueue {
+    pub(super) fn new(servers: MemoryServers, names: Names) -> Self {
+        Self { servers, names }
+    }
+
+    /// The name of the stream that has this subject.
+    fn stream_of(&self, subject: &str) -> String {
+        let is_job = matches(&format!("{}.job.>", self.names.prefix()), subject);
+        self.names.stream(if is_job { "jobs" } else { "dead" })
+    }
+}
+
+impl WorkQueue for MemoryQueue {
+    fn publish<'a>(&'a self, subject: &'a str, id: &'a str, payload: Bytes) -> Answer<'a, u64> {
+        let stream = self.stream_of(subject);
+        Box::pin(async move {
+            let stored = self.servers.perform(Operation::Enqueue, |state| {
+                state.queues.entry(stream).or_default().publish(subject, id, payload)
+            });
+            let stored = stored.await;
+            self.servers.0.jobs_changed.notify_waiters();
+            stored
+        })
+    }
+
+    fn consumer<'a>(&'a self, group: &'a str, ack_wait: Duration) -> Answer<'a, Box<dyn Consumer>> {
+        Box::pin(async move {
+            self.servers.online().await;
+            Ok(Box::new(MemoryConsumer {
+                servers: self.servers.clone(),
+                stream: self.names.stream("jobs"),
+                subjects: self.names.jobs_of(group),
+                ack_wait,
+            }) as Box<dyn Consumer>)
+        })
+    }
+
+    fn delete(&self, number: u64) -> Answer<'_, ()> {
+        let stream = self.names.stream("jobs");
+        Box::pin(self.servers.perform(Operation::Write, move |state| {
+            state.queues.entry(stream).or_default().messages.remove(&number);
+        }))
+    }
+
+    fn figures(&self) -> Answer<'_, Vec<Figures>> {
+        Box::pin(self.servers.perform(Operation::Read, |state| figures(state, &self.names)))
+    }
+}
+
+fn figures(state: &State, names: &Names) -> Vec<Figures> {
+    let mut groups: BTreeMap<String, Figures> = BTreeMap::new();
+    let now = Instant::now();
+    for word in ["jobs", "dead"] {
+        let queue = state.queues.get(&names.stream(word));
+        for job in queue.into_iter().flat_map(|queue| queue.messages.values()) {
+            let group = job.subject.split('.').nth(2).unwrap_or_default();
+            let figures = groups.entry(group.to_owned()).or_default();
+            group.clone_into(&mut figures.group);
+            match (word, job.delivered) {
+                ("dead", _) => figures.dead += 1,
+                (_, 0) => figures.waiting += 1,
+                (_, delivered) => {
+                    figures.taken += 1;
+                    figures.redelivered += u64::from(delivered > 1);
+                }
+            }
+            if word == "jobs" {
+                figures.oldest = figures.oldest.max(Some(now - job.published));
+            }
+        }
+    }
+    groups.into_values().collect()
+}
+
+struct MemoryConsumer {
+    servers: MemoryServers,
+    stream: String,
+    subjects: String,
+    ack_wait: Duration,
+}
+
+impl MemoryConsumer {
+    fn deliver(&self) -> Result<Found, Option<Instant>> {
+        let mut state = self.servers.lock();
+        let queue = state.queues.entry(self.stream.clone()).or_default();
+        queue.deliver(&self.subjects, self.ack_wait)
+    }
+}
+
+impl Consumer for MemoryConsumer {
+    fn next(&mut self, wait: Duration) -> Answer<'_, Option<Delivery>> {
+        Box::pin(async move {
+            let end = Instant::now() + wait;
+            loop {
+                self.servers.online().await;
+                let changed = self.servers.0.jobs_changed.notified();
+                let due = match self.deliver() {
+                    Ok(found) => return Ok(Some(self.delivery(found))),
+                    Err(due) => due.unwrap_or(end).min(end),
+                };
+                if Instant::now() >= end {
+                    return Ok(None);
+                }
+                tokio::select! {
+                    () = changed => {}
+                    () = sleep_until(due) => {}
+                }
+            }
+        })
+    }
+}
+
+impl MemoryConsumer {
+    fn delivery(&self, found: Found) -> Delivery {
+        let Found { number, subject, payload, delivered, published_ms } = found;
+        let acks = MemoryAcks {
+            servers: self.servers.clone(),
+            stream: self.stream.clone(),
+            ack_wait: self.ack_wait,
+            number,
+        };
+        Delivery { subject, payload, number, delivered, published_ms, acks: Box::new(acks) }
+    }
+}
+
+struct MemoryAcks {
+    servers: MemoryServers,
+    stream: String,
+    ack_wait: Duration,
+    number: u64,
+}
+
+impl Acks for MemoryAcks {
+    fn ack(&self, ack: Ack) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let acked = self.servers.perform(Operation::Ack(ack), |state| {
+                let queue = state.queues.entry(self.stream.clone()).or_default();
+                queue.ack(self.number, ack, self.ack_wait);
+            });
+            let acked = acked.await;
+            self.servers.0.jobs_changed.notify_waiters();
+            acked
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! The connection to NATS: what a cluster needs of its servers, in subjects, buckets and streams.
+
+mod health;
+mod key_value;
+mod objects;
+mod options;
+mod work_queue;
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use async_nats::{
+    Client, StatusCode, Subscriber,
+    connection::State,
+    jetstream::{self, kv::Store},
+};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use switchboard_toolcall::BoxFuture;
+use tokio::sync::{OnceCell, watch};
+
+use crate::{
+    Bucket, Config, Error, Names,
+    transport::{Answer, KeyValue, Message, Objects, Subscription, Transport, WorkQueue},
+};
+use health::Health;
+pub(crate) use health::hint;
+use objects::NatsObjects;
+pub use options::warnings;
+use work_queue::NatsQueue;
+
+/// A connection to NATS.
+pub struct Nats {
+    client: Client,
+    jetstream: jetstream::Context,
+    address: String,
+    names: Names,
+    replicas: usize,
+    buckets: [OnceCell<Store>; Bucket::ALL.len()],
+    queue: NatsQueue,
+    objects: NatsObjects,
+    health: Health,
+}
+
+impl Nats {
+    pub(crate) async fn connect(config: &Config, names: &Names) -> Result<Self, Error> {
+        let addresses = options::addresses(config)?;
+        let address = options::shown(&addresses);
+        let unreachable = |reason: async_nats::ConnectError| Error::Unreachable {
+            address: address.clone(),
+            reason: reason.into(),
+        };
+        let options = options::options(config).await?.custom_inbox_prefix(names.inbox());
+        let health = Health::default();
+        let (heard, shown) = (health.clone(), address.clone());
+        let options = options.event_callback(move |event| {
+            heard.hear(&shown, &event);
+            std::future::ready(())
+        });
+        let client =
+            options.retry_on_initial_connect().connect(addresses).await.map_err(unreachable)?;
+        let jetstream = jetstream::new(client.clone());
+        let (names, replicas) = (names.clone(), config.replicas);
+        Ok(Self {
+            queue: NatsQueue::new(jetstream.clone(), names.clone(), replicas),
+            objects: NatsObjects::new(jetstream.clone(), names.stream("large"), replicas),
+            jetstream,
+            client,
+            address,
+            names,
+            replicas,
+            buckets: Default::default(),
+            health,
+        })
+    }
+
+    /// The connection itself.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Streams and buckets.
+    pub fn jetstream(&self) -> &jetstream::Context {
+        &self.jetstream
+    }
+
+    fn cell(&self, bucket: Bucket) -> &OnceCell<Store> {
+        &self.buckets[bucket.number()]
+    }
+
+    async fn open(&self, bucket: Bucket) -> Result<Store, Error> {
+        key_value::open(&self.jetstream, self.names.bucket(bucket), bucket, self.replicas).await
+    }
+}
+
+impl Transport for Nats {
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    fn connections(&self) -> watch::Receiver<u64> {
+        self.health.connected()
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.health.problem()
+    }
+
+    fn max_payload(&self) -> usize {
+        self.client.max_payload()
+    }
+
+    fn publish(&self, subject: String, reply: Option<String>, payload: Bytes) -> Answer<'_, ()> {
+        Box::pin(async move {
+            match reply {
+                Some(reply) => self.client.publish_with_reply(subject, reply, payload).await?,
+                None => self.client.publish(subject, payload).await?,
+            }
+            Ok(())
+        })
+    }
+
+    fn subscribe(
+        &self,
+        subject: String,
+        queue: Option<String>,
+    ) -> Answer<'_, Box<dyn Subscription>> {
+        Box::pin(async move {
+            let messages = match queue {
+                Some(queue) => self.client.queue_subscribe(subject, queue).await?,
+                None => self.client.subscribe(subject).await?,
+            };
+            Ok(Box::new(NatsSubscription(messages)) as Box<dyn Subscription>)
+        })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, ()> {
+        // It fails only if the connection is closed.
+        Box::pin(async { _ = self.client.flush().await })
+    }
+
+    fn bucket(&self, bucket: Bucket) -> BoxFuture<'_, Result<&dyn KeyValue, Error>> {
+        Box::pin(async move {
+            let store = self.cell(bucket).get_or_try_init(|| self.open(bucket)).await?;
+            Ok(store as &dyn KeyValue)
+        })
+    }
+
+    fn renew(&self, bucket: Bucket) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            match self.cell(bucket).initialized() {
+                true => self.open(bucket).await.map(drop),
+                false => self.bucket(bucket).await.map(drop),
+            }
+        })
+    }
+
+    fn queue(&self) -> &dyn WorkQueue {
+        &self.queue
+    }
+
+    fn objects(&self) -> &dyn Objects {
+        &self.objects
+    }
+
+    fn nats(&self) -> Option<&Nats> {
+        Some(self)
+    }
+}
+
+struct NatsSubscription(Subscriber);
+
+impl Stream for NatsSubscription {
+    type Item = Message;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+        self.0.poll_next_unpin(cx).map(|message| message.map(Message::from))
+    }
+}
+
+impl Subscription for NatsSubscription {
+    fn drain(&mut self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(self.0.drain().await?) })
+    }
+}
+
+impl From<async_nats::Message> for Message {
+    fn from(message: async_nats::Message) -> Self {
+        Self {
+            no_responders: message.status == Some(StatusCode::NO_RESPONDERS),
+            subject: message.subject.into_string(),
+            reply: message.reply.map(async_nats::Subject::into_string),
+            payload: message.payload,
+        }
+    }
+}

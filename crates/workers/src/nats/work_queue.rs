@@ -1,0 +1,196 @@
+//! The queue of durable calls: a stream of jobs with a consumer for each group, and a stream of dead letters.
+
+mod figures;
+
+use std::time::Duration;
+
+use async_nats::jetstream::{
+    self, AckKind,
+    consumer::{AckPolicy, PullConsumer, pull},
+    context::{PublishError, PublishErrorKind},
+    message::PublishMessage,
+    stream::{self, RetentionPolicy, StorageType, Stream},
+};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use switchboard_toolcall::BoxError;
+use tokio::{sync::OnceCell, time::timeout};
+
+use crate::{
+    Error, Names,
+    jobs::Figures,
+    names::token,
+    transport::{Ack, Acks, Answer, Consumer, Delivery, WorkQueue},
+};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a call may wait for a worker: as long as its state is kept.
+const JOBS_MAX_AGE: Duration = Duration::from_secs(7 * DAY.as_secs());
+/// How long dead letters are kept.
+const DEAD_MAX_AGE: Duration = Duration::from_secs(30 * DAY.as_secs());
+/// How long a stream recognises a message that is published again because nobody confirmed the first.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
+/// How much longer than the servers wait for a job their answer may take.
+const SLACK: Duration = Duration::from_secs(3);
+
+pub(super) struct NatsQueue {
+    jetstream: jetstream::Context,
+    names: Names,
+    replicas: usize,
+    jobs: OnceCell<Stream>,
+}
+
+impl NatsQueue {
+    pub(super) fn new(jetstream: jetstream::Context, names: Names, replicas: usize) -> Self {
+        Self { jetstream, names, replicas, jobs: OnceCell::new() }
+    }
+
+    /// The stream of jobs, which is created if it does not exist.
+    async fn jobs(&self) -> Result<&Stream, Error> {
+        self.jobs.get_or_try_init(|| self.open(self.config_of_jobs())).await
+    }
+
+    fn config_of_jobs(&self) -> stream::Config {
+        stream::Config {
+            name: self.names.stream("jobs"),
+            description: Some("Switchboard: durable calls that have not ended".to_owned()),
+            subjects: vec![format!("{}.job.>", self.names.prefix())],
+            retention: RetentionPolicy::WorkQueue,
+            max_age: JOBS_MAX_AGE,
+            ..self.config()
+        }
+    }
+
+    fn config_of_dead(&self) -> stream::Config {
+        stream::Config {
+            name: self.names.stream("dead"),
+            description: Some("Switchboard: durable calls that were given up".to_owned()),
+            subjects: vec![format!("{}.dead.>", self.names.prefix())],
+            retention: RetentionPolicy::Limits,
+            max_age: DEAD_MAX_AGE,
+            ..self.config()
+        }
+    }
+
+    fn config(&self) -> stream::Config {
+        stream::Config {
+            storage: StorageType::File,
+            num_replicas: self.replicas,
+            duplicate_window: DUPLICATE_WINDOW,
+            allow_direct: true,
+            ..stream::Config::default()
+        }
+    }
+
+    async fn open(&self, config: stream::Config) -> Result<Stream, Error> {
+        let name = config.name.clone();
+        let refused = Error::refused(format!("open the stream `{name}`"));
+        match self.jetstream.create_stream(config).await {
+            Ok(stream) => Ok(stream),
+            // It may be there with other settings, which somebody chose.
+            Err(error) => match self.jetstream.get_stream(name).await {
+                Ok(stream) => Ok(stream),
+                Err(_) => Err(refused(error.into())),
+            },
+        }
+    }
+
+    async fn publish_once(
+        &self,
+        subject: &str,
+        id: &str,
+        payload: Bytes,
+    ) -> Result<u64, PublishError> {
+        let message = PublishMessage::build().message_id(id).payload(payload);
+        let confirmed = self.jetstream.send_publish(subject.to_owned(), message).await?;
+        Ok(confirmed.await?.sequence)
+    }
+}
+
+impl WorkQueue for NatsQueue {
+    fn publish<'a>(&'a self, subject: &'a str, id: &'a str, payload: Bytes) -> Answer<'a, u64> {
+        Box::pin(async move {
+            match self.publish_once(subject, id, payload.clone()).await {
+                // It was never created, or the servers have lost it.
+                Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
+                    self.open(self.config_of_jobs()).await?;
+                    self.open(self.config_of_dead()).await?;
+                    Ok(self.publish_once(subject, id, payload).await?)
+                }
+                published => Ok(published?),
+            }
+        })
+    }
+
+    fn consumer<'a>(&'a self, group: &'a str, ack_wait: Duration) -> Answer<'a, Box<dyn Consumer>> {
+        Box::pin(async move {
+            let config = pull::Config {
+                durable_name: Some(token(group)),
+                ack_policy: AckPolicy::Explicit,
+                ack_wait,
+                // Attempts that were begun are counted; a delivery that nobody took up is none.
+                max_deliver: -1,
+                // Jobs that wait for their next attempt count as well, and must not hold up others.
+                max_ack_pending: -1,
+                filter_subject: self.names.jobs_of(group),
+                ..pull::Config::default()
+            };
+            let consumer = self.jobs().await?.create_consumer(config).await?;
+            Ok(Box::new(NatsConsumer(consumer)) as Box<dyn Consumer>)
+        })
+    }
+
+    fn delete(&self, number: u64) -> Answer<'_, ()> {
+        Box::pin(async move { Ok(self.jobs().await?.delete_message(number).await.map(drop)?) })
+    }
+
+    fn figures(&self) -> Answer<'_, Vec<Figures>> {
+        Box::pin(figures::figures(self))
+    }
+}
+
+struct NatsConsumer(PullConsumer);
+
+impl NatsConsumer {
+    async fn pull(&self, wait: Duration) -> Result<Option<Delivery>, BoxError> {
+        let mut batch = self.0.batch().max_messages(1).expires(wait).messages().await?;
+        let Some(message) = batch.next().await.transpose()? else { return Ok(None) };
+        let info = message.info()?;
+        let published_ms = info.published.unix_timestamp_nanos() / 1_000_000;
+        Ok(Some(Delivery {
+            subject: message.subject.to_string(),
+            payload: message.payload.clone(),
+            number: info.stream_sequence,
+            delivered: u64::try_from(info.delivered).unwrap_or(1),
+            published_ms: u64::try_from(published_ms).unwrap_or_default(),
+            acks: Box::new(NatsAcks(message)),
+        }))
+    }
+}
+
+impl Consumer for NatsConsumer {
+    fn next(&mut self, wait: Duration) -> Answer<'_, Option<Delivery>> {
+        Box::pin(async move {
+            match timeout(wait + SLACK, self.pull(wait)).await {
+                Ok(delivery) => delivery,
+                // The servers went away, or came back and know nothing of the request.
+                Err(_) => Ok(None),
+            }
+        })
+    }
+}
+
+struct NatsAcks(jetstream::Message);
+
+impl Acks for NatsAcks {
+    fn ack(&self, ack: Ack) -> Answer<'_, ()> {
+        let kind = match ack {
+            Ack::Done => return Box::pin(self.0.double_ack()),
+            Ack::Retry(Duration::ZERO) => AckKind::Nak(None),
+            Ack::Retry(pause) => AckKind::Nak(Some(pause)),
+            Ack::Progress => AckKind::Progress,
+            Ack::Discard => AckKind::Term,
+        };
+        Box::pin(self.0.ack_with(kind))
+    }
+}

@@ -1,0 +1,26 @@
+//! With a cluster in memory, under a paused clock.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
+
+mod conformance;
+mod jobs;
+#[path = "../shared/shared.rs"]
+mod shared;
+
+use switchboard_workers::{Cluster, Config, memory::MemoryServers};
+
+/// Servers of a test's own.
+#[derive(Default)]
+struct Own {
+    servers: MemoryServers,
+}
+
+impl Own {
+    fn start() -> Self {
+        Self::default()
+    }
+
+    async fn connect(&self) -> Cluster {
+        self.servers.connect(&Config::default()).unwrap()
+    }
+}

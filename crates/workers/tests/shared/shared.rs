@@ -1,0 +1,4 @@
+//! What the tests in memory and those with a real NATS share.
+
+pub(crate) mod conformance;
+pub(crate) mod jobs;
