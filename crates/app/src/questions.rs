@@ -10,11 +10,13 @@ mod sampling;
 use std::{fmt, io, sync::Arc};
 
 use clap::ColorChoice;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
-use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown, may_be_asked};
+use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown};
 use switchboard_runtime::validate::checker;
-use switchboard_toolcall::{BoxFuture, ErrorKind, ServerQuestions, ToolError, WayBack};
+use switchboard_toolcall::{
+    BoxFuture, ErrorKind, QuestionKind, ServerQuestion, ServerQuestions, ToolError, WayBack,
+};
 
 use crate::{
     model::ChosenModel,
@@ -54,24 +56,23 @@ impl fmt::Debug for TerminalAnswers {
 }
 
 impl WayBack for TerminalAnswers {
-    fn takes(&self) -> Value {
-        let mut takes = json!({"elicitation": {"form": {}, "url": {}}});
-        if !matches!(self.sampler, Sampler::None) {
-            takes["sampling"] = json!({});
+    fn answers(&self, kind: QuestionKind) -> bool {
+        match kind {
+            QuestionKind::Elicit => true,
+            QuestionKind::Sample => !matches!(self.sampler, Sampler::None),
+            QuestionKind::Roots => false,
         }
-        takes
     }
 
     fn ask(&self, asked: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
         Box::pin(async move {
             let mut answers = Map::new();
             for (key, question) in &asked.questions {
-                let method = question["method"].as_str().unwrap_or_default();
-                if !may_be_asked(&self.takes(), method) {
-                    let text = cannot_be_asked(&asked.server, method);
+                if !self.answers(question.kind) {
+                    let text = cannot_be_asked(&asked.server, question.kind);
                     return Err(ToolError::new(ErrorKind::ToolError, text));
                 }
-                let answer = self.one(&asked, method, &question["params"]).await?;
+                let answer = self.one(&asked, question).await?;
                 answers.insert(key.clone(), answer);
             }
             Ok(answers)
@@ -83,17 +84,16 @@ impl TerminalAnswers {
     async fn one(
         &self,
         asked: &ServerQuestions,
-        method: &str,
-        params: &Value,
+        ServerQuestion { kind, params }: &ServerQuestion,
     ) -> Result<Value, ToolError> {
         let _turn = ask::turn().await;
         let _pause = SpinnerPause::begin();
         let screen = QuestionScreen { paint: Paint::stderr(ColorChoice::Auto), asked };
-        if method == sampling::METHOD {
+        if *kind == QuestionKind::Sample {
             return sampling::ask(&screen, params, &self.sampler).await;
         }
         let elicitation = Elicitation::read(params, checker);
-        let elicitation = elicitation.map_err(|reason| unshown(asked, method, &reason))?;
+        let elicitation = elicitation.map_err(|reason| unshown(asked, *kind, &reason))?;
         let answer = match elicitation {
             Elicitation::Form(form) => form::ask(&screen, &form).await,
             Elicitation::Page(page) => page::ask(&screen, &page).await,
@@ -166,8 +166,8 @@ impl QuestionScreen<'_> {
 }
 
 /// What server and caller are told of a question that nobody can be asked.
-fn unshown(asked: &ServerQuestions, method: &str, reason: &str) -> ToolError {
-    ToolError::new(ErrorKind::ToolError, cannot_be_shown(&asked.server, method, reason))
+fn unshown(asked: &ServerQuestions, kind: QuestionKind, reason: &str) -> ToolError {
+    ToolError::new(ErrorKind::ToolError, cannot_be_shown(&asked.server, kind, reason))
 }
 
 /// The terminal went away in the middle of a question.

@@ -7,7 +7,8 @@ use std::{
 
 use serde_json::{Map, Value};
 use switchboard_toolcall::{
-    CallContext, CallId, ErrorKind, Progress, ServerQuestions, ToolError, ToolSpec, WayBack,
+    CallContext, CallId, ErrorKind, Progress, QuestionKind, ServerQuestion, ServerQuestions,
+    ToolError, ToolSpec, WayBack,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -61,7 +62,7 @@ impl CallOrigin {
         &self,
         way_back: &dyn WayBack,
         server: &Arc<str>,
-        questions: Map<String, Value>,
+        questions: Vec<(String, ServerQuestion)>,
     ) -> Result<Map<String, Value>, ToolError> {
         let (server, tool) = (server.clone(), self.tool.clone());
         let asked = ServerQuestions { server, tool, call_id: self.id, questions };
@@ -207,6 +208,11 @@ pub(crate) struct CallerQuestion {
 }
 
 impl CallerQuestion {
+    /// The call in whose middle it is asked.
+    pub(crate) fn call(&self) -> Arc<CallOrigin> {
+        self.call.clone()
+    }
+
     /// Asks who made the call. The question ends with the call: nobody is kept waiting for an answer that is of no use.
     ///
     /// # Errors
@@ -214,12 +220,11 @@ impl CallerQuestion {
     pub(crate) async fn ask(
         &self,
         server: &Arc<str>,
-        method: &str,
+        kind: QuestionKind,
         params: Value,
     ) -> Result<Value, ToolError> {
         const KEY: &str = "question";
-        let question = serde_json::json!({"method": method, "params": params});
-        let questions = Map::from_iter([(KEY.to_owned(), question)]);
+        let questions = vec![(KEY.to_owned(), ServerQuestion { kind, params })];
         let mut answers = tokio::select! {
             biased;
             answers = self.call.ask(&*self.way_back, server, questions) => answers?,

@@ -13,10 +13,10 @@ use std::sync::{
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::{
-    IncomingMessage, RpcError, ServerChange, ServerRequest, ServerRequestHandler,
+    IncomingMessage, RpcError, ServerChange, ServerRequest, ServerRequestHandler, questions,
     server_request::NoRecipient,
 };
-use switchboard_toolcall::ProgressUpdate;
+use switchboard_toolcall::{LogLevel, ProgressUpdate};
 use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
@@ -123,14 +123,15 @@ impl NotificationRouter {
         else {
             return;
         };
-        if let Some(asker) = self.in_flight.log_recipient(during) {
-            asker.say(raw);
+        let level = line["level"].as_str().and_then(LogLevel::named).unwrap_or(LogLevel::Info);
+        if let Some(recipient) = self.in_flight.log_recipient(during) {
+            recipient.log(level, raw);
         }
         let server = &*self.server;
         let data = switchboard_runtime::redact::value(&line["data"]);
-        match line["level"].as_str().unwrap_or("info") {
-            "debug" => debug!(server, "{server}: {data}"),
-            "info" | "notice" => info!(server, "{server}: {data}"),
+        match level {
+            LogLevel::Debug => debug!(server, "{server}: {data}"),
+            LogLevel::Info | LogLevel::Notice => info!(server, "{server}: {data}"),
             _ => warn!(server, "{server}: {data}"),
         }
     }
@@ -179,21 +180,21 @@ async fn answer(
     method: String,
     params: Value,
 ) -> Result<Value, RpcError> {
-    let recipient = match recipient {
-        Recipient::Caller(question) => {
-            let answer = question.ask(&server, &method, params).await;
+    let (recipient, call) = match (recipient, questions::kind(&method)) {
+        (Recipient::Caller(question), Some(kind)) => {
+            let answer = question.ask(&server, kind, params).await;
             return answer.map_err(|error| RpcError::new(RpcError::REFUSED, error.for_model));
         }
-        Recipient::Unaskable(call) => {
-            let recipient = NoRecipient::CannotBeAsked;
-            let request = ServerRequest { server, method, params, recipient };
-            let answer = answers.answer(request).await;
-            return answer.inspect_err(|error| call.refused(&error.message));
-        }
-        Recipient::NoCall => NoRecipient::NoCall,
-        Recipient::Unknown => NoRecipient::Unknown,
+        (Recipient::Caller(question), None) => (NoRecipient::CannotBeAsked, Some(question.call())),
+        (Recipient::Unaskable(call), _) => (NoRecipient::CannotBeAsked, Some(call)),
+        (Recipient::NoCall, _) => (NoRecipient::NoCall, None),
+        (Recipient::Unknown, _) => (NoRecipient::Unknown, None),
     };
-    answers.answer(ServerRequest { server, method, params, recipient }).await
+    let answer = answers.answer(ServerRequest { server, method, params, recipient }).await;
+    if let (Err(error), Some(call)) = (&answer, call) {
+        call.refused(&error.message);
+    }
+    answer
 }
 
 impl NotificationRouter {

@@ -133,8 +133,10 @@ impl Handshake {
     async fn discover(&self, ids: &AtomicU64) -> Result<Probe, Failure> {
         let mut retried = false;
         loop {
-            let meta =
-                RequestMeta { takes: Some(self.answers.capabilities()), ..RequestMeta::default() };
+            let meta = RequestMeta {
+                capabilities: Some(self.answers.capabilities()),
+                ..RequestMeta::default()
+            };
             let nothing = RequestParams::Fields(Map::new());
             let params = ParamsWithMeta { meta: &meta, params: &nothing, further: &Map::new() };
             let (id, method) = (ids.fetch_add(1, Ordering::Relaxed), "server/discover");

@@ -8,7 +8,7 @@ use switchboard_toolcall::json::{Object, write_string, write_value};
 
 // The protocol's own keys.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const TAKES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
@@ -39,13 +39,13 @@ pub(super) struct ParamsWithMeta<'a> {
 pub(super) struct RequestMeta<'a> {
     /// What the caller says beside the call.
     pub(super) notes: Map<String, Value>,
-    /// What may be asked of us; only the modern era tells it with each request.
-    pub(super) takes: Option<Value>,
-    /// From which level on the tool's log is wanted.
+    /// The client capabilities; only modern requests carry them.
+    pub(super) capabilities: Option<Value>,
+    /// The lowest level of log messages that is wanted.
     pub(super) level: Option<&'a str>,
-    /// Under which number progress is told.
+    /// The token of its progress.
     pub(super) progress: Option<u64>,
-    /// The place in a trace.
+    /// The trace that it is part of.
     pub(super) trace: &'a [(String, String)],
 }
 
@@ -70,9 +70,9 @@ impl ParamsWithMeta<'_> {
 
 impl RequestMeta<'_> {
     fn is_empty(&self) -> bool {
-        let Self { notes, takes, level, progress, trace } = self;
+        let Self { notes, capabilities, level, progress, trace } = self;
         notes.is_empty()
-            && takes.is_none()
+            && capabilities.is_none()
             && level.is_none()
             && progress.is_none()
             && trace.is_empty()
@@ -85,9 +85,9 @@ impl RequestMeta<'_> {
         for (key, value) in self.notes.iter().filter(|(key, _)| !is_ours(key)) {
             write_value(object.field(key), value);
         }
-        if let Some(takes) = &self.takes {
+        if let Some(capabilities) = &self.capabilities {
             write_string(object.field(VERSION), eras::MODERN);
-            write_value(object.field(TAKES), takes);
+            write_value(object.field(CAPABILITIES), capabilities);
             object.field(INFO).push_str(&CLIENT_INFO);
         }
         if let Some(level) = self.level {
@@ -139,7 +139,7 @@ mod tests {
         let notes = json!({"vendor/x": 1, "traceparent": "theirs"});
         let meta = RequestMeta {
             notes: notes.as_object().cloned().unwrap_or_default(),
-            takes: Some(json!({})),
+            capabilities: Some(json!({})),
             level: Some("info"),
             progress: Some(7),
             trace: &trace,

@@ -7,9 +7,11 @@ use std::sync::{
 
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::{
-    Era, RpcError, ServerRequest, ServerRequestHandler, server_request::NoRecipient, write_request,
+    Era, RpcError, ServerRequest, ServerRequestHandler, questions,
+    server_request::{NoRecipient, cannot_be_answered},
+    write_request,
 };
-use switchboard_toolcall::{Progress, ToolError, TraceContext, WayBack};
+use switchboard_toolcall::{LogLevel, Progress, TraceContext, WayBack};
 
 use super::{
     in_flight::CallOrigin,
@@ -128,13 +130,15 @@ impl Session {
         let way_back = call.and_then(|call| call.way_back());
         let notes = way_back.map(WayBack::notes).unwrap_or_default();
         let is_modern = self.era == Era::Modern;
-        let takes = || match (call, way_back) {
-            (_, Some(way_back)) => way_back.takes(),
+        let capabilities = || match (call, way_back) {
+            (_, Some(way_back)) => questions::capabilities_of(way_back),
             (Some(_), None) => self.answers.own_capabilities(),
             (None, None) => self.answers.capabilities(),
         };
-        let level = way_back.and_then(WayBack::hears).filter(|_| is_modern);
-        RequestMeta { notes, takes: is_modern.then(takes), level, progress, trace }
+        let level = way_back.and_then(WayBack::log_level).filter(|_| is_modern);
+        let level = level.map(LogLevel::name);
+        let capabilities = is_modern.then(capabilities);
+        RequestMeta { notes, capabilities, level, progress, trace }
     }
 
     /// Answers what a modern server asks back in its result.
@@ -145,10 +149,15 @@ impl Session {
     ) -> Result<Map<String, Value>, Failure> {
         let (server, requests) = (self.router.server(), requests.as_object());
         if let Some((call, way_back)) = call.and_then(|call| Some((call, call.way_back()?))) {
-            let questions = requests.cloned().unwrap_or_default();
-            let refused = |error: ToolError| RpcError::new(RpcError::REFUSED, error.for_model);
+            let refused = |text: String| Failure::Rpc(RpcError::new(RpcError::REFUSED, text));
+            let questions = requests.map_or(Ok(Vec::new()), questions::read);
+            let questions = questions.map_err(|method| {
+                let text = cannot_be_answered(server, &method);
+                call.refused(&text);
+                refused(text)
+            })?;
             let answers = call.ask(way_back, server, questions).await;
-            return answers.map_err(|error| Failure::Rpc(refused(error)));
+            return answers.map_err(|error| refused(error.for_model));
         }
         let mut responses = Map::new();
         for (key, request) in requests.into_iter().flatten() {

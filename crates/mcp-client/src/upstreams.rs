@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::{Map, Value};
 use switchboard_mcp_wire::{Era, List, ListResult, ServerChange, Upstream, Upstreams};
-use switchboard_toolcall::{BoxError, BoxFuture};
+use switchboard_toolcall::{BoxError, BoxFuture, LogLevel};
 use tokio::sync::broadcast;
 
 use super::{
@@ -22,12 +22,12 @@ impl Upstreams for Servers {
         self.added.subscribe()
     }
 
-    fn set_log_level(&self, level: &'static str) {
+    fn set_log_level(&self, level: LogLevel) {
         for server in self.all() {
             let ServerState::Ready(session) = server.state() else { continue };
             let logs = session.capabilities().get("logging").is_some();
             if logs && matches!(session.era(), Era::Legacy(_)) {
-                let params = Map::from_iter([("level".to_owned(), Value::from(level))]);
+                let params = Map::from_iter([("level".to_owned(), Value::from(level.name()))]);
                 // Nobody waits for that.
                 tokio::spawn(async move {
                     session.ask(OutgoingRequest::new("logging/setLevel", params)).await

@@ -1,10 +1,10 @@
 //! What upstream servers may ask of the callers behind us.
 
-use serde_json::{Map, Value, json};
-use switchboard_toolcall::BoxFuture;
-
-use switchboard_mcp_wire::server_request::refusal;
-use switchboard_mcp_wire::{RpcError, ServerRequest, ServerRequestHandler};
+use serde_json::{Map, Value};
+use switchboard_mcp_wire::{
+    RpcError, ServerRequest, ServerRequestHandler, questions, server_request::refusal,
+};
+use switchboard_toolcall::{BoxFuture, QuestionKind};
 
 /// Tells upstream servers that they may ask questions, which go to the caller. One without a caller to ask is refused
 /// here, and the refusal says why.
@@ -18,14 +18,12 @@ pub struct Bridge {
 impl Bridge {
     /// Callers are MCP clients, among others.
     pub fn to_clients() -> Self {
-        let capabilities =
-            json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
-        Self { capabilities }
+        Self { capabilities: questions::capabilities(|_| true) }
     }
 
     /// Callers are people at a terminal: they have no roots to tell of.
     pub fn to_people() -> Self {
-        Self { capabilities: json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}}) }
+        Self { capabilities: questions::capabilities(|kind| kind != QuestionKind::Roots) }
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use switchboard_mcp_wire::headers::ParameterHeader;
 use switchboard_mcp_wire::{List, Method, Upstream, Upstreams};
 use switchboard_runtime::ToolExecutor;
+use switchboard_toolcall::LogLevel;
 use tracing::debug;
 
 use super::{Caller, template};
@@ -63,7 +64,7 @@ impl Catalog {
     }
 
     /// Sets the lowest level of log messages at the servers.
-    pub(crate) fn set_level(&self, level: &'static str) {
+    pub(crate) fn set_level(&self, level: LogLevel) {
         if let Some(upstreams) = &self.upstreams {
             upstreams.set_log_level(level);
         }

@@ -6,11 +6,10 @@ use std::{
 };
 
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_mcp_wire::server_request::may_be_asked;
-use switchboard_mcp_wire::{JsonText, Outgoing, RpcError};
+use switchboard_mcp_wire::{JsonText, Outgoing, RpcError, questions};
 use switchboard_toolcall::{
-    BoxFuture, CallContext, ErrorKind, Progress, ProgressUpdate, ServerQuestions, ToolError,
-    TraceContext, WayBack,
+    BoxFuture, CallContext, ErrorKind, LogLevel, Progress, ProgressUpdate, QuestionKind,
+    ServerQuestion, ServerQuestions, ToolError, TraceContext, WayBack,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +50,7 @@ pub(crate) struct ModernClient {
     /// What it calls itself.
     pub(crate) client: Option<Arc<str>>,
     /// The minimum log level; `None` if the client wants no log messages.
-    pub(crate) log_level: Option<Level>,
+    pub(crate) log_level: Option<LogLevel>,
 }
 
 /// The queue for messages before the response, and the token for progress.
@@ -96,12 +95,11 @@ impl Exchange {
         }
     }
 
-    /// Returns the minimum log level of the client.
-    fn log_level(&self) -> Option<Level> {
+    /// Returns the capabilities that the client declares.
+    fn capabilities(&self) -> &Value {
         match &self.client {
-            // A client that sets no level gets everything.
-            Client::Legacy(session) => Some(session.log_level().unwrap_or(Level(0))),
-            Client::Modern(modern) => modern.log_level,
+            Client::Legacy(session) => &session.capabilities,
+            Client::Modern(modern) => &modern.capabilities,
         }
     }
 
@@ -187,20 +185,16 @@ impl serde::Serialize for Whole {
 }
 
 impl WayBack for Exchange {
-    fn takes(&self) -> Value {
-        match &self.client {
-            Client::Legacy(session) => session.capabilities.clone(),
-            Client::Modern(modern) => modern.capabilities.clone(),
-        }
+    fn answers(&self, kind: QuestionKind) -> bool {
+        questions::declares(self.capabilities(), kind)
     }
 
     fn ask(&self, asked: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
         Box::pin(async move {
             let questions = asked.questions;
-            let takes = self.takes();
-            for question in questions.values() {
-                let method = question["method"].as_str().unwrap_or("");
-                if !may_be_asked(&takes, method) {
+            for (_, ServerQuestion { kind, .. }) in &questions {
+                if !self.answers(*kind) {
+                    let method = questions::method(*kind);
                     let text = format!("the client that made the call does not take '{method}'");
                     return Err(ToolError::new(ErrorKind::ToolError, text));
                 }
@@ -211,7 +205,10 @@ impl WayBack for Exchange {
                     session.ask_all(questions, &outbox).await
                 }
                 Client::Modern(_) => {
-                    self.questions.put(questions).await.map_err(|_| {
+                    let requests = questions.iter();
+                    let requests =
+                        requests.map(|(key, one)| (key.clone(), questions::to_json(one)));
+                    self.questions.put(requests.collect()).await.map_err(|_| {
                         ToolError::new(ErrorKind::Cancelled, "the client gave no answer")
                     })
                 }
@@ -219,16 +216,23 @@ impl WayBack for Exchange {
         })
     }
 
+    fn declared(&self) -> Option<&Value> {
+        Some(self.capabilities())
+    }
+
     fn notes(&self) -> Map<String, Value> {
         self.notes.clone()
     }
 
-    fn hears(&self) -> Option<&'static str> {
-        self.log_level().map(Level::name)
+    fn log_level(&self) -> Option<LogLevel> {
+        match &self.client {
+            // A client that sets no level gets everything.
+            Client::Legacy(session) => Some(session.log_level().unwrap_or(LogLevel::Debug)),
+            Client::Modern(modern) => modern.log_level,
+        }
     }
 
-    fn say(&self, message: &RawValue) {
-        let level = Level::of(message);
+    fn log(&self, level: LogLevel, message: &RawValue) {
         if self.log_level().is_some_and(|wanted| level >= wanted) {
             self.notify("notifications/message", message);
         }
@@ -245,35 +249,5 @@ impl WayBack for Exchange {
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exchange").field("caller", &self.caller).finish_non_exhaustive()
-    }
-}
-
-/// The severity of a log message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Level(pub(crate) u8);
-
-impl Level {
-    const NAMES: [&str; 8] =
-        ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-
-    /// The level of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let at = Self::NAMES.iter().position(|known| *known == name)?;
-        u8::try_from(at).ok().map(Self)
-    }
-
-    /// Its name.
-    pub(crate) fn name(self) -> &'static str {
-        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or("debug")
-    }
-
-    /// Returns the level of a message; `info` if it has none.
-    fn of(message: &RawValue) -> Self {
-        #[derive(serde::Deserialize)]
-        struct Leveled {
-            level: String,
-        }
-        let leveled = serde_json::from_str::<Leveled>(message.get());
-        leveled.ok().and_then(|leveled| Self::named(&leveled.level)).unwrap_or(Self(1))
     }
 }

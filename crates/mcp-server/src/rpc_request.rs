@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_mcp_wire::{META, RequestParams, RpcError, eras};
-use switchboard_toolcall::{TraceContext, client_name};
+use switchboard_toolcall::{LogLevel, TraceContext, client_name};
 
 use super::{
-    exchange::{Level, ModernClient, ReplyChannel},
+    exchange::{ModernClient, ReplyChannel},
     outbox::Outbox,
 };
 
@@ -117,7 +117,7 @@ impl RpcRequest {
             let data = json!({"supported": supported(), "requested": version});
             return Err(RpcError::new(RpcError::UNSUPPORTED_VERSION, text).with_data(data));
         }
-        let log_level = meta.log_level().and_then(Level::named);
+        let log_level = meta.log_level().and_then(LogLevel::named);
         let (capabilities, client) = (capabilities.clone(), meta.client.clone());
         Ok(ModernClient { capabilities, client, log_level })
     }

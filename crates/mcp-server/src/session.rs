@@ -7,7 +7,7 @@ use std::{
     collections::{HashMap, HashSet, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -18,16 +18,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, exchange::Level, outbox::Outbox};
+use super::{Caller, outbox::Outbox};
 use switchboard_mcp_wire::{IncomingMessage, RpcError};
+use switchboard_toolcall::LogLevel;
 
 pub(crate) use scope::{SessionInit, SessionScope};
 
 /// How many ended streams are kept so that clients can resume them.
 const KEPT_STREAMS: usize = 16;
-
-/// No level was set.
-const UNSET: u8 = u8::MAX;
 
 /// A session with one client.
 pub(crate) struct Session {
@@ -48,13 +46,13 @@ pub(crate) struct Session {
     pub(crate) outbox: Arc<Outbox>,
     /// Cancelled when the session ends.
     pub(crate) end: CancellationToken,
-    log_level: AtomicU8,
     next: AtomicU64,
     inner: Mutex<SessionState>,
 }
 
 struct SessionState {
     used: Instant,
+    log_level: Option<LogLevel>,
     /// How many streams the client has open.
     attached: usize,
     /// The requests in flight, by their ids as the client wrote them.
@@ -78,6 +76,7 @@ impl Session {
     ) -> Arc<Self> {
         let inner = SessionState {
             used: Instant::now(),
+            log_level: None,
             attached: 0,
             in_flight: HashMap::new(),
             pending: HashMap::new(),
@@ -95,7 +94,6 @@ impl Session {
             patience,
             outbox,
             end: CancellationToken::new(),
-            log_level: AtomicU8::new(UNSET),
             next: AtomicU64::new(scope.first() + 1),
             inner: Mutex::new(inner),
         })
@@ -178,16 +176,13 @@ impl Session {
     }
 
     /// Returns the minimum log level, if the client has set one.
-    pub(crate) fn log_level(&self) -> Option<Level> {
-        match self.log_level.load(Ordering::Relaxed) {
-            UNSET => None,
-            level => Some(Level(level)),
-        }
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.lock().log_level
     }
 
     /// Sets the minimum log level.
-    pub(crate) fn set_log_level(&self, level: Level) {
-        self.log_level.store(level.0, Ordering::Relaxed);
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        self.lock().log_level = Some(level);
     }
 
     /// Subscribes to changes of the resource.

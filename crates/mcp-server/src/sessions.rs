@@ -8,10 +8,10 @@ use std::{
 
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{Outgoing, ServerChange};
+use switchboard_toolcall::LogLevel;
 
 use super::{
     Caller,
-    exchange::Level,
     session::{self, Session},
 };
 
@@ -150,7 +150,7 @@ impl SessionTable {
     }
 
     /// Returns the lowest log level that any client wants.
-    pub(crate) fn lowest_level(&self) -> Option<Level> {
+    pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
         self.lock().values().filter_map(|session| session.log_level()).min()
     }
 

@@ -30,6 +30,7 @@ mod list;
 mod method;
 mod server_change;
 pub mod server_request;
+pub mod questions;
 mod upstreams;
 pub mod elicitation;
 pub mod sampling;

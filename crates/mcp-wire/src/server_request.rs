@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use switchboard_toolcall::BoxFuture;
+use switchboard_toolcall::{BoxFuture, QuestionKind};
 
-use crate::RpcError;
+use crate::{RpcError, questions};
 
 /// Answers what servers ask of their client (elicitation, sampling, roots) if who made the call cannot be asked.
 pub trait ServerRequestHandler: Send + Sync {
@@ -62,15 +62,15 @@ impl ServerRequestHandler for NoRequestHandler {
 /// What a server is told whose request is not answered.
 pub fn refusal(request: &ServerRequest) -> RpcError {
     let ServerRequest { server, method, recipient, .. } = request;
-    let Some(question) = QuestionKind::of(method) else {
+    let Some(kind) = questions::kind(method) else {
         let text = format!("Switchboard does not answer '{method}'");
         return RpcError::new(RpcError::METHOD_NOT_FOUND, text);
     };
-    let asked = format!("MCP server '{server}' {} ('{method}')", question.what);
+    let asked = format!("MCP server '{server}' {} ('{method}')", what(kind));
     RpcError::new(
         RpcError::REFUSED,
         match recipient {
-            NoRecipient::CannotBeAsked => cannot_be_asked(server, method),
+            NoRecipient::CannotBeAsked => cannot_be_asked(server, kind),
             NoRecipient::NoCall => format!("{asked} while no call to it runs"),
             NoRecipient::Unknown => format!(
                 "{asked} while several calls to it run, and it is not known which of them it is for; \
@@ -81,56 +81,37 @@ pub fn refusal(request: &ServerRequest) -> RpcError {
 }
 
 /// What server and caller are told if the caller cannot be asked what the server wants to know.
-pub fn cannot_be_asked(server: &str, method: &str) -> String {
-    match QuestionKind::of(method) {
-        Some(QuestionKind { what, from }) => format!(
-            "MCP server '{server}' {what} ('{method}'), and this caller cannot be asked; call it from {from}"
-        ),
-        None => {
-            format!("MCP server '{server}' asked for '{method}', which this caller cannot answer")
+pub fn cannot_be_asked(server: &str, kind: QuestionKind) -> String {
+    let from = match kind {
+        QuestionKind::Elicit => {
+            "a terminal, the console or an MCP client that supports elicitation"
         }
-    }
+        QuestionKind::Sample => "a terminal, the console or an MCP client that supports sampling",
+        QuestionKind::Roots => "an MCP client that supports roots",
+    };
+    let (what, method) = (what(kind), questions::method(kind));
+    format!(
+        "MCP server '{server}' {what} ('{method}'), and this caller cannot be asked; call it from {from}"
+    )
+}
+
+/// What server and caller are told if the server asks for something that is no question of MCP's.
+pub fn cannot_be_answered(server: &str, method: &str) -> String {
+    format!("MCP server '{server}' asked for '{method}', which this caller cannot answer")
 }
 
 /// What server and caller are told if what the server asks cannot be shown to a person.
-pub fn cannot_be_shown(server: &str, method: &str, reason: &str) -> String {
-    let what = QuestionKind::of(method).map_or("asked something", |question| question.what);
+pub fn cannot_be_shown(server: &str, kind: QuestionKind, reason: &str) -> String {
+    let (what, method) = (what(kind), questions::method(kind));
     format!("MCP server '{server}' {what} ('{method}') that cannot be shown: {reason}")
 }
 
-/// Returns whether a client with these capabilities can be asked `method`.
-pub fn may_be_asked(capabilities: &Value, method: &str) -> bool {
-    let capability = match method {
-        "elicitation/create" => "elicitation",
-        "sampling/createMessage" => "sampling",
-        "roots/list" => "roots",
-        _ => return false,
-    };
-    capabilities.get(capability).is_some()
-}
-
-/// A kind of question, in words.
-struct QuestionKind {
-    what: &'static str,
-    /// Who can be asked it.
-    from: &'static str,
-}
-
-impl QuestionKind {
-    fn of(method: &str) -> Option<Self> {
-        let (what, from) = match method {
-            "elicitation/create" => (
-                "asked a question",
-                "a terminal, the console or an MCP client that supports elicitation",
-            ),
-            "sampling/createMessage" => (
-                "asked for a model's answer",
-                "a terminal, the console or an MCP client that supports sampling",
-            ),
-            "roots/list" => ("asked for folders", "an MCP client that supports roots"),
-            _ => return None,
-        };
-        Some(Self { what, from })
+/// What a server did that asked a question, in words.
+fn what(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Elicit => "asked a question",
+        QuestionKind::Sample => "asked for a model's answer",
+        QuestionKind::Roots => "asked for folders",
     }
 }
 

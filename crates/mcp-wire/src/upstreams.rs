@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_toolcall::{BoxError, BoxFuture};
+use switchboard_toolcall::{BoxError, BoxFuture, LogLevel};
 use tokio::sync::broadcast;
 
 use crate::{List, ListResult, ServerChange};
@@ -16,7 +16,7 @@ pub trait Upstreams: Send + Sync {
     fn added(&self) -> broadcast::Receiver<Arc<dyn Upstream>>;
 
     /// Sets the lowest level of log messages. Modern servers are not told: they get it with each request.
-    fn set_log_level(&self, level: &'static str);
+    fn set_log_level(&self, level: LogLevel);
 
     /// Releases what servers hold for a client's session that has ended.
     fn release(&self, session: &str);

@@ -2,11 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, CallId, ToolError, TraceContext, Visibility};
+use crate::{CallId, TraceContext, Visibility, WayBack};
 
 /// What surrounds one call. Cheap to clone.
 ///
@@ -41,7 +41,7 @@ pub struct CallContext {
     pub idempotency_key: Option<Arc<str>>,
     /// Whether the result is wanted whole: who asks bounds it.
     pub whole: bool,
-    /// The way back to who asks, where it can be asked something in the middle of the call.
+    /// The way back to the caller, if it can be asked something in the middle of the call.
     pub way_back: Option<Arc<dyn WayBack>>,
     /// The trace that the call is part of; a tool passes it on to whom it asks.
     pub trace: Option<Arc<TraceContext>>,
@@ -93,56 +93,6 @@ pub fn client_name(name: &str) -> Option<Arc<str>> {
     };
     let name: String = name.trim().chars().take(CLIENT_NAME_CHARS).map(safe).collect();
     (!name.is_empty()).then(|| name.into())
-}
-
-/// The way back to who made a call, for a tool that has something to ask or to say before it answers.
-pub trait WayBack: fmt::Debug + Send + Sync {
-    /// What may be asked, as MCP's client capabilities say it.
-    fn takes(&self) -> Value;
-
-    /// Asks questions and returns the answers under the same keys.
-    fn ask(
-        &self,
-        questions: ServerQuestions,
-    ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
-
-    /// What the caller says beside the call, for whoever runs it: trace context, vendors' keys.
-    fn notes(&self) -> Map<String, Value> {
-        Map::new()
-    }
-
-    /// From which level on it wants to hear the tool's log, as MCP names levels; none, where it does not.
-    fn hears(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Passes on a line of the tool's log: `{level, logger?, data}`.
-    fn say(&self, _line: &RawValue) {}
-
-    /// The session that the call belongs to, where it belongs to one.
-    fn session(&self) -> Option<&Arc<str>> {
-        None
-    }
-}
-
-/// What an MCP server asks in the middle of a call.
-#[derive(Clone, Debug)]
-pub struct ServerQuestions {
-    /// The server's name.
-    pub server: Arc<str>,
-    /// The name of the tool that was called.
-    pub tool: String,
-    /// The call, as the records know it.
-    pub call_id: Option<CallId>,
-    /// The questions, each `{method, params}` as MCP has them.
-    pub questions: Map<String, Value>,
-}
-
-impl ServerQuestions {
-    /// Questions of `server` in the call of no tool in particular.
-    pub fn new(server: impl Into<Arc<str>>, questions: Map<String, Value>) -> Self {
-        Self { server: server.into(), tool: String::new(), call_id: None, questions }
-    }
 }
 
 /// Where a tool reports its progress; silent unless somebody listens.

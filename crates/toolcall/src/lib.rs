@@ -30,9 +30,10 @@ pub mod text;
 pub mod tool;
 pub mod trace;
 pub mod visibility;
+pub mod way_back;
 
 pub use call::{CallId, ToolCall};
-pub use context::{CallContext, Progress, ProgressUpdate, ServerQuestions, WayBack, client_name};
+pub use context::{CallContext, Progress, ProgressUpdate, client_name};
 pub use error::{BoxError, ErrorKind, ToolError};
 pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, Size};
@@ -43,6 +44,7 @@ pub use spec::{Annotations, FixedArgument, Normalize, Origin, Strictness, ToolSe
 pub use tool::{BoxFuture, Tool};
 pub use trace::TraceContext;
 pub use visibility::Visibility;
+pub use way_back::{LogLevel, QuestionKind, ServerQuestion, ServerQuestions, WayBack};
 
 // What users of the typed tools need beside us, in the versions we were built with.
 pub use schemars;

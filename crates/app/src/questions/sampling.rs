@@ -4,16 +4,13 @@ use anyhow::anyhow;
 use serde_json::Value;
 use switchboard_gateway::sampling;
 use switchboard_mcp_wire::sampling::SamplingRequest;
-use switchboard_toolcall::{ErrorKind, ToolError};
+use switchboard_toolcall::{ErrorKind, QuestionKind, ToolError};
 
 use super::{QuestionScreen, Sampler, gone, unshown};
 use crate::{
     model::{self, ChosenModel},
     terminal::{self, text},
 };
-
-/// The method with which a server asks for it.
-pub(super) const METHOD: &str = "sampling/createMessage";
 
 /// Asks whether the model may be asked, and asks it.
 pub(super) async fn ask(
@@ -22,7 +19,7 @@ pub(super) async fn ask(
     sampler: &Sampler,
 ) -> Result<Value, ToolError> {
     let request = SamplingRequest::read(params);
-    let request = request.map_err(|reason| unshown(screen.asked, METHOD, &reason))?;
+    let request = request.map_err(|reason| unshown(screen.asked, QuestionKind::Sample, &reason))?;
     let failed = |text: String| ToolError::new(ErrorKind::ToolError, text);
     let server = &screen.asked.server;
     let chosen = sampler.model().await.map_err(|error| {

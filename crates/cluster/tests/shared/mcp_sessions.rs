@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_mcp_server::{Caller, Config, McpBody, Server, SessionPeers};
 use switchboard_runtime::{
     self as runtime, ToolExecutor,
@@ -104,9 +104,8 @@ impl TestServer {
 fn asks() -> Fake {
     Fake::new("ask", |_, cx| async move {
         let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
-        let question = json!({"method": "elicitation/create", "params": {"message": "who"}});
-        let questions = Map::from_iter([("who".to_owned(), question)]);
-        let answers = back.ask(ServerQuestions::new("who", questions)).await;
+        let question = ServerQuestions::elicit("who", "who", json!({"message": "who"}));
+        let answers = back.ask(question).await;
         let answers = answers.map_err(|error| ToolError::failed(error.for_model))?;
         Ok(ToolOutput::Value(Value::Object(answers)))
     })

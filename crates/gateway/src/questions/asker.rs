@@ -3,14 +3,16 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use http::HeaderMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use switchboard_access::Caller;
 use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
+use switchboard_mcp_wire::questions;
 use switchboard_mcp_wire::sampling::SamplingRequest;
-use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown, may_be_asked};
+use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown};
 use switchboard_runtime::validate::checker;
 use switchboard_toolcall::{
-    BoxFuture, ErrorKind, HumanDuration, ServerQuestions, ToolError, WayBack,
+    BoxFuture, ErrorKind, HumanDuration, QuestionKind, ServerQuestion, ServerQuestions, ToolError,
+    WayBack,
 };
 use tokio::time::timeout;
 
@@ -19,7 +21,6 @@ use crate::{Feed, Models, gateway::Parts, sampling};
 
 /// The header with which a caller says what it answers.
 const HEADER: &str = "x-switchboard-answers";
-const SAMPLING: &str = "sampling/createMessage";
 /// How long an answer is waited for. The time of the call does not run meanwhile, so there has to be an end.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
@@ -87,36 +88,38 @@ impl Asker {
         }))
     }
 
-    async fn one(&self, asked: &ServerQuestions, question: &Value) -> Result<Value, ToolError> {
-        let (server, method) = (&asked.server, question["method"].as_str().unwrap_or_default());
-        let params = &question["params"];
-        if method == SAMPLING && self.answers.sampling && self.model.is_none() {
+    async fn one(
+        &self,
+        asked: &ServerQuestions,
+        question: &ServerQuestion,
+    ) -> Result<Value, ToolError> {
+        let (server, kind) = (&asked.server, question.kind);
+        if kind == QuestionKind::Sample && self.answers.sampling && self.model.is_none() {
             let text = format!(
                 "MCP server '{server}' asked for a model's answer, and the config has no [models.*]"
             );
             return Err(failed(text));
         }
-        if !may_be_asked(&self.takes(), method) {
-            return Err(failed(cannot_be_asked(server, method)));
+        if !self.answers(kind) {
+            return Err(failed(cannot_be_asked(server, kind)));
         }
-        let unshown = |reason: String| failed(cannot_be_shown(server, method, &reason));
-        if method == SAMPLING {
-            let request = SamplingRequest::read(params).map_err(unshown)?;
-            return match self.put(asked, method, params).await? {
+        let unshown = |reason: String| failed(cannot_be_shown(server, kind, &reason));
+        if kind == QuestionKind::Sample {
+            let request = SamplingRequest::read(&question.params).map_err(unshown)?;
+            return match self.put(asked, question).await? {
                 ElicitResult::Accept(_) => self.sample(&request).await,
                 _ => Err(failed("the user does not allow that a model is asked")),
             };
         }
-        Elicitation::read(params, checker).map_err(unshown)?;
-        Ok(self.put(asked, method, params).await?.into_json())
+        Elicitation::read(&question.params, checker).map_err(unshown)?;
+        Ok(self.put(asked, question).await?.into_json())
     }
 
     /// Opens a question and waits for the answer.
     async fn put(
         &self,
         asked: &ServerQuestions,
-        method: &str,
-        request: &Value,
+        question: &ServerQuestion,
     ) -> Result<ElicitResult, ToolError> {
         let (now, expires) = times(PATIENCE);
         let question = Question {
@@ -124,9 +127,9 @@ impl Asker {
             call_id: asked.call_id.map(|id| id.to_string()),
             tool: asked.tool.clone(),
             server: asked.server.to_string(),
-            method: method.to_owned(),
-            request: request.clone(),
-            model: self.model.clone().filter(|_| method == SAMPLING),
+            method: questions::method(question.kind).to_owned(),
+            request: question.params.clone(),
+            model: self.model.clone().filter(|_| question.kind == QuestionKind::Sample),
             asked: now,
             expires,
         };
@@ -153,15 +156,12 @@ impl Asker {
 }
 
 impl WayBack for Asker {
-    fn takes(&self) -> Value {
-        let mut takes = Map::new();
-        if self.answers.elicitation {
-            takes.insert("elicitation".to_owned(), json!({"form": {}, "url": {}}));
+    fn answers(&self, kind: QuestionKind) -> bool {
+        match kind {
+            QuestionKind::Elicit => self.answers.elicitation,
+            QuestionKind::Sample => self.answers.sampling && self.model.is_some(),
+            QuestionKind::Roots => false,
         }
-        if self.answers.sampling && self.model.is_some() {
-            takes.insert("sampling".to_owned(), json!({}));
-        }
-        Value::Object(takes)
     }
 
     fn ask(&self, asked: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {

@@ -8,7 +8,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use proptest::{prelude::*, sample::subsequence};
 use reqwest::RequestBuilder;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_access::NewToken;
 use switchboard_runtime::{AddError, services};
 use switchboard_testkit::Fake;
@@ -132,9 +132,8 @@ fn add_tools(house: &House) {
         let tool = Fake::new(name, move |args: Value, cx| async move {
             if let Some(back) = cx.way_back.as_ref().filter(|_| name == "mail_send") {
                 let asks = format!("asks-{}", args["note"].as_str().unwrap_or_default());
-                let question = json!({"method": "elicitation/create", "params": {"message": asks}});
-                let questions = Map::from_iter([("q".to_owned(), question)]);
-                back.ask(ServerQuestions::new(asks, questions)).await?;
+                let params = json!({"message": asks});
+                back.ask(ServerQuestions::elicit(asks, "q", params)).await?;
             }
             let data = STANDARD.encode(args["note"].as_str().unwrap_or_default());
             let picture = json!({"type": "image", "mimeType": "image/png", "data": data});

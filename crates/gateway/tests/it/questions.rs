@@ -2,8 +2,9 @@
 
 use reqwest::RequestBuilder;
 use serde_json::{Map, Value, json};
+use switchboard_mcp_wire::questions;
 use switchboard_testkit::Fake;
-use switchboard_toolcall::{ServerQuestions, ToolOutput};
+use switchboard_toolcall::{ServerQuestions, ToolError, ToolOutput};
 use tokio::task::JoinHandle;
 
 use crate::{House, answer, events::events};
@@ -15,7 +16,8 @@ async fn house() -> House {
         let Some(back) = cx.way_back.clone() else {
             return Ok(ToolOutput::Value(json!("nobody can be asked")));
         };
-        let questions = Map::from_iter([("q".to_owned(), args)]);
+        let requests = Map::from_iter([("q".to_owned(), args)]);
+        let questions = questions::read(&requests).map_err(ToolError::failed)?;
         let answers = back.ask(ServerQuestions::new("forms", questions)).await?;
         Ok(ToolOutput::Value(answers["q"].clone()))
     });

@@ -9,12 +9,12 @@ struct Client {
 }
 
 impl WayBack for Client {
-    fn takes(&self) -> Value {
-        Value::Null
+    fn answers(&self, _: QuestionKind) -> bool {
+        true
     }
 
     fn ask(&self, asked: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
-        let echo = |(key, _): (String, Value)| (key, json!(format!("{} asks", asked.server)));
+        let echo = |(key, _)| (key, json!(format!("{} asks", asked.server)));
         Box::pin(std::future::ready(Ok(asked.questions.into_iter().map(echo).collect())))
     }
 
@@ -129,7 +129,7 @@ async fn who_is_asked_learns_which_server_asks() {
     let Recipient::Caller(question) = in_flight.recipient(None, true) else {
         panic!("nobody is asked")
     };
-    let answer = question.ask(&"forms".into(), "elicitation/create", json!({})).await;
+    let answer = question.ask(&"forms".into(), QuestionKind::Elicit, json!({})).await;
     assert_eq!(answer.unwrap(), "forms asks");
 }
 

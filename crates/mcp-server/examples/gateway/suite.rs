@@ -7,8 +7,8 @@ use switchboard_mcp_wire::RpcError;
 use switchboard_runtime::{
     AddError, ToolManager,
     toolcall::{
-        BoxFuture, CallContext, CallId, ErrorKind, ServerQuestions, Tool, ToolError, ToolOutput,
-        ToolSpec,
+        BoxFuture, CallContext, CallId, ErrorKind, QuestionKind, ServerQuestion, ServerQuestions,
+        Tool, ToolError, ToolOutput, ToolSpec,
     },
 };
 use switchboard_testkit::Fake;
@@ -115,7 +115,7 @@ async fn ask(cx: &CallContext, keys: &[&str]) -> Result<Map<String, Value>, Tool
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let question = |key: &&str| {
         let params = json!({"message": key, "requestedSchema": schema});
-        ((*key).to_owned(), json!({"method": "elicitation/create", "params": params}))
+        ((*key).to_owned(), ServerQuestion { kind: QuestionKind::Elicit, params })
     };
     back.ask(ServerQuestions::new("suite", keys.iter().map(question).collect())).await
 }

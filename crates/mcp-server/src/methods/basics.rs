@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use switchboard_toolcall::client_name;
+use switchboard_toolcall::{LogLevel, client_name};
 
 use super::read;
 use crate::{
     Caller, ServerInner,
-    exchange::Level,
     outbox::Outbox,
     reply::MethodReply,
     rpc_request,
@@ -129,13 +128,13 @@ impl ServerInner {
             level: String,
         }
         let LevelParams { level } = read(params)?;
-        let known = Level::named(&level).ok_or_else(|| {
+        let known = LogLevel::named(&level).ok_or_else(|| {
             RpcError::new(RpcError::INVALID_PARAMS, format!("there is no log level {level:?}"))
         })?;
         session.set_log_level(known);
         // Shared servers log at the lowest level that any client wants; each client gets its own part.
         let lowest = self.sessions.lowest_level().unwrap_or(known);
-        self.catalog.set_level(lowest.name());
+        self.catalog.set_level(lowest);
         Ok(MethodReply::empty())
     }
 }

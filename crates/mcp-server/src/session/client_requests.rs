@@ -3,24 +3,23 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value, json, value};
-use switchboard_toolcall::{ErrorKind, ToolError};
+use switchboard_toolcall::{ErrorKind, ServerQuestion, ToolError};
 use tokio::{sync::oneshot, time::sleep};
 
 use super::Session;
 use crate::outbox::Outbox;
-use switchboard_mcp_wire::{Outgoing, RpcError};
+use switchboard_mcp_wire::{Outgoing, RpcError, questions};
 
 impl Session {
     /// Asks the client questions, one after the other, on the stream of a request.
     pub(crate) async fn ask_all(
         &self,
-        questions: Map<String, Value>,
+        questions: Vec<(String, ServerQuestion)>,
         outbox: &Outbox,
     ) -> Result<Map<String, Value>, ToolError> {
         let mut answers = Map::new();
-        for (key, question) in questions {
-            let method = question["method"].as_str().unwrap_or("");
-            let answer = self.ask(method, &question["params"], outbox).await;
+        for (key, ServerQuestion { kind, params }) in questions {
+            let answer = self.ask(questions::method(kind), &params, outbox).await;
             let answer = answer.map_err(|error| {
                 ToolError::new(ErrorKind::ToolError, error.message.clone()).caused_by(error)
             })?;

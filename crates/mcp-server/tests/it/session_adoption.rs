@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_mcp_server::{
     Caller, ClusterServices, Config, McpBody, Seal, Server, SessionPeers,
 };
@@ -422,9 +422,7 @@ async fn hanging_up_next_door_is_cancelling() {
         let witness = witness.clone();
         async move {
             let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
-            let question = json!({"method": "elicitation/create", "params": {"message": "go?"}});
-            let questions = Map::from_iter([("go".to_owned(), question)]);
-            back.ask(ServerQuestions::new("test", questions)).await?;
+            back.ask(ServerQuestions::elicit("test", "go", json!({"message": "go?"}))).await?;
             let presence = witness.begin(cx.cancel.clone());
             sleep(Duration::from_secs(20)).await;
             presence.finish();

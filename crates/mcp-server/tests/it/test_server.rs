@@ -11,8 +11,8 @@ use switchboard_mcp_wire::Upstreams;
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{
-        Content, ErrorKind, Part, ProgressUpdate, ServerQuestions, ToolError, ToolOutput,
-        Visibility,
+        Content, ErrorKind, LogLevel, Part, ProgressUpdate, QuestionKind, ServerQuestion,
+        ServerQuestions, ToolError, ToolOutput, Visibility,
     },
 };
 use switchboard_testkit::tools::{Fake, Witness};
@@ -238,13 +238,13 @@ fn tools(witness: &Witness) -> Vec<Fake> {
         }),
         Fake::new("ask", |args, cx| async move {
             let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
-            let mut questions = Map::new();
+            let mut questions = Vec::new();
             for key in args["keys"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-                let question = json!({"method": "elicitation/create", "params": {"message": key}});
-                questions.insert(key.to_owned(), question);
+                let (kind, params) = (QuestionKind::Elicit, json!({"message": key}));
+                questions.push((key.to_owned(), ServerQuestion { kind, params }));
             }
             let line = json!({"level": "info", "data": "about to ask"});
-            back.say(&serde_json::value::to_raw_value(&line).unwrap());
+            back.log(LogLevel::Info, &serde_json::value::to_raw_value(&line).unwrap());
             let answers = back
                 .ask(ServerQuestions::new("test", questions))
                 .await

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, value::RawValue};
-use switchboard_toolcall::{BoxFuture, ServerQuestions, ToolError, WayBack};
+use switchboard_toolcall::{
+    BoxFuture, LogLevel, QuestionKind, ServerQuestions, ToolError, WayBack,
+};
 
 use super::Alive;
 
@@ -19,8 +21,8 @@ struct Patient {
 }
 
 impl WayBack for Patient {
-    fn takes(&self) -> Value {
-        self.back.takes()
+    fn answers(&self, kind: QuestionKind) -> bool {
+        self.back.answers(kind)
     }
 
     fn ask(
@@ -33,16 +35,20 @@ impl WayBack for Patient {
         })
     }
 
+    fn declared(&self) -> Option<&Value> {
+        self.back.declared()
+    }
+
     fn notes(&self) -> Map<String, Value> {
         self.back.notes()
     }
 
-    fn hears(&self) -> Option<&'static str> {
-        self.back.hears()
+    fn log_level(&self) -> Option<LogLevel> {
+        self.back.log_level()
     }
 
-    fn say(&self, line: &RawValue) {
-        self.back.say(line);
+    fn log(&self, level: LogLevel, message: &RawValue) {
+        self.back.log(level, message);
     }
 
     fn session(&self) -> Option<&Arc<str>> {

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{
-        BoxFuture, CallContext, ServerQuestions, Tool, ToolCall, ToolError, ToolOutput, ToolSpec,
-        WayBack,
+        BoxFuture, CallContext, QuestionKind, ServerQuestions, Tool, ToolCall, ToolError,
+        ToolOutput, ToolSpec, WayBack,
     },
 };
 use tokio::time::sleep;
@@ -17,8 +17,8 @@ use tokio::time::sleep;
 struct Slow;
 
 impl WayBack for Slow {
-    fn takes(&self) -> Value {
-        json!({"elicitation": {}})
+    fn answers(&self, kind: QuestionKind) -> bool {
+        kind == QuestionKind::Elicit
     }
 
     fn ask(&self, _: ServerQuestions) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
@@ -45,13 +45,7 @@ impl Tool for Asks {
         Box::pin(async move {
             sleep(Duration::from_secs(1)).await;
             if let Some(back) = &cx.way_back {
-                let asked = ServerQuestions {
-                    server: "forms".into(),
-                    tool: "asks".to_owned(),
-                    call_id: cx.call_id,
-                    questions: Map::new(),
-                };
-                back.ask(asked).await?;
+                back.ask(ServerQuestions::elicit("forms", "q", json!({}))).await?;
             }
             sleep(Duration::from_secs(1)).await;
             Ok(ToolOutput::Value(json!("done")))
