@@ -31,6 +31,15 @@ export function clock(time) {
   return `${clockFormat.format(date)}.${String(date.getMilliseconds()).padStart(3, '0')}`;
 }
 
+/**
+ * The day and the time of day with milliseconds.
+ * @param {string} time
+ */
+export function moment(time) {
+  const date = new Date(time);
+  return `${date.getDate()} ${date.toLocaleString('en-GB', { month: 'short' })}, ${clock(time)}`;
+}
+
 /** @param {string} time */
 export function day(time) {
   return dayFormat.format(new Date(time));
@@ -67,6 +76,17 @@ export function size(bytes) {
 /** @param {number} number */
 export function count(number) {
   return number.toLocaleString('en');
+}
+
+/**
+ * How far a call is, in words. A number without a total says something only if it counts: a held call reports tiny
+ * ones, which leave room for those of the tool itself.
+ * @param {import('./types').Progress} progress
+ */
+export function progressText({ progress, total, message }) {
+  const number = (/** @type {number} */ value) => value.toLocaleString('en', { maximumFractionDigits: 2 });
+  const far = total ? `${number(progress)} of ${number(total)}` : progress >= 1 ? number(progress) : '';
+  return [message, far].filter(Boolean).join(' · ');
 }
 
 /**

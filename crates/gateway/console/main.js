@@ -2,7 +2,7 @@
 
 import { signedOut } from './api.js';
 import * as approvals from './approvals.js';
-import * as chat from './chat.js';
+import * as chat from './chat/chat.js';
 import { byId, fill, h } from './dom.js';
 import { feed } from './feed.js';
 import * as held from './held.js';
@@ -13,6 +13,7 @@ import * as questions from './questions.js';
 import * as router from './router.js';
 import * as servers from './servers.js';
 import * as session from './session.js';
+import * as title from './title.js';
 import * as tools from './tools/tools.js';
 import { trouble } from './widgets.js';
 
@@ -59,10 +60,10 @@ function sectionOf({ path: [name = 'live'] }) {
 
 /**
  * @param {string} name
- * @param {string} title
+ * @param {string} words
  */
-function mark(name, title) {
-  document.title = `${title} · Switchboard`;
+function mark(name, words) {
+  title.name(words);
   for (const link of document.querySelectorAll('nav [data-section]')) {
     if (link.getAttribute('data-section') === name) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
@@ -116,7 +117,7 @@ function signIn() {
   feed.close();
   shown?.view.close?.();
   shown = null;
-  document.title = 'Sign in · Switchboard';
+  title.name('Sign in');
   session.signIn(byId('main'), () => location.reload());
 }
 

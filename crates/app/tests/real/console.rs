@@ -162,6 +162,15 @@ fn a_held_call_is_decided_by_a_person() {
     look(&format!("{ASK}{SCENE}"), "approvals", &[]);
 }
 
+// GW-1, PO-2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_held_call_is_decided_where_it_was_made() {
+    let arguments = r#"{"room":"kitchen","lights":[{"name":"Kitchen/Ceiling","level":40}]}"#;
+    let model = ProviderServer::start(turns_with("scene", arguments)).await;
+    let config = format!("{ASK}{}{SCENE}", with_model(&model));
+    tokio::task::spawn_blocking(move || look(&config, "held", &[])).await.unwrap();
+}
+
 // GW-1, GW-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_server_asks_is_answered_in_a_form() {

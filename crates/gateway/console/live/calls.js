@@ -22,6 +22,8 @@ export class Calls {
   seen = 0;
   /** @type {(call: Call) => boolean} */
   #passes = () => true;
+  /** The calls that wait for a person: records only say that they have not ended. @type {Set<string>} */
+  #held = new Set();
 
   /** @param {Filter} filter */
   filter(filter) {
@@ -50,10 +52,25 @@ export class Calls {
       if (known) Object.assign(known, call);
       else this.#byId.set(call.id, call);
     }
+    this.#mark();
     // Ids are in the order of time.
     this.#all = [...this.#byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
     this.#trim(0);
     this.shown = this.#all.filter(this.#passes);
+  }
+
+  /**
+   * Marks the calls that wait for a person.
+   * @param {string[]} ids
+   */
+  hold(ids) {
+    this.#held = new Set(ids);
+    this.#mark();
+    this.shown = this.#all.filter(this.#passes);
+  }
+
+  #mark() {
+    for (const id of this.#held) this.#waits(id, true);
   }
 
   /** @param {LiveEvent[]} events */

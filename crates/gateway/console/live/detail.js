@@ -1,8 +1,10 @@
 // All about one call: arguments, result or error, timings, artifacts, and its place in the records.
 
 import { get } from '../api.js';
+import { HeldCard } from '../approval.js';
 import { h } from '../dom.js';
-import { clock, day, duration, size } from '../format.js';
+import { duration, moment, size } from '../format.js';
+import { holds } from '../held.js';
 import { write } from '../json.js';
 import { reading, wholeText } from '../reading.js';
 import { json } from '../tree.js';
@@ -29,6 +31,8 @@ const STAGES = /** @type {const} */ ([
  */
 export function detail(id, close) {
   const body = h('div', { class: 'detail-body' });
+  const load = () => fetched(body, async () => content(await get(`/api/calls/${encodeURIComponent(id)}`)));
+  const card = new HeldCard(({ call_id: call }) => call === id, load);
   const element = h(
     'aside',
     { class: 'detail', 'aria-label': 'Call', tabindex: '-1' },
@@ -39,15 +43,16 @@ export function detail(id, close) {
       copy(() => `${location.origin}/calls/${id}`, 'link to this call'),
       h('button', { type: 'button', class: 'plain small', 'aria-label': 'Close call', onclick: close }, 'Close'),
     ),
+    h('div', { class: 'detail-held' }, card.element),
     body,
   );
-  const load = () => fetched(body, async () => content(await get(`/api/calls/${encodeURIComponent(id)}`)));
   load();
-  return { element, load };
+  return { element, load, close: () => card.close() };
 }
 
-/** @param {CallDetail} call */
-function content(call) {
+/** @param {CallDetail} read */
+function content(read) {
+  const call = read.outcome === 'running' && holds(read.id) ? { ...read, outcome: 'held' } : read;
   const again = `/tools/${encodeURIComponent(call.tool)}?args=${encodeURIComponent(write(call.arguments ?? {}))}`;
   return [
     h(
@@ -58,7 +63,7 @@ function content(call) {
       h('span', { class: 'muted' }, duration(call.duration_ms)),
     ),
     facts([
-      ['Started', `${day(call.started)}, ${clock(call.started)}`],
+      ['Started', moment(call.started)],
       ['Server', call.server],
       ['Caller', call.caller],
       ['Client', call.client],
@@ -80,7 +85,9 @@ function content(call) {
     result(call),
     artifacts(call.artifacts ?? [], wholeText(call)),
     call.stages_ms && block('Timings', timings(call.stages_ms)),
-    call.journal && call.journal.length > 0 && block('Record', journal(call.journal)),
+    call.journal &&
+      call.journal.length > 0 &&
+      h('details', { class: 'record' }, h('summary', {}, 'Record and hash chain'), journal(call.journal)),
   ];
 }
 
@@ -114,6 +121,7 @@ function failure(call) {
 
 /** @param {CallDetail} call */
 function result(call) {
+  if (call.outcome === 'held') return null;
   if (call.outcome === 'running') return block('Result', h('p', { class: 'muted' }, 'It still runs.'));
   if (call.result === undefined) return null;
   return block('Result', reading(call));

@@ -4,9 +4,10 @@ import { get } from '../api.js';
 import { fill, h } from '../dom.js';
 import { feed } from '../feed.js';
 import { count } from '../format.js';
+import * as held from '../held.js';
 import { isTyping } from '../keys.js';
 import { change, navigate } from '../router.js';
-import { empty, head, segments, toast } from '../widgets.js';
+import { empty, head, segments, trouble } from '../widgets.js';
 import { Bar } from './bar.js';
 import { Calls } from './calls.js';
 import { detail } from './detail.js';
@@ -45,6 +46,8 @@ class Live {
   #selected = '';
   #view = 'list';
   #isLoaded = false;
+  /** Why the records could not be read. @type {unknown} */
+  #failure = null;
   #rate = { seen: 0, at: performance.now() };
   /** @type {ReturnType<typeof detail> | null} */
   #detail = null;
@@ -82,11 +85,22 @@ class Live {
       (events) => this.#take(events),
       () => this.#load(),
     );
+    const unwatch = feed.watch((state) => {
+      // What was opened while the gateway was away is read when it is back.
+      if (state === 'live' && this.#failure) this.#load();
+    });
+    const release = held.watch((approvals) => {
+      this.#calls.hold(approvals.map(({ call_id: id }) => id ?? ''));
+      this.#draw();
+    });
     const beat = setInterval(() => this.#count(), 1000);
     const onKey = (/** @type {KeyboardEvent} */ event) => this.#key(event);
     document.addEventListener('keydown', onKey);
     this.close = () => {
       stop();
+      unwatch();
+      release();
+      this.#detail?.close();
       clearInterval(beat);
       cancelAnimationFrame(this.#frame);
       document.removeEventListener('keydown', onKey);
@@ -118,8 +132,9 @@ class Live {
       const calls = await get(`/api/calls?${filter.question()}`);
       if (filter !== this.#filter) return;
       this.#calls.add(calls);
+      this.#failure = null;
     } catch (error) {
-      toast(error instanceof Error ? error.message : String(error), 'bad');
+      this.#failure = error;
     }
     this.#isLoaded = true;
     this.#draw();
@@ -153,7 +168,9 @@ class Live {
     const isEmpty = this.#isLoaded && calls.length === 0 && this.#view === 'list';
     fill(
       this.nothing,
+      this.#failure ? trouble(this.#failure, () => this.#load()) : null,
       isEmpty &&
+        !this.#failure &&
         (this.#filter.isEmpty
           ? empty(
               'No calls yet',
@@ -203,6 +220,7 @@ class Live {
     this.#selected = id;
     this.#rows.select(id);
     this.panel.hidden = id === '';
+    this.#detail?.close();
     this.#detail = id ? detail(id, closed) : null;
     fill(this.panel, this.#detail?.element);
     this.#detail?.element.focus({ preventScroll: true });
@@ -225,8 +243,16 @@ class Live {
     const now = performance.now();
     const rate = Math.round(((this.#calls.seen - this.#rate.seen) / (now - this.#rate.at)) * 1000);
     this.#rate = { seen: this.#calls.seen, at: now };
-    const running = this.#calls.shown.filter(({ outcome }) => outcome === 'running').length;
-    this.figures.textContent = `${count(rate)}/s · ${count(running)} running · ${count(this.#calls.shown.length)} shown`;
+    const many = (/** @type {string} */ wanted) => this.#calls.shown.filter(({ outcome }) => outcome === wanted).length;
+    const waiting = many('held');
+    this.figures.textContent = [
+      `${count(rate)}/s`,
+      `${count(many('running'))} running`,
+      waiting > 0 && `${count(waiting)} held`,
+      `${count(this.#calls.shown.length)} shown`,
+    ]
+      .filter(Boolean)
+      .join(' · ');
   }
 }
 

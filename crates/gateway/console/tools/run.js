@@ -1,8 +1,10 @@
-// Runs a tool: progress while it runs, a button that cancels, then what came of it.
+// Runs a tool: progress while it runs, allow and deny while it is held, a button that cancels, then what came of it.
 
 import { stream } from '../api.js';
+import { HeldCard } from '../approval.js';
 import { fill, h } from '../dom.js';
-import { duration } from '../format.js';
+import { duration, progressText } from '../format.js';
+import { isNamedBy } from '../held.js';
 import { answer } from '../json.js';
 import { artifacts } from '../live/artifacts.js';
 import { reading, wholeText } from '../reading.js';
@@ -10,14 +12,30 @@ import { chip, trouble } from '../widgets.js';
 
 /** @import { Envelope, Progress } from '../types' */
 
+/** The runs of this page by tool: they go on, and their results stay, while another section is shown. @type {Map<string, Run>} */
+const runs = new Map();
+
+/**
+ * The run of a tool.
+ * @param {string} tool
+ */
+export function runOf(tool) {
+  let run = runs.get(tool);
+  if (!run) runs.set(tool, (run = new Run(tool)));
+  return run;
+}
+
 /** A run button and what it brings about. */
-export class Run {
+class Run {
   /** @type {AbortController | null} */
   #running = null;
+  #message = '';
+  /** The arguments as JSON. */
+  args = () => '{}';
 
-  /** @param {() => { tool: string, args: string } | null} what to run, unless it cannot be run now */
-  constructor(what) {
-    this.what = what;
+  /** @param {string} tool */
+  constructor(tool) {
+    this.tool = tool;
     this.start = h(
       'button',
       { type: 'button', class: 'main', 'aria-keyshortcuts': 'Control+Enter', onclick: () => this.run() },
@@ -26,25 +44,31 @@ export class Run {
     this.cancel = h('button', { type: 'button', hidden: true, onclick: () => this.#running?.abort() }, 'Cancel');
     this.state = h('span', { class: 'run-state', role: 'status' });
     this.bar = h('progress', { hidden: true, max: '1', 'aria-label': 'Progress of the call' });
+    this.approval = h('div');
     this.outcome = h('div', { class: 'outcome', 'aria-live': 'polite' });
   }
 
-  /** Walks away; what runs is cancelled. */
-  close() {
-    this.#running?.abort();
-  }
-
   async run() {
-    const call = this.what();
-    if (!call || this.#running) return;
+    if (this.#running) return;
     const controller = new AbortController();
     this.#running = controller;
     this.#shows(true);
+    this.#message = '';
+    const card = new HeldCard(
+      (approval) => isNamedBy(approval, this.tool, this.#message),
+      (isHeld) => {
+        this.state.textContent = isHeld ? 'Held' : 'Running…';
+      },
+    );
+    fill(this.approval, card.element);
     const began = performance.now();
     try {
-      const path = `/api/tools/${encodeURIComponent(call.tool)}/call?text=1`;
-      for await (const { event, data } of stream(path, call.args, controller.signal)) {
-        if (event === 'progress') this.#progress(JSON.parse(data));
+      const path = `/api/tools/${encodeURIComponent(this.tool)}/call?text=1`;
+      for await (const { event, data } of stream(path, this.args(), controller.signal)) {
+        if (event === 'progress') {
+          this.#progress(JSON.parse(data));
+          card.look();
+        }
         if (event === 'result') fill(this.outcome, result(answer(data)));
       }
     } catch (error) {
@@ -56,6 +80,7 @@ export class Run {
       } else fill(this.outcome, trouble(error));
     } finally {
       this.#running = null;
+      card.close();
       this.#shows(false);
     }
   }
@@ -70,15 +95,15 @@ export class Run {
     if (isRunning) fill(this.outcome);
   }
 
-  /** @param {Progress} progress */
-  #progress({ progress, total, message }) {
+  /** @param {Progress} told */
+  #progress(told) {
+    const { progress, total, message } = told;
     if (total) {
       this.bar.max = total;
       this.bar.value = progress;
     }
-    this.state.textContent = [message, total ? `${progress} of ${total}` : progress]
-      .filter((word) => word !== null && word !== '')
-      .join(' · ');
+    this.state.textContent = progressText(told);
+    this.#message = message ?? '';
   }
 }
 

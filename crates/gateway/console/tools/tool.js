@@ -9,7 +9,7 @@ import { json } from '../tree.js';
 import { chip, copy, facts, fetched } from '../widgets.js';
 import { Form } from './form.js';
 import { command, curl } from './lines.js';
-import { Run } from './run.js';
+import { runOf } from './run.js';
 import { initial, resolve } from './schema.js';
 
 /** @import { Json, Tool, Validation } from '../types' */
@@ -105,7 +105,8 @@ class Bench {
       oninput: () => this.#fromRaw(),
     });
     this.verdict = h('p', { class: 'verdict', id: 'verdict', role: 'status' });
-    this.run = new Run(() => ({ tool: tool.name, args: this.raw.value.trim() || '{}' }));
+    this.run = runOf(tool.name);
+    this.run.args = () => this.raw.value.trim() || '{}';
     this.shell = h('div', { class: 'shell' });
     this.element = h(
       'div',
@@ -125,6 +126,7 @@ class Bench {
       ),
       h('div', { class: 'bench-raw' }, h('label', { for: 'raw' }, 'Raw JSON'), this.raw, this.verdict),
       h('div', { class: 'bench-run' }, this.run.start, this.run.cancel, this.run.bar, this.run.state),
+      this.run.approval,
       this.run.outcome,
       this.shell,
     );
@@ -140,7 +142,6 @@ class Bench {
   close() {
     clearTimeout(this.#typing);
     this.#asking?.abort();
-    this.run.close();
   }
 
   /** @param {string | null} args */

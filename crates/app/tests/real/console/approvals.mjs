@@ -19,7 +19,7 @@ await visit(async ({ window }) => {
     room: 'kitchen',
     lights: [{ name: 'Kitchen/Ceiling', level: 40 }],
   });
-  await page.getByRole('button', { name: 'Allow', exact: true }).click();
+  await page.getByRole('button', { name: 'Allow once' }).click();
   const allowed = await held;
   assert.equal(allowed.success, true, JSON.stringify(allowed));
   await page.getByText('Nothing waits for you').waitFor();
@@ -52,8 +52,7 @@ await visit(async ({ window }) => {
   // Remembered, and forgotten.
   const args = { room: 'bedroom', lights: [] };
   const first = call('scene', args);
-  await page.locator('select[id^=remember-]').selectOption('arguments');
-  await page.getByRole('button', { name: 'Allow', exact: true }).click();
+  await page.getByRole('button', { name: 'Always with these arguments' }).click();
   assert.equal((await first).success, true);
   assert.equal((await call('scene', args)).success, true);
   await says(page, '.rule-list', 'bedroom');

@@ -26,6 +26,7 @@ await visit(async ({ window }) => {
   const panel = page.locator('.detail');
   await panel.getByText('5.08 cm').waitFor();
   assert.match(page.url(), /\/live\?call=01/);
+  await panel.getByText('Record and hash chain').click();
   const text = await panel.innerText();
   for (const part of ['math_eval', 'expression', 'weekend', 'Ran', 'Waited for a slot', 'segment 1', 'hash', 'follows'])
     assert(text.includes(part), `${part}: ${text}`);
