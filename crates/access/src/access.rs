@@ -233,6 +233,11 @@ impl Access {
         }
     }
 
+    /// The tokens of this gateway, and those that others share with it.
+    pub fn tokens(&self) -> &Arc<Tokens> {
+        &self.tokens
+    }
+
     /// The other gateways, where there are any.
     pub fn peers(&self) -> Option<&dyn Peers> {
         self.peers.as_deref()

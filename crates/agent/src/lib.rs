@@ -31,6 +31,7 @@
 //! ```
 
 pub mod agent;
+pub mod chats;
 pub mod conversation;
 mod repair;
 mod run;
@@ -42,6 +43,7 @@ pub mod event;
 pub mod config;
 
 pub use agent::{Agent, Outcome, RequestOptions, StopCause};
+pub use chats::{ChatError, ChatStore, SavedChat, Transcript};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use event::{Event, Events};

@@ -11,6 +11,8 @@ const PLACES = [
   ['o', '/overview', 'Overview'],
   ['c', '/chat', 'Chat'],
   ['a', '/approvals', 'Approvals'],
+  ['n', '/connect', 'Connect'],
+  ['p', '/policy', 'Policy and tokens'],
 ];
 
 /** @type {[string, string][]} */

@@ -2,16 +2,20 @@
 
 import { signedOut } from './api.js';
 import * as approvals from './approvals.js';
+import * as banner from './banner.js';
 import * as chat from './chat/chat.js';
+import * as connect from './connect.js';
 import { byId, fill, h } from './dom.js';
 import { feed } from './feed.js';
 import * as held from './held.js';
+import { icon } from './icons.js';
 import * as keys from './keys.js';
 import * as live from './live/live.js';
 import * as overview from './overview.js';
+import * as policy from './policy.js';
 import * as questions from './questions.js';
 import * as router from './router.js';
-import * as servers from './servers.js';
+import * as servers from './servers/servers.js';
 import * as session from './session.js';
 import * as title from './title.js';
 import * as tools from './tools/tools.js';
@@ -30,6 +34,8 @@ const SECTIONS = {
   overview: { title: 'Overview', open: overview.open },
   chat: { title: 'Chat', open: chat.open },
   approvals: { title: 'Approvals', open: approvals.open },
+  connect: { title: 'Connect', open: connect.open },
+  policy: { title: 'Policy and tokens', open: policy.open },
 };
 
 /** @type {{ name: string, view: View } | null} */
@@ -109,6 +115,7 @@ function linkState(state) {
 function enter() {
   feed.open();
   held.start();
+  banner.start();
   questions.start();
   router.start(show);
 }
@@ -122,6 +129,9 @@ function signIn() {
 }
 
 async function begin() {
+  for (const link of document.querySelectorAll('nav [data-section]')) {
+    link.prepend(icon(link.getAttribute('data-section') ?? ''));
+  }
   byId('menu').addEventListener('click', () => menu(byId('menu').getAttribute('aria-expanded') !== 'true'));
   byId('theme').addEventListener('click', theme);
   byId('help').addEventListener('click', keys.help);

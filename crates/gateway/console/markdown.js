@@ -1,4 +1,4 @@
-// The part of Markdown that models use: paragraphs, headings, lists, code, emphasis. Everything else stays as it was written.
+// The part of Markdown that models use: paragraphs, headings, lists, tables, code, emphasis, links. Everything else stays as it was written.
 
 import { h } from './dom.js';
 
@@ -22,11 +22,60 @@ export function markdown(text) {
         ...piece
           .split(/\n{2,}/)
           .filter((block) => block.trim() !== '')
-          .flatMap(plain),
+          .flatMap((block) => table(block) ?? plain(block)),
       );
     }
   });
   return blocks;
+}
+
+/**
+ * A table: a head, a line of dashes, rows; lines before it are a paragraph.
+ * @param {string} block
+ * @returns {HTMLElement[] | null}
+ */
+function table(block) {
+  const lines = block.trim().split('\n');
+  const at = lines.findIndex((line) => line.includes('|') && /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(line));
+  const head = lines[at - 1];
+  if (at < 1 || !head?.includes('|')) return null;
+  const sides = cells(lines[at] ?? '').map((dashes) => (/^-+:$/.test(dashes) ? 'number' : null));
+  const rows = lines.slice(at + 1).filter((line) => line.includes('|'));
+  const before = lines.slice(0, at - 1).join('\n');
+  const after = lines.slice(at + 1 + rows.length).join('\n');
+  /**
+   * @param {'th' | 'td'} tag
+   * @param {string} line
+   */
+  const row = (tag, line) =>
+    h(
+      'tr',
+      {},
+      cells(line).map((cell, index) =>
+        h(tag, { class: sides[index], scope: tag === 'th' ? 'col' : null }, inline(cell)),
+      ),
+    );
+  const made = h(
+    'table',
+    {},
+    h('thead', {}, row('th', head)),
+    h(
+      'tbody',
+      {},
+      rows.map((line) => row('td', line)),
+    ),
+  );
+  const shown = h('div', { class: 'table', tabindex: '0', role: 'group', 'aria-label': 'Table' }, made);
+  return [...(before ? plain(before) : []), shown, ...(after ? plain(after) : [])];
+}
+
+/** @param {string} line */
+function cells(line) {
+  return line
+    .trim()
+    .replace(/^\||\|$/g, '')
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim().replaceAll('\\|', '|'));
 }
 
 /**
@@ -61,12 +110,28 @@ function plain(block) {
  */
 function inline(text) {
   return text
-    .split(/(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*)/)
+    .split(
+      /(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*|\[[^\]]+\]\([^\s()]+\)|https?:\/\/[^\s<>()[\]"'`|]+[^\s<>()[\]"'`|.,:;!?])/,
+    )
     .filter(Boolean)
     .map((piece) => {
       if (/^`.+`$/.test(piece)) return h('code', {}, piece.slice(1, -1));
       if (/^\*\*.+\*\*$/.test(piece)) return h('strong', {}, piece.slice(2, -2));
       if (/^\*.+\*$/.test(piece)) return h('em', {}, piece.slice(1, -1));
-      return piece;
+      const [, words, address] = /^\[(.+)\]\((.+)\)$/.exec(piece) ?? [];
+      if (words !== undefined && address !== undefined) return link(address, words) ?? piece;
+      return (/^https?:/.test(piece) && link(piece, piece)) || piece;
     });
+}
+
+/**
+ * A link to a page elsewhere, with its host in sight where the words say something else: a model writes what a tool told it.
+ * @param {string} address
+ * @param {string} words
+ */
+function link(address, words) {
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (!url || !['http:', 'https:'].includes(url.protocol)) return null;
+  const made = h('a', { href: url.href, target: '_blank', rel: 'noopener noreferrer', title: url.href }, words);
+  return words.includes(url.host) ? made : h('span', {}, made, h('span', { class: 'muted' }, ` (${url.host})`));
 }

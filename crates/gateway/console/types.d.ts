@@ -64,6 +64,10 @@ export interface Tool {
   server?: string;
   annotations: { read_only?: boolean | null; idempotent?: boolean | null; destructive?: boolean | null; open_world?: boolean | null };
   output_schema?: Schema;
+  /** The rule by which a person is asked. */
+  held?: string;
+  /** The rule by which it is denied. */
+  denied?: string;
   health?: string;
   use?: {
     calls: number; failures: number; p50_ms: number | null; p95_ms: number | null;
@@ -120,6 +124,9 @@ export interface Server {
   name: string;
   state: string;
   kind?: string;
+  /** Its command line or address. */
+  origin?: string;
+  check?: string;
   era?: string | null;
   protocol?: string | null;
   server?: { name: string; version: string } | null;
@@ -162,6 +169,22 @@ export interface Approval {
   four_eyes?: boolean;
 }
 
+export interface ListedChat { id: string; model: string; started: string; updated: string; turns: number; title: string }
+
+/** A chat that was kept. */
+export interface SavedChat {
+  id: string;
+  model: string;
+  started: string;
+  messages: {
+    role: 'system' | 'user' | 'assistant' | 'tool';
+    content: string;
+    tool_calls?: { id: string; tool: string; arguments: Json }[];
+    tool_call_id?: string;
+    is_error?: boolean;
+  }[];
+}
+
 /** Something that an MCP server asks in the middle of a call. */
 export interface Question {
   id: string;
@@ -181,6 +204,48 @@ export interface Question {
   model: string | null;
   asked: string;
   expires: string;
+}
+
+export interface ShownPolicy {
+  file: string | null;
+  refused: { error: string; at: string } | null;
+  allow: string[];
+  deny: string[];
+  ask: string[];
+  read_only: boolean;
+  ask_destructive: boolean;
+  ask_if: string[];
+  allow_if: string[];
+  deny_if: string[];
+  ask_timeout: string;
+  four_eyes: boolean;
+  secret_arguments: string[];
+}
+
+export interface PolicyReport {
+  calls: number;
+  same: number;
+  skipped: number;
+  changes: { change: 'denied' | 'asked' | 'allowed'; tool: string; rule: string | null; calls: number; example: string; known: boolean }[];
+}
+
+export interface Decision {
+  call_id: string;
+  tool: string;
+  caller: string | null;
+  started: string;
+  decision: string;
+  by: string | null;
+  reason: string | null;
+  rule: string;
+}
+
+export interface Tokens {
+  tools: number;
+  tokens: {
+    name: string; tools: string[] | null; visible: number; rate: string | null; concurrent: number | null;
+    admin: boolean; approve: boolean; watch: boolean; created: string;
+  }[];
 }
 
 export interface Rule { id: string; tool: string; arguments?: Json; by: string; created: string }

@@ -91,7 +91,7 @@ export function toast(text, kind = 'ok') {
  * @param {[string, Child][]} all those without a value are left out
  */
 export function facts(all) {
-  const given = all.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const given = all.filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false);
   return h(
     'dl',
     { class: 'facts' },

@@ -24,8 +24,17 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
 /// Where the page has views of its own, which can be linked to.
-const VIEWS: [&str; 7] =
-    ["/live", "/calls", "/tools", "/servers", "/overview", "/chat", "/approvals"];
+const VIEWS: [&str; 9] = [
+    "/live",
+    "/calls",
+    "/tools",
+    "/servers",
+    "/overview",
+    "/chat",
+    "/approvals",
+    "/connect",
+    "/policy",
+];
 /// What programs are told that ask for the page.
 const FOR_PROGRAMS: &str = "Switchboard: open this address in a browser for the console.\n\
     /mcp for MCP clients, /api for programs, /v1 for chat clients; /openapi.json describes them.\n";

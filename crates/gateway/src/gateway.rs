@@ -11,6 +11,7 @@ use axum::{
 };
 use hyper::{Request, body::Incoming};
 use switchboard_access::{Access, Peer};
+use switchboard_agent::ChatStore;
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
 use switchboard_mcp_client::Servers;
@@ -20,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Config, Feed, Models, access_log::AccessLogLine, admission, console, cors::AllowedOrigin,
-    draining::Draining, framing, listen, metadata, openai, privacy::Privacy, questions::Questions,
-    rest, tls::Tls,
+    Config, ConfigState, Feed, Models, access_log::AccessLogLine, admission, console,
+    cors::AllowedOrigin, draining::Draining, framing, listen, metadata, openai, privacy::Privacy,
+    questions::Questions, rest, tls::Tls,
 };
 
 /// What a gateway is made of.
@@ -47,6 +48,10 @@ pub struct Parts {
     pub queue: Option<Arc<dyn DurableCalls>>,
     /// What chat clients may ask.
     pub models: Models,
+    /// Where chats are kept.
+    pub chats: ChatStore,
+    /// What is shown of the config.
+    pub config_state: ConfigState,
     /// The settings.
     pub config: Config,
 }

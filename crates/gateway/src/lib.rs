@@ -19,8 +19,9 @@
 //! let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json"))?);
 //! let access = Access::new(&config.access(), address, tokens)?;
 //! let mcp = switchboard_mcp_server::Server::new(executor.clone(), None, Default::default());
-//! let (models, store, tls, approvals, queue) = (Models::default(), None, None, None, None);
-//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, feed, store, access, tls, approvals, queue, models, config });
+//! let (models, chats, config_state) = (Models::default(), Default::default(), Default::default());
+//! let (store, tls, approvals, queue) = (None, None, None, None);
+//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, feed, store, access, tls, approvals, queue, models, chats, config_state, config });
 //! let stop = CancellationToken::new();
 //! let running = tokio::spawn(gateway.run(listener, stop.clone()));
 //!
@@ -35,6 +36,8 @@
 //! ```
 
 pub mod config;
+pub mod config_state;
+mod policy_report;
 pub mod draining;
 mod credential_stream;
 mod gateway;
@@ -59,8 +62,10 @@ mod sse;
 mod trace;
 
 pub use config::Config;
+pub use config_state::{ConfigRefusal, ConfigSnapshot, ConfigState};
 pub use feed::Feed;
 pub use gateway::{Gateway, Parts};
 pub use metrics::Metrics;
 pub use openai::Models;
+pub use policy_report::{PolicyReport, RulingChange, policy_report};
 pub use tls::{Tls, TlsConfig, TlsError};

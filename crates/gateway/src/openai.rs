@@ -8,6 +8,7 @@ mod convert;
 mod failure;
 mod models;
 mod transcripts;
+mod kept;
 mod chat;
 mod stream;
 mod calls;
@@ -83,7 +84,7 @@ pub(crate) async fn complete(
     let answers = Answers::read(&headers)
         .map_err(|problem| Failure::new(StatusCode::BAD_REQUEST, problem))?;
     let back = Asker::way_back(&caller, answers, &questions, &parts, Some(&request.model));
-    let mut chat = Chat::new(parts, &caller, &request)?;
+    let mut chat = Chat::new(parts, &caller, &request).await?;
     chat.cx.way_back = back;
     chat.cx.trace = crate::trace::of(&headers);
     match request.stream.unwrap_or_default() {

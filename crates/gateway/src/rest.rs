@@ -4,13 +4,16 @@ mod approvals;
 mod artifacts;
 mod call;
 mod calls;
+pub(crate) mod chats;
 mod events;
 mod openapi;
+mod policy;
 mod questions;
 pub(crate) mod queued;
 mod servers;
 mod session;
 mod stats;
+mod tokens;
 mod tools;
 
 use std::sync::Arc;
@@ -39,6 +42,8 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/tools/{name}/validate", post(tools::validate))
         .route("/api/servers", get(servers::list))
         .route("/api/servers/{name}", get(servers::show))
+        .route("/api/servers/{name}/resources", get(servers::resources))
+        .route("/api/servers/{name}/prompts", get(servers::prompts))
         .route("/api/servers/{name}/stderr", get(servers::follow))
         .route("/api/servers/{name}/reconnect", post(servers::reconnect))
         .route("/api/servers/{name}/stop", post(servers::stop))
@@ -48,9 +53,16 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/calls", get(calls::list))
         .route("/api/calls/{id}", get(calls::show).delete(queued::cancel))
         .route("/api/approvals", get(approvals::list))
+        .route("/api/approvals/decided", get(policy::decisions))
         .route("/api/approvals/rules", get(approvals::rules))
         .route("/api/approvals/rules/{id}", delete(approvals::forget))
         .route("/api/approvals/{id}", post(approvals::decide))
+        .route("/api/policy", get(policy::show))
+        .route("/api/policy/test", post(policy::test))
+        .route("/api/tokens", get(tokens::list).post(tokens::create))
+        .route("/api/tokens/{name}", delete(tokens::revoke))
+        .route("/api/chats", get(chats::list))
+        .route("/api/chats/{id}", get(chats::show).delete(chats::remove))
         .route("/api/questions", get(questions::list))
         .route("/api/questions/{id}", post(questions::answer))
         .route("/api/events", get(events::stream))

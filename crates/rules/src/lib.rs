@@ -165,9 +165,9 @@ impl<P: Policy> Policy for RuleSet<P> {
         }
     }
 
-    /// Returns what `inner` denies: what expressions deny may depend on caller and arguments, so such tools are listed.
-    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
-        self.inner.denial(tool)
+    /// Returns what `inner` says: what expressions say may depend on caller and arguments, so the tools that they deny are listed.
+    fn standing(&self, tool: &RegisteredTool) -> Verdict {
+        self.inner.standing(tool)
     }
 
     fn asking(&self) -> Asking {

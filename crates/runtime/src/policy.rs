@@ -29,10 +29,18 @@ pub trait Policy: Send + Sync {
         cx: &'a CallContext,
     ) -> Answer<'a>;
 
-    /// Returns the rule by which every call of the tool is denied, whatever its arguments and whoever calls. Such tools are
+    /// Returns what is said of every call of the tool, whatever its arguments and whoever calls. Tools that are denied so are
     /// neither listed nor offered. Must not block: it is asked for each tool of a list.
-    fn denial(&self, _tool: &RegisteredTool) -> Option<String> {
-        None
+    fn standing(&self, _tool: &RegisteredTool) -> Verdict {
+        Verdict::Allow
+    }
+
+    /// Returns the rule by which every call of the tool is denied.
+    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
+        match self.standing(tool) {
+            Verdict::Deny(rule) => Some(rule),
+            Verdict::Allow | Verdict::AskFirst(_) => None,
+        }
     }
 
     /// How people are asked about calls that are left to them.
@@ -282,11 +290,8 @@ impl Policy for RulePolicy {
         Answer::Now(self.judge(tool))
     }
 
-    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
-        match self.judge(tool) {
-            Verdict::Deny(rule) => Some(rule),
-            Verdict::Allow | Verdict::AskFirst(_) => None,
-        }
+    fn standing(&self, tool: &RegisteredTool) -> Verdict {
+        self.judge(tool)
     }
 
     fn asking(&self) -> Asking {
@@ -329,8 +334,8 @@ impl Policy for SwapPolicy {
         }))
     }
 
-    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
-        self.0.load().denial(tool)
+    fn standing(&self, tool: &RegisteredTool) -> Verdict {
+        self.0.load().standing(tool)
     }
 
     fn asking(&self) -> Asking {
@@ -348,8 +353,8 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
         (**self).check(tool, args, cx)
     }
 
-    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
-        (**self).denial(tool)
+    fn standing(&self, tool: &RegisteredTool) -> Verdict {
+        (**self).standing(tool)
     }
 
     fn asking(&self) -> Asking {
@@ -367,8 +372,8 @@ impl<P: Policy + ?Sized> Policy for Arc<P> {
         (**self).check(tool, args, cx)
     }
 
-    fn denial(&self, tool: &RegisteredTool) -> Option<String> {
-        (**self).denial(tool)
+    fn standing(&self, tool: &RegisteredTool) -> Verdict {
+        (**self).standing(tool)
     }
 
     fn asking(&self) -> Asking {

@@ -278,6 +278,11 @@ impl ToolManager {
         self.policy.as_ref().is_some_and(|policy| policy.denial(tool).is_some())
     }
 
+    /// The policy of calls, if there is one.
+    pub fn policy(&self) -> Option<&Arc<dyn Policy>> {
+        self.policy.as_ref()
+    }
+
     /// The servers that are known, in order.
     pub fn servers(&self) -> Vec<KnownServer> {
         let registry = self.read();

@@ -5,19 +5,14 @@ mod history;
 mod lines;
 mod list;
 mod session;
-mod store;
-mod transcript;
+pub(super) mod store;
 
 use std::process::ExitCode;
 
-use switchboard_agent::Conversation;
+use switchboard_agent::{Conversation, Transcript};
 use switchboard_models::Message;
 
-use self::{
-    session::{ChatDeps, ChatSession},
-    store::ChatStore,
-    transcript::Transcript,
-};
+use self::session::{ChatDeps, ChatSession};
 use crate::{
     approvals,
     assembly::{App, Deps},
@@ -40,9 +35,9 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let approver = approvals::here_or_elsewhere(&loaded);
     let deps = Deps { approver, ..Deps::for_terminal(&loaded) };
     let app = App::build_with(&loaded, deps)?;
-    let store = ChatStore::open();
+    let store = store::open();
     let transcript = match &chat.resume {
-        Some(which) => Some(store.find(which.as_deref())?),
+        Some(which) => Some(store::find(&store, which.as_deref())?),
         None => None,
     };
     let outcome = on_runtime(async {

@@ -1,16 +1,12 @@
 //! `switchboard policy test`: what the rules would have said of recorded calls.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    process::ExitCode,
-    sync::Arc,
-};
+use std::{collections::HashMap, process::ExitCode, sync::Arc};
 
-use serde::Serialize;
 use serde_json::Value;
 use switchboard_audit::{Reader, Record};
+use switchboard_gateway::{PolicyReport, policy_report};
 use switchboard_runtime::{Policy as _, RegisteredTool, RulePolicy, Verdict, policy::Answer};
-use switchboard_toolcall::{CallContext, CallId, ErrorKind};
+use switchboard_toolcall::CallContext;
 
 use super::{calls, current_tools, lists};
 use crate::{
@@ -26,32 +22,6 @@ pub(super) fn run(policy: &PolicyArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What the rules would change.
-#[derive(Debug, Default, Serialize)]
-struct PolicyReport {
-    /// How many calls were judged.
-    calls: u64,
-    /// How many of those would end as they did.
-    same: u64,
-    /// How many never came to the rules.
-    skipped: u64,
-    changes: Vec<RulingChange>,
-}
-
-/// What changes for the calls of one tool, by one rule.
-#[derive(Debug, Serialize)]
-struct RulingChange {
-    change: &'static str,
-    tool: String,
-    /// The rule that denies or leaves it to a person; `None` if the calls are newly allowed.
-    rule: Option<String>,
-    calls: u64,
-    /// The latest of the calls.
-    example: CallId,
-    /// Whether the tool is there now; else its name alone was judged.
-    known: bool,
-}
-
 fn run_test(test: &PolicyTestArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = overrides::load(cli)?;
     let filter = test.filters.filter(loaded.settings.executor.slow_call);
@@ -63,7 +33,8 @@ fn run_test(test: &PolicyTestArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         known: current_tools::tools(&loaded, &records, test.json)?,
         separator: &loaded.settings.executor.separator,
     };
-    let report = report(&records, &judge, &mut reader)?;
+    let judged = |record: &Record| (judge.judge(record), judge.known.contains_key(&record.tool));
+    let report = policy_report(&records, judged, |record| was_asked(record, &mut reader))?;
     if test.json {
         terminal::print(&serde_json::to_string(&report)?)?;
     } else {
@@ -106,47 +77,6 @@ fn judged_by_name(rules: &RulePolicy, record: &Record, separator: &str) -> Verdi
     let own = name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix(separator));
     let bare = own.unwrap_or(name);
     rules.judge_names(&[name, &format!("{server}{separator}{bare}"), bare])
-}
-
-fn report(
-    records: &[Record],
-    judge: &RuleCheck<'_>,
-    reader: &mut Reader,
-) -> anyhow::Result<PolicyReport> {
-    let mut report = PolicyReport::default();
-    let mut changes = BTreeMap::<(&str, &'static str, Option<String>), RulingChange>::new();
-    for record in records {
-        use ErrorKind::{InvalidParameters, NotFound, UnknownServer};
-        let kind = record.outcome.error_kind();
-        if matches!(kind, Some(InvalidParameters | NotFound | UnknownServer)) {
-            report.skipped += 1;
-            continue;
-        }
-        report.calls += 1;
-        let was_denied = kind == Some(ErrorKind::Denied);
-        let (change, rule) = match judge.judge(record) {
-            Verdict::Deny(rule) if !was_denied => ("denied", Some(rule)),
-            Verdict::Allow if was_denied => ("allowed", None),
-            Verdict::AskFirst(ask) if !was_asked(record, reader)? => ("asked", Some(ask.rule)),
-            _ => {
-                report.same += 1;
-                continue;
-            }
-        };
-        let first = || RulingChange {
-            change,
-            tool: record.tool.clone(),
-            rule: rule.clone(),
-            calls: 0,
-            example: record.id,
-            known: judge.known.contains_key(&record.tool),
-        };
-        let key = (record.tool.as_str(), change, rule.clone());
-        changes.entry(key).or_insert_with(first).calls += 1;
-    }
-    report.changes = changes.into_values().collect();
-    report.changes.sort_by_key(|change| std::cmp::Reverse(change.calls));
-    Ok(report)
 }
 
 /// Whether a person was asked about the call.

@@ -11,7 +11,7 @@ use serde_json::json;
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
 use switchboard_cluster::figures::Watching;
-use switchboard_gateway::{Config, Feed, Gateway, Metrics, Parts, Tls};
+use switchboard_gateway::{Config, ConfigState, Feed, Gateway, Metrics, Parts, Tls};
 use switchboard_mcp_server::{self as server, Bridge, Caller};
 use switchboard_runtime::DurableCalls;
 use tokio::{
@@ -131,6 +131,9 @@ async fn over_http(
         let executor = app.executor.clone();
         let models = model::for_chat(loaded)?;
         let (mcp_too, chat) = (mcp.clone(), models.clone());
+        let config_state = ConfigState::default();
+        config_state.apply(reload::snapshot(loaded));
+        let live = reload::LiveParts { models: &chat, config_state: &config_state };
         let parts = Parts {
             executor,
             mcp: mcp_too,
@@ -142,11 +145,13 @@ async fn over_http(
             approvals,
             queue,
             models,
+            chats: super::chat::store::open(),
+            config_state: config_state.clone(),
             config,
         };
         tokio::select! {
             () = Gateway::new(parts).run(listener, stop) => {}
-            failed = reload::follow(app, connections, Some(&chat), cli, loaded) => failed?,
+            failed = reload::follow(app, connections, Some(live), cli, loaded) => failed?,
         }
         mcp.close();
         membership.leave().await;

@@ -171,6 +171,12 @@ async fn a_held_call_is_decided_where_it_was_made() {
     tokio::task::spawn_blocking(move || look(&config, "held", &[])).await.unwrap();
 }
 
+// GW-1, GW-2, PO-1
+#[test]
+fn a_client_is_connected_with_a_token_of_its_own() {
+    look(&format!("{ASK}{SCENE}"), "access", &[]);
+}
+
 // GW-1, GW-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_server_asks_is_answered_in_a_form() {

@@ -30,7 +30,7 @@ export class Answer {
     const body = answer(data);
     if (event === 'call_started') this.call(body);
     else if (event === 'call_progress') this.#calls.get(body.id)?.progress(body);
-    else if (event === 'call_ended') this.#calls.get(body.id)?.end(body);
+    else if (event === 'call_ended') this.called(body.id, body);
     else if (body.error) this.fail(body.error.message);
     else if (body.usage && body.choices?.length === 0) this.#cost(body.usage);
     else this.say(body.choices?.[0]?.delta?.content ?? '');
@@ -46,6 +46,11 @@ export class Answer {
     for (const call of this.#calls.values()) call.abandon();
     this.end();
     this.element.append(h('p', { class: 'failure' }, error instanceof Error ? error.message : String(error)));
+  }
+
+  /** What follows is a paragraph of its own. */
+  paragraph() {
+    this.#piece = null;
   }
 
   /** @param {string} text */
@@ -66,7 +71,15 @@ export class Answer {
     const card = new CallCard(tool, args);
     this.#calls.set(id, card);
     this.element.append(card.element);
-    return card;
+  }
+
+  /**
+   * What came of a call.
+   * @param {string} id
+   * @param {Parameters<CallCard['end']>[0]} what
+   */
+  called(id, what) {
+    this.#calls.get(id)?.end(what);
   }
 
   /** @param {{ prompt_tokens: number, completion_tokens: number }} usage */

@@ -1,29 +1,36 @@
-// Chat: a configured model with the tools, its calls where they happen, and a button that stops it.
+// Chat: a configured model with the tools, its calls where they happen, a button that stops it, and earlier chats.
 
 import { get } from '../api.js';
 import { fill, h } from '../dom.js';
+import { navigate } from '../router.js';
 import { empty, head, loading, trouble } from '../widgets.js';
-import { Conversation } from './conversation.js';
+import { begin, find, forget } from './conversation.js';
+import { List } from './list.js';
 
-/** @import { View } from '../types' */
+/** @import { Route, View } from '../types' */
+/** @import { Conversation } from './conversation.js' */
 
-/** The conversation of this page; it outlives the section. */
-let conversation = new Conversation();
+/** The conversation that was shown last; it outlives the section. */
+let conversation = begin();
 
 /**
  * @param {HTMLElement} place
+ * @param {Route} route
  * @returns {View}
  */
-export function open(place) {
+export function open(place, route) {
   const chat = new Chat(place);
-  return { close: () => chat.close() };
+  chat.update(route);
+  return chat;
 }
 
 /** The section. */
 class Chat {
+  /** @type {string[] | null} */
+  #models = null;
   model = h('select', { id: 'model', 'aria-label': 'Model' });
   text = h('textarea', {
-    rows: '3',
+    rows: '2',
     'aria-label': 'Message',
     placeholder: 'Ask something that needs a tool',
     'data-search': '',
@@ -31,7 +38,11 @@ class Chat {
   sendButton = h('button', { class: 'main' }, 'Send');
   stop = h('button', { type: 'button', hidden: true, onclick: () => conversation.stop() }, 'Stop');
   calls = h('a', { class: 'chat-calls' }, 'Its calls');
-  body = h('div', { class: 'chat-body' });
+  body = h('div', { class: 'chat-main' });
+  list = new List((id) => {
+    forget(id);
+    if (id === conversation.id) this.#anew();
+  });
 
   /** @param {HTMLElement} place */
   constructor(place) {
@@ -45,51 +56,88 @@ class Chat {
         },
       },
       this.text,
-      h('div', { class: 'row' }, this.sendButton, this.stop),
+      h('div', { class: 'chat-buttons' }, this.stop, this.sendButton),
     );
     this.text.addEventListener('keydown', (event) => {
-      if (event.key === 'Enter' && !event.shiftKey) {
+      if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
         this.#say();
       }
     });
     const again = h('button', { type: 'button', onclick: () => this.#anew() }, 'New conversation');
-    place.append(head('Chat', h('label', { for: 'model' }, 'Model'), this.model, this.calls, again), this.body, form);
-    this.#show();
-    this.#models();
+    place.append(
+      head('Chat', h('label', { for: 'model' }, 'Model'), this.model, this.calls, again),
+      h('div', { class: 'chat-body' }, this.list.element, h('div', { class: 'chat-column' }, this.body, form)),
+    );
+    this.#load();
+    this.list.load();
   }
 
   close() {
     conversation.changed = () => {};
   }
 
-  #show() {
+  /** @param {Route} route */
+  async update(route) {
+    const id = route.path[1] ?? conversation.id;
+    if (id === conversation.id) {
+      this.#show(conversation);
+      return;
+    }
+    fill(this.body, loading());
+    try {
+      this.#show(await find(id));
+    } catch (error) {
+      fill(
+        this.body,
+        trouble(error, () => this.update(route)),
+      );
+    }
+  }
+
+  /** @param {Conversation} next */
+  #show(next) {
+    conversation.changed = () => {};
+    conversation = next;
+    conversation.changed = () => {
+      this.#changed();
+      this.list.load();
+    };
     fill(this.body, conversation.log);
-    this.calls.href = `/live?view=waterfall&conversation=${conversation.id}`;
-    conversation.changed = () => this.#changed();
+    this.calls.href = `/live?view=waterfall&conversation=${encodeURIComponent(conversation.id)}`;
+    this.calls.hidden = conversation.isNew;
     conversation.log.scrollTop = conversation.log.scrollHeight;
+    this.list.mark(conversation.id);
+    this.#choose();
     this.#changed();
   }
 
-  async #models() {
+  async #load() {
     if (conversation.isNew) fill(conversation.log, loading());
     try {
       const { data } = await get('/v1/models');
       const names = data.map((/** @type {{ id: string }} */ { id }) => id);
+      this.#models = names;
       fill(
         this.model,
         names.map((/** @type {string} */ name) => h('option', { value: name }, name)),
       );
-      if (names.includes(conversation.model)) this.model.value = conversation.model;
+      this.#choose();
       this.#changed();
-      if (conversation.isNew) this.#hello(names.length > 0);
     } catch (error) {
       if (!conversation.isNew) return;
       fill(
         conversation.log,
-        trouble(error, () => this.#models()),
+        trouble(error, () => this.#load()),
       );
     }
+  }
+
+  /** Chooses the model that answered last, and greets where nothing was said yet. */
+  #choose() {
+    if (!this.#models) return;
+    if (this.#models.includes(conversation.model)) this.model.value = conversation.model;
+    if (conversation.isNew) this.#hello(this.#models.length > 0);
   }
 
   /** @param {boolean} hasModels */
@@ -113,10 +161,8 @@ class Chat {
   }
 
   #anew() {
-    conversation.stop();
-    conversation = new Conversation();
-    this.#show();
-    this.#hello(this.model.options.length > 0);
+    if (!conversation.isNew) this.#show(begin());
+    navigate('/chat');
     this.text.focus();
   }
 
@@ -125,12 +171,15 @@ class Chat {
     if (text === '' || conversation.isRunning || this.model.value === '') return;
     this.text.value = '';
     conversation.model = this.model.value;
-    conversation.say(text);
+    conversation.say(text, this.list.isKept);
+    this.calls.hidden = false;
+    navigate(`/chat/${encodeURIComponent(conversation.id)}`, true);
   }
 
   #changed() {
-    this.sendButton.disabled = conversation.isRunning || this.model.options.length === 0;
+    const hasModels = this.#models !== null && this.#models.length > 0;
+    this.sendButton.disabled = conversation.isRunning || !hasModels;
     this.stop.hidden = !conversation.isRunning;
-    this.text.disabled = this.model.options.length === 0;
+    this.text.disabled = !hasModels;
   }
 }

@@ -1,42 +1,102 @@
-// A conversation with a model. It goes on while another section is shown.
+// A conversation with a model. It goes on while another section is shown, and the gateway keeps it.
 
-import { stream } from '../api.js';
+import { get, stream } from '../api.js';
 import { fill, h } from '../dom.js';
 import { Answer } from './answer.js';
 
+/** @import { SavedChat } from '../types' */
 /** @typedef {{ role: 'user' | 'assistant', content: string }} Message */
+
+/** The conversations of this page by id. @type {Map<string, Conversation>} */
+const conversations = new Map();
+
+/**
+ * The conversation of an id: one of this page, or one that was kept.
+ * @param {string} id
+ */
+export async function find(id) {
+  const known = conversations.get(id);
+  if (known) return known;
+  const conversation = new Conversation(id);
+  conversation.read(await get(`/api/chats/${encodeURIComponent(id)}`));
+  conversations.set(id, conversation);
+  return conversation;
+}
+
+/** A conversation in which nothing was said yet. */
+export function begin() {
+  const conversation = new Conversation(newId());
+  conversations.set(conversation.id, conversation);
+  return conversation;
+}
+
+/** @param {string} id */
+export function forget(id) {
+  conversations.get(id)?.stop();
+  conversations.delete(id);
+}
 
 /** A conversation. */
 export class Conversation {
-  // Names the conversation in the records too, so that Live can show it as one.
-  id = `console-${Date.now().toString(36)}`;
   model = '';
   log = h('div', { class: 'chat-log', role: 'log', 'aria-label': 'Conversation', tabindex: '0' });
-  /** @type {Message[]} */
+  /** What was said in this page; only sent where the gateway keeps nothing. @type {Message[]} */
   #messages = [];
   /** @type {AbortController | null} */
   #running = null;
   /** Called whenever it begins or ends to run. */
   changed = () => {};
+  /** Whether nothing was said yet. */
+  isNew = true;
+
+  /** @param {string} id names it in the records too, so that Live can show it as one */
+  constructor(id) {
+    this.id = id;
+  }
 
   get isRunning() {
     return this.#running !== null;
-  }
-
-  /** Whether nothing was said yet. */
-  get isNew() {
-    return this.#messages.length === 0;
   }
 
   stop() {
     this.#running?.abort();
   }
 
-  /** @param {string} text */
-  async say(text) {
+  /**
+   * Shows what was kept.
+   * @param {SavedChat} chat
+   */
+  read(chat) {
+    this.model = chat.model;
+    this.isNew = false;
+    /** @type {Answer | null} */
+    let answer = null;
+    for (const { role, content, tool_calls: calls, tool_call_id: id, is_error: failed } of chat.messages) {
+      if (role === 'user') {
+        answer?.end();
+        answer = null;
+        this.#show(content);
+      } else if (role === 'assistant') {
+        if (!answer) this.log.append((answer = new Answer()).element);
+        answer.paragraph();
+        answer.say(content);
+        for (const call of calls ?? []) answer.call(call);
+      } else if (role === 'tool') {
+        answer?.called(id ?? '', { outcome: failed ? 'failed' : 'ok', content });
+      }
+    }
+    answer?.end();
+  }
+
+  /**
+   * @param {string} text
+   * @param {boolean} isKept whether the gateway keeps chats, and so knows what was said before
+   */
+  async say(text, isKept) {
     if (this.isNew) fill(this.log);
+    this.isNew = false;
     this.#messages.push({ role: 'user', content: text });
-    this.log.append(h('article', { class: 'said user', 'aria-label': 'You' }, h('p', {}, text)));
+    this.#show(text);
     const reply = new Answer();
     this.log.append(reply.element);
     this.#end();
@@ -46,7 +106,7 @@ export class Conversation {
     try {
       const body = {
         model: this.model,
-        messages: this.#messages,
+        ...(isKept ? { chat: this.id, messages: this.#messages.slice(-1) } : { messages: this.#messages }),
         stream: true,
         stream_options: { include_usage: true, include_calls: true },
         user: this.id,
@@ -65,7 +125,22 @@ export class Conversation {
     this.changed();
   }
 
+  /** @param {string} text */
+  #show(text) {
+    this.log.append(h('article', { class: 'said user', 'aria-label': 'You' }, h('p', {}, text)));
+  }
+
   #end() {
     this.log.scrollTop = this.log.scrollHeight;
   }
+}
+
+/** `20261115-120242-k3f9`, as the command `chat` names its own. */
+function newId() {
+  const now = new Date();
+  const two = (/** @type {number} */ number) => String(number).padStart(2, '0');
+  const date = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
+  const time = [now.getHours(), now.getMinutes(), now.getSeconds()].map(two).join('');
+  const tail = Array.from(crypto.getRandomValues(new Uint8Array(4)), (byte) => (byte % 36).toString(36)).join('');
+  return `${date}-${time}-${tail}`;
 }

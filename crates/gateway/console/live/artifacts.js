@@ -36,13 +36,38 @@ function show(artifact) {
   const name = `${artifact.media_type ?? artifact.kind}, ${size(artifact.size)}`;
   const link = h('a', { href: address, target: '_blank', rel: 'noopener' }, name);
   if (artifact.media_type?.startsWith('image/')) {
-    return h('figure', {}, h('img', { src: address, alt: `Image from the tool: ${name}` }), h('figcaption', {}, link));
+    return h('figure', {}, picture(address, `Image from the tool: ${name}`), h('figcaption', {}, link));
   }
   if (artifact.media_type?.startsWith('audio/')) {
     return h('figure', {}, h('audio', { src: address, controls: true }), h('figcaption', {}, link));
   }
   if (artifact.kind === 'text') return pages(artifact);
   return link;
+}
+
+/**
+ * An image that a click enlarges.
+ * @param {string} src
+ * @param {string} alt
+ */
+function picture(src, alt) {
+  const enlarge = () => {
+    const dialog = h(
+      'dialog',
+      { class: 'picture', 'aria-label': alt },
+      h('img', { src, alt }),
+      h('form', { method: 'dialog' }, h('button', {}, 'Close')),
+    );
+    dialog.addEventListener('click', () => dialog.close());
+    dialog.addEventListener('close', () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  };
+  return h(
+    'button',
+    { type: 'button', class: 'picture-button', 'aria-label': `Enlarge: ${alt}`, onclick: enlarge },
+    h('img', { src, alt: '' }),
+  );
 }
 
 /**

@@ -19,6 +19,10 @@ export class Form {
   value = {};
   /** Where something has to be, even if nothing is in it. @type {Set<string>} */
   #required = new Set();
+  /** The fields that somebody was in: a problem is told once its field was left. @type {Set<string>} */
+  #touched = new Set();
+  /** Whether the problems of all fields are told: somebody wants to run it, or wrote the JSON. */
+  tellsAll = false;
 
   /**
    * @param {Schema} schema
@@ -31,6 +35,11 @@ export class Form {
     this.changed = changed;
     this.prefix = prefix;
     this.nothing = nothing;
+    const touch = (/** @type {Event} */ { target }) => {
+      if (target instanceof HTMLElement && target.id) this.#touched.add(target.id);
+    };
+    this.element.addEventListener('input', touch);
+    this.element.addEventListener('focusout', touch);
   }
 
   /**
@@ -58,9 +67,11 @@ export class Form {
   /** @param {Validation['problems']} problems */
   mark(problems) {
     for (const slot of this.element.querySelectorAll('.field-problem')) {
-      const own = problems.filter(({ path }) => `${this.prefix}problem${path}` === slot.id);
+      const name = slot.id.replace('problem', 'field');
+      const isTold = this.tellsAll || this.#touched.has(name);
+      const own = isTold ? problems.filter(({ path }) => `${this.prefix}problem${path}` === slot.id) : [];
       slot.textContent = own.map(({ message }) => message).join('; ');
-      const field = document.getElementById(slot.id.replace('problem', 'field'));
+      const field = document.getElementById(name);
       if (own.length > 0) field?.setAttribute('aria-invalid', 'true');
       else field?.removeAttribute('aria-invalid');
     }

@@ -12,16 +12,18 @@ import { chip, trouble } from '../widgets.js';
 
 /** @import { Envelope, Progress } from '../types' */
 
-/** The runs of this page by tool: they go on, and their results stay, while another section is shown. @type {Map<string, Run>} */
+/** The runs of this page by tool and purpose: they go on, and their results stay, while another section is shown. @type {Map<string, Run>} */
 const runs = new Map();
 
 /**
  * The run of a tool.
  * @param {string} tool
+ * @param {string} [what] tells runs of the same tool apart
  */
-export function runOf(tool) {
-  let run = runs.get(tool);
-  if (!run) runs.set(tool, (run = new Run(tool)));
+export function runOf(tool, what = '') {
+  const key = `${tool} ${what}`;
+  let run = runs.get(key);
+  if (!run) runs.set(key, (run = new Run(tool)));
   return run;
 }
 
@@ -32,6 +34,8 @@ class Run {
   #message = '';
   /** The arguments as JSON. */
   args = () => '{}';
+  /** Called when a call has ended, with its id. @type {(id: string | undefined) => void} */
+  ended = () => {};
 
   /** @param {string} tool */
   constructor(tool) {
@@ -69,7 +73,11 @@ class Run {
           this.#progress(JSON.parse(data));
           card.look();
         }
-        if (event === 'result') fill(this.outcome, result(answer(data)));
+        if (event === 'result') {
+          const envelope = answer(data);
+          fill(this.outcome, result(envelope));
+          this.ended(envelope.call_id);
+        }
       }
     } catch (error) {
       if (controller.signal.aborted) {

@@ -38,7 +38,13 @@ export function open(place, name, args) {
     /** @type {Tool} */
     const tool = await get(`/api/tools/${encodeURIComponent(name)}`);
     bench = new Bench(tool, args);
-    return [about(tool), bench.element, schemas(tool)];
+    const top = about(tool);
+    bench.run.ended = async () => {
+      // What was just run is counted too.
+      const now = await get(`/api/tools/${encodeURIComponent(name)}`);
+      top.querySelector('.facts')?.replaceWith(figures(now));
+    };
+    return [top, bench.element, schemas(tool)];
   });
   return { close: () => bench?.close() };
 }
@@ -46,7 +52,6 @@ export function open(place, name, args) {
 /** @param {Tool} tool */
 function about(tool) {
   const says = ANNOTATIONS.filter(([key]) => tool.annotations[key] === true);
-  const { use } = tool;
   return h(
     'header',
     { class: 'tool-head' },
@@ -55,18 +60,25 @@ function about(tool) {
       'p',
       { class: 'tags' },
       tool.health && chip(tool.health),
+      tool.held && h('span', { class: 'tag destructive', title: tool.held }, 'asks first'),
       says.map(([key, word, why]) => h('span', { class: `tag ${key}`, title: why }, word)),
     ),
     h('p', { class: 'tool-about' }, tool.description),
-    facts([
-      ['Server', tool.server ? h('a', { href: `/servers/${encodeURIComponent(tool.server)}` }, tool.server) : 'local'],
-      ['Calls, last 24 h', use && h('a', { href: `/live?tool=${encodeURIComponent(tool.name)}` }, count(use.calls))],
-      ['Failures', use && count(use.failures)],
-      ['Median', use && duration(use.p50_ms)],
-      ['p95', use && duration(use.p95_ms)],
-      ['Last used', use?.last && h('a', { href: `/calls/${use.last.id}` }, ago(use.last.started))],
-    ]),
+    figures(tool),
   );
+}
+
+/** @param {Tool} tool */
+function figures(tool) {
+  const { use } = tool;
+  return facts([
+    ['Server', tool.server ? h('a', { href: `/servers/${encodeURIComponent(tool.server)}` }, tool.server) : 'local'],
+    ['Calls, last 24 h', use && h('a', { href: `/live?tool=${encodeURIComponent(tool.name)}` }, count(use.calls))],
+    ['Failures', use && count(use.failures)],
+    ['Median', use && duration(use.p50_ms)],
+    ['p95', use && duration(use.p95_ms)],
+    ['Last used', use?.last && h('a', { href: `/calls/${use.last.id}` }, ago(use.last.started))],
+  ]);
 }
 
 /** @param {Tool} tool */
@@ -86,8 +98,11 @@ function schemas(tool) {
 /** Where a call is put together and made. */
 class Bench {
   #typing = 0;
+  /** Whether anything was put in: until then nothing is wrong. */
+  #isTouched = false;
   /** @type {AbortController | null} */
   #asking = null;
+  #closed = new AbortController();
 
   /**
    * @param {Tool} tool
@@ -107,6 +122,8 @@ class Bench {
     this.verdict = h('p', { class: 'verdict', id: 'verdict', role: 'status' });
     this.run = runOf(tool.name);
     this.run.args = () => this.raw.value.trim() || '{}';
+    this.run.start.addEventListener('click', () => this.#tellAll(), { signal: this.#closed.signal });
+    this.form.element.addEventListener('focusout', () => this.#changed());
     this.shell = h('div', { class: 'shell' });
     this.element = h(
       'div',
@@ -142,12 +159,14 @@ class Bench {
   close() {
     clearTimeout(this.#typing);
     this.#asking?.abort();
+    this.#closed.abort();
   }
 
   /** @param {string | null} args */
   #begin(args) {
     const first = initial(resolve(this.tool.parameters, this.tool.parameters), this.tool.parameters) ?? {};
     this.raw.value = args ?? write(first, 2);
+    if (args !== null) this.#tellAll();
     try {
       const value = parse(this.raw.value);
       if (args !== null) this.raw.value = write(value, 2);
@@ -158,12 +177,21 @@ class Bench {
     this.#changed();
   }
 
+  #tellAll() {
+    this.#isTouched = true;
+    this.form.tellsAll = true;
+    this.#changed();
+  }
+
   #fromForm() {
+    this.#isTouched = true;
     this.raw.value = write(this.form.value, 2);
     this.#changed();
   }
 
   #fromRaw() {
+    this.#isTouched = true;
+    this.form.tellsAll = true;
     try {
       const value = parse(this.raw.value.trim() || '{}');
       if (isObject(value)) this.form.show(value);
@@ -193,7 +221,9 @@ class Bench {
         this.#asking.signal,
       );
       this.form.mark(said.problems);
-      this.#judge(said.valid ? 'ok' : 'bad', said.valid ? 'Valid' : (said.text ?? 'Not valid'));
+      if (said.valid) this.#judge('ok', 'Valid');
+      else if (this.#isTouched) this.#judge('bad', said.text ?? 'Not valid');
+      else this.#judge('', 'Fields with * are required.');
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') return;
       this.#judge('bad', error instanceof Error ? error.message : String(error));
@@ -201,7 +231,7 @@ class Bench {
   }
 
   /**
-   * @param {'ok' | 'bad'} kind
+   * @param {'ok' | 'bad' | ''} kind
    * @param {string} text
    */
   #judge(kind, text) {

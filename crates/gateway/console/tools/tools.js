@@ -4,6 +4,7 @@ import { get } from '../api.js';
 import { fill, h } from '../dom.js';
 import { count } from '../format.js';
 import { change } from '../router.js';
+import { mayAdminister } from '../session.js';
 import { empty, head, loading, trouble } from '../widgets.js';
 import * as tool from './tool.js';
 
@@ -25,6 +26,8 @@ class Tools {
   /** @type {Tool[] | null} */
   #all = null;
   #chosen = '';
+  /** The tool that was scrolled to. */
+  #scrolled = '';
   /** @type {{ close: () => void } | null} */
   #bench = null;
   search = h('input', {
@@ -64,7 +67,10 @@ class Tools {
 
   async #load() {
     try {
-      this.#all = await get('/api/tools');
+      const isFirst = this.#all === null;
+      this.#all = await get(mayAdminister() ? '/api/tools?denied=1' : '/api/tools');
+      // Only now it is known whether it can be opened at all.
+      if (isFirst && this.#all?.some((one) => one.name === this.#chosen && one.denied)) this.#show(this.#chosen, null);
       this.#draw();
     } catch (error) {
       fill(
@@ -86,7 +92,9 @@ class Tools {
     if (name) {
       const place = h('div', { class: 'tool-body' });
       fill(this.shown, h('a', { class: 'back', href: '/tools' }, 'All tools'), place);
-      this.#bench = tool.open(place, name, args);
+      const denied = this.#all?.find((one) => one.name === name)?.denied;
+      if (denied) fill(place, deniedNote(name, denied));
+      else this.#bench = tool.open(place, name, args);
     } else {
       fill(this.shown, empty('Choose a tool', 'It can be tried here, with a form made from its schema.'));
     }
@@ -119,6 +127,9 @@ class Tools {
         ),
       ),
     );
+    const current = this.list.querySelector('[aria-current]');
+    if (current && this.#scrolled !== this.#chosen) current.scrollIntoView({ block: 'nearest' });
+    this.#scrolled = this.#chosen;
   }
 
   /** @param {Tool} one */
@@ -133,9 +144,27 @@ class Tools {
           href: `/tools/${encodeURIComponent(one.name)}${query}`,
           'aria-current': one.name === this.#chosen ? 'true' : null,
         },
-        h('span', { class: 'tool-name' }, one.server ? one.name.replace(`${one.server}__`, '') : one.name),
+        h(
+          'span',
+          { class: 'tool-name' },
+          one.server ? one.name.replace(`${one.server}__`, '') : one.name,
+          one.denied && h('span', { class: 'mark bad', title: one.denied }, 'denied'),
+          one.held && h('span', { class: 'mark warn', title: one.held }, 'asks first'),
+        ),
         h('span', { class: 'tool-says' }, one.description),
       ),
     );
   }
+}
+
+/**
+ * @param {string} name
+ * @param {string} rule
+ */
+function deniedNote(name, rule) {
+  return [
+    h('h2', {}, name),
+    h('p', { class: 'note' }, 'The policy denies every call of it: ', h('code', {}, rule)),
+    h('p', {}, h('a', { href: '/policy' }, 'Policy and tokens')),
+  ];
 }

@@ -7,13 +7,14 @@ use std::{
 
 use http::StatusCode;
 use switchboard_access::Caller;
-use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, StopCause};
+use switchboard_agent::{Agent, Event, Events, Outcome, StopCause};
 use switchboard_models::{Arguments, Message, ModelCall, StopReason, Usage};
 use switchboard_toolcall::{CallContext, CallId};
 
 use super::{
     convert,
     failure::Failure,
+    kept::KeptConversation,
     wire::{
         Answered, ChatCall, ChatRequest, ChatUsage, ChunkChoice, Completion, CompletionChoice,
         CompletionChunk, Delta, Finish,
@@ -30,7 +31,7 @@ pub(super) struct Chat {
     parts: Arc<Parts>,
     caller: Caller,
     agent: Agent,
-    conversation: Conversation,
+    conversation: KeptConversation,
 }
 
 /// What every answer begins with.
@@ -51,7 +52,7 @@ pub(super) struct Reply {
 
 impl Chat {
     /// Makes a chat of a request.
-    pub(super) fn new(
+    pub(super) async fn new(
         parts: Arc<Parts>,
         caller: &Caller,
         request: &ChatRequest,
@@ -64,12 +65,19 @@ impl Chat {
             foreign.iter().any(|tool| tool.name == name) || agent.offers_tool(name)
         })?;
         let messages = parts.models.transcripts.attach(convert::messages(request)?, caller);
-        let conversation = Conversation::from(messages);
-        if !conversation.awaits_model() {
+        let mut conversation = match &request.chat {
+            Some(id) => {
+                let model = request.model.clone();
+                KeptConversation::open(id.clone(), model, messages, &parts, caller).await?
+            }
+            None => KeptConversation::unkept(messages),
+        };
+        if !conversation.conversation().awaits_model() {
             let text = "the last word must be the user's, or that of a tool that was called";
             return Err(Failure::wrong("messages", text));
         }
-        let conversation_name = request.user.as_deref().map(Into::into);
+        let named = request.user.as_deref().or(request.chat.as_deref());
+        let conversation_name = named.map(Into::into);
         let options = request.stream_options.as_ref();
         Ok(Self {
             cx: CallContext { conversation: conversation_name, ..caller.context() }
@@ -101,9 +109,10 @@ impl Chat {
 
     /// Runs the loop.
     pub(super) async fn run(mut self, events: &Events) -> Result<Reply, Failure> {
-        let begin = self.conversation.messages().len();
-        let outcome = self.agent.run(&mut self.conversation, events, &self.cx).await;
-        let new = &self.conversation.messages()[begin..];
+        let begin = self.conversation.conversation().messages().len();
+        let outcome = self.agent.run(self.conversation.conversation(), events, &self.cx).await;
+        self.conversation.save().await;
+        let new = &self.conversation.conversation().messages()[begin..];
         let has_acted = new.iter().any(|message| matches!(message, Message::Tool(_)));
         let last = new.iter().rev().find_map(|message| match message {
             Message::Ai(said) => Some(said.content.clone()),

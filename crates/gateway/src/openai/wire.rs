@@ -36,6 +36,10 @@ pub(crate) struct ChatRequest {
     pub(super) tool_choice: Option<Choice>,
     /// Stands in the records as the conversation.
     pub(super) user: Option<String>,
+    /// The id of a chat of `/api/chats` that is gone on with, or begun: `messages` are then only those that are new, and the chat
+    /// is kept as the command `chat` keeps its own.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9-]+$")]
+    pub(super) chat: Option<String>,
     /// How many answers; only one can be had.
     #[schema(minimum = 1, maximum = 1)]
     pub(super) n: Option<u64>,

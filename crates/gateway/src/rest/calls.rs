@@ -1,6 +1,7 @@
 //! What was called: from the store where there is one, else from memory.
 
 mod filter;
+mod search;
 
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ use crate::{
     },
 };
 use filter::Asked;
+use search::Search;
 
 /// How many calls are shown unless the caller asks for another number.
 const DEFAULT: usize = 100;
@@ -103,6 +105,7 @@ pub(crate) async fn list(
     if most > MOST {
         return Err(ApiError::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
     }
+    let search = asked.text.as_deref().map(Search::new);
     let filter = asked.filter(parts.executor.config().slow_call);
     let Some(filter) = known_to(&caller, filter) else { return Ok(Json(Vec::new())) };
     let tools = parts.executor.tools().clone();
@@ -111,12 +114,27 @@ pub(crate) async fn list(
     let records = match &parts.store {
         Some(store) => {
             let store = store.clone();
-            let found = spawn_blocking(move || stored(&store, filter, visible, most));
-            found.await.map_err(|error| ApiError::Unavailable(error.to_string()))?
+            match search {
+                // It reads the journal for each call, so it must not hold up others.
+                Some(search) => {
+                    ask(store, move |reader| search.stored(reader, filter, visible, most)).await?
+                }
+                None => {
+                    let found = spawn_blocking(move || stored(&store, filter, visible, most)).await;
+                    let found = found.map_err(|error| ApiError::Unavailable(error.to_string()))?;
+                    found.map_err(refused)?
+                }
+            }
         }
-        None => remembered(&**parts.executor.history(), &filter, visible, most).await,
+        None => {
+            let visible = |record: &Record| {
+                visible(record)
+                    && search.as_ref().is_none_or(|search| search.is_in(&record.arguments))
+            };
+            let found = remembered(&**parts.executor.history(), &filter, visible, most).await;
+            found.map_err(refused)?
+        }
     };
-    let records = records.map_err(refused)?;
     Ok(Json(records.into_iter().map(Call::from).collect()))
 }
 

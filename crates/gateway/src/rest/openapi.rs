@@ -44,6 +44,15 @@ use responses::Refused;
         rest::approvals::decide,
         rest::approvals::rules,
         rest::approvals::forget,
+        rest::policy::show,
+        rest::policy::test,
+        rest::policy::decisions,
+        rest::tokens::list,
+        rest::tokens::create,
+        rest::tokens::revoke,
+        rest::chats::list,
+        rest::chats::show,
+        rest::chats::remove,
         rest::questions::list,
         rest::questions::answer,
         rest::events::stream,
@@ -51,6 +60,8 @@ use responses::Refused;
         rest::stats::show,
         rest::servers::list,
         rest::servers::show,
+        rest::servers::resources,
+        rest::servers::prompts,
         rest::servers::follow,
         rest::servers::reconnect,
         rest::servers::stop,
@@ -75,6 +86,7 @@ use responses::Refused;
         (name = "chat", description = "Chat completions as OpenAI's clients speak them, with tools run here"),
         (name = "watch", description = "What happens, and how we are"),
         (name = "servers", description = "The MCP servers behind us"),
+        (name = "access", description = "Who may call what: tokens and rules"),
         (name = "console", description = "What the console at `/` needs beside these"),
     )
 )]
@@ -98,7 +110,7 @@ struct NoBody;
 
 impl Modify for NoBody {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for path in ["/api/tools/{name}/call", "/api/tools/{name}/validate"] {
+        for path in ["/api/tools/{name}/call", "/api/tools/{name}/validate", "/api/policy/test"] {
             let route = document.paths.paths.get_mut(path).and_then(|route| route.post.as_mut());
             let body = route.and_then(|route| route.request_body.as_mut());
             if let Some(RefOr::T(body)) = body {

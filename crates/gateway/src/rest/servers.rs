@@ -2,6 +2,7 @@
 
 mod act;
 mod group;
+mod lists;
 mod stderr;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use axum::{
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_access::Caller;
-use switchboard_mcp_client::{self as client, Server, TransportKind};
+use switchboard_mcp_client::{self as client, Server, ServerConfig, TransportKind};
 use switchboard_mcp_wire::Era;
 use switchboard_runtime::redact;
 use utoipa::ToSchema;
@@ -28,6 +29,7 @@ use crate::{
 use group::ShownWorker;
 
 pub(crate) use act::{__path_reconnect, __path_start, __path_stop, reconnect, start, stop};
+pub(crate) use lists::{__path_prompts, __path_resources, prompts, resources};
 pub(crate) use stderr::{__path_follow, follow};
 
 /// A server as it is shown.
@@ -38,6 +40,14 @@ pub(crate) struct ShownServer {
     state: &'static str,
     /// `stdio`, `http` or `sse`; `workers`, where it is a group of workers.
     kind: &'static str,
+    /// The command line of a stdio server, or the address of another, secrets taken out; none for who does not administer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    origin: Option<String>,
+    /// What to look at when it cannot be reached, as the config says; none for who does not administer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    check: Option<String>,
     /// `legacy` or `modern`, where it is connected.
     era: Option<&'static str>,
     /// The revision of MCP that was agreed on.
@@ -104,6 +114,8 @@ impl ShownServer {
                 TransportKind::Http => "http",
                 TransportKind::Sse => "sse",
             },
+            origin: caller.may_administer().then(|| origin(server.config())).flatten(),
+            check: server.config().check.clone().filter(|_| caller.may_administer()),
             era: era.map(|era| match era {
                 Era::Legacy(_) => "legacy",
                 Era::Modern => "modern",
@@ -126,6 +138,19 @@ impl ShownServer {
             workers: None,
         }
     }
+}
+
+/// Where a server comes from: its command line, each word quoted where it must be, or its address.
+fn origin(config: &ServerConfig) -> Option<String> {
+    let words = config.command.iter().chain(&config.args).map(|word| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+        match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        }
+    });
+    let line = config.command.as_ref().map(|_| words.collect::<Vec<_>>().join(" "));
+    line.or_else(|| config.url.clone()).map(|text| redact::text(&text).into_owned())
 }
 
 /// The MCP servers of which the caller may see a tool, in the config's order; then the groups of workers.

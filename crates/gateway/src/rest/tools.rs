@@ -7,14 +7,17 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Json,
-    extract::{Path, State, rejection::PathRejection},
+    extract::{
+        Path, Query, State,
+        rejection::{PathRejection, QueryRejection},
+    },
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_access::Caller;
-use switchboard_runtime::RegisteredTool;
+use switchboard_runtime::{RegisteredTool, ToolManager, Verdict};
 use switchboard_toolcall::Annotations;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     error::ApiError,
@@ -44,11 +47,24 @@ pub(crate) struct Tool {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false)]
     output_schema: Option<Value>,
+    /// The rule by which a person is asked about each call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    held: Option<String>,
+    /// The rule by which each call is denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    denied: Option<String>,
 }
 
-impl From<&RegisteredTool> for Tool {
-    fn from(tool: &RegisteredTool) -> Self {
+impl Tool {
+    fn new(tool: &RegisteredTool, tools: &ToolManager) -> Self {
         let spec = tool.spec();
+        let (held, denied) = match tools.policy().map(|policy| policy.standing(tool)) {
+            Some(Verdict::AskFirst(ask)) => (Some(ask.rule), None),
+            Some(Verdict::Deny(rule)) => (None, Some(rule)),
+            Some(Verdict::Allow) | None => (None, None),
+        };
         Self {
             name: tool.name().to_string(),
             description: spec.description.clone(),
@@ -56,8 +72,20 @@ impl From<&RegisteredTool> for Tool {
             server: spec.server().map(ToString::to_string),
             annotations: spec.annotations,
             output_schema: spec.output_schema.clone(),
+            held,
+            denied,
         }
     }
+}
+
+/// Which tools are asked for.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Listing {
+    /// 1 also lists the tools that the policy denies, for who administers.
+    #[param(minimum = 0, maximum = 1, required = false)]
+    denied: u8,
 }
 
 /// A tool, how it is and how it was used.
@@ -74,15 +102,26 @@ pub(crate) struct ToolDetail {
 /// The tools that the caller may see, in order.
 #[utoipa::path(
     get, path = "/api/tools", operation_id = "list_tools", tag = "tools",
-    responses((status = 200, description = "The tools", body = Vec<Tool>), Refused)
+    params(Listing),
+    responses(
+        (status = 200, description = "The tools", body = Vec<Tool>),
+        (status = 400, description = "The query is wrong", body = Failed),
+        Refused,
+    )
 )]
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-) -> Json<Vec<Tool>> {
-    let tools = parts.executor.tools().listed();
-    let visible = tools.iter().filter(|tool| caller.sees(tool));
-    Json(visible.map(|tool| Tool::from(&**tool)).collect())
+    asked: Result<Query<Listing>, QueryRejection>,
+) -> Result<Json<Vec<Tool>>, ApiError> {
+    let Query(asked) = asked.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
+    let tools = parts.executor.tools();
+    let all = match asked.denied == 1 && caller.may_administer() {
+        true => tools.all(),
+        false => tools.listed(),
+    };
+    let visible = all.iter().filter(|tool| caller.sees(tool));
+    Ok(Json(visible.map(|tool| Tool::new(tool, tools)).collect()))
 }
 
 /// One of the tools.
@@ -108,7 +147,7 @@ pub(crate) async fn show(
     let server = server.and_then(|name| servers?.get(name));
     let health = server.map_or("ready", |server| server.state().name());
     let usage = usage::of(&parts, &caller, tool.name()).await?;
-    Ok(Json(ToolDetail { tool: Tool::from(&*tool), health, usage }))
+    Ok(Json(ToolDetail { tool: Tool::new(&tool, parts.executor.tools()), health, usage }))
 }
 
 /// The tool that the name finds, where it exists for the caller.

@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
+mod administration;
 mod apart;
 mod approvals;
 mod artifacts;
 mod chat;
+mod chats;
 mod calls;
 mod console;
 mod events;
@@ -35,9 +37,10 @@ use queued::Shelf;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_access::{Access, NewToken, Tokens, UserLookup};
+use switchboard_agent::ChatStore;
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
-use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts, Tls};
+use switchboard_gateway::{Config, ConfigState, Feed, Gateway, Metrics, Models, Parts, Tls};
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server as mcp;
 use switchboard_mcp_wire::Upstreams;
@@ -173,6 +176,8 @@ impl House {
             approvals: Some(approvals.clone()),
             queue,
             models,
+            chats: ChatStore::within(Some(folder.path())),
+            config_state: ConfigState::default(),
             config,
         };
         let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));

@@ -4,7 +4,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde_json::json;
 use switchboard_access::{Access, NewToken, Tokens};
-use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts};
+use switchboard_agent::ChatStore;
+use switchboard_gateway::{Config, ConfigState, Feed, Gateway, Metrics, Models, Parts};
 use switchboard_mcp_server as mcp;
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::{Fake, ObedientModel};
@@ -49,6 +50,8 @@ impl House {
             approvals: None,
             queue: None,
             models,
+            chats: ChatStore::default(),
+            config_state: ConfigState::default(),
             config,
         };
         let stop = CancellationToken::new();

@@ -8,8 +8,6 @@ use std::{
 
 use switchboard_runtime::private_files;
 
-use super::store::make_folder;
-
 /// How much of it is remembered.
 const MOST: usize = 1000;
 
@@ -32,12 +30,12 @@ impl History {
     /// Remembers one more; a history that cannot be written is no reason to stop.
     pub(super) fn add(&self, line: &str) {
         let Some(file) = &self.0 else { return };
-        let written = file.parent().map_or(Ok(()), make_folder).and_then(|()| {
+        let written = file.parent().map_or(Ok(()), private_files::create_dir).and_then(|()| {
             let mut file = private_files::open(File::options().append(true).create(true), file)?;
-            Ok(file.write_all(format!("{}\n", escaped(line)).as_bytes())?)
+            file.write_all(format!("{}\n", escaped(line)).as_bytes())
         });
         if let Err(error) = written {
-            tracing::debug!("the history is not written: {error:#}");
+            tracing::debug!("the history is not written: {error}");
         }
     }
 }

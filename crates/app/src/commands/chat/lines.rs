@@ -9,7 +9,7 @@ use anyhow::Context;
 use rustyline::{Config, Editor, error::ReadlineError, history::MemHistory};
 use tokio::{sync::mpsc, task::block_in_place};
 
-use super::{history::History, store::ChatStore};
+use super::{history::History, store};
 use crate::{interrupt::Interrupted, terminal};
 
 const PROMPT: &str = "> ";
@@ -35,9 +35,9 @@ pub(super) struct LineEditor {
 
 impl ChatInput {
     /// Lines from the terminal, with what was typed before; else from stdin as they come.
-    pub(super) fn open(store: &ChatStore) -> Self {
+    pub(super) fn open() -> Self {
         let is_typed = io::stdin().is_terminal() && io::stdout().is_terminal();
-        match is_typed.then(|| LineEditor::new(History::at(store.history_file()))) {
+        match is_typed.then(|| LineEditor::new(History::at(store::history_file()))) {
             Some(Ok(typed)) => Self::Editor(Box::new(typed)),
             Some(Err(_)) | None => Self::Piped(piped()),
         }

@@ -7,8 +7,9 @@ use std::{
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
+use switchboard_agent::{SavedChat, chats};
 
-use super::store::{self, ChatStore, SavedChat};
+use super::store;
 use crate::{
     cli::{ChatArgs, Cli},
     terminal::{self, Paint, text},
@@ -26,7 +27,7 @@ struct ChatRow {
 }
 
 pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let kept = ChatStore::open().all()?;
+    let kept = store::open().all()?;
     let rows: Vec<_> = kept.iter().filter_map(|kept| row(kept, chat.json)).collect();
     if chat.json {
         terminal::print(&serde_json::to_string(&rows)?)?;
@@ -42,7 +43,8 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 
 /// What is known of a chat; one that cannot be read is told and left out.
 fn row(kept: &SavedChat, for_programs: bool) -> Option<ChatRow> {
-    let transcript = store::read(&kept.file)
+    let transcript = chats::read(&kept.file)
+        .map_err(anyhow::Error::from)
         .inspect_err(|error| terminal::tell(&text::lines(&format!("warning: {error:#}"))))
         .ok()?;
     let updated = Timestamp::try_from(kept.updated).unwrap_or_default();
@@ -50,7 +52,7 @@ fn row(kept: &SavedChat, for_programs: bool) -> Option<ChatRow> {
         true => updated.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         false => updated.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
     };
-    let (turns, title) = (transcript.turns(), transcript.title());
+    let (turns, title) = (transcript.turns(), text::one_line(transcript.title()));
     let id = kept.id.clone();
     Some(ChatRow {
         id,

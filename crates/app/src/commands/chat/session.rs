@@ -3,14 +3,12 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, bail};
-use switchboard_agent::Agent;
+use switchboard_agent::{Agent, ChatStore, Transcript, chats};
 use tokio::time::Instant;
 
 use super::{
     command::{self, Command},
     lines::{ChatInput, ChatLine},
-    store::{self, ChatStore},
-    transcript::Transcript,
 };
 use crate::{
     assembly::App,
@@ -73,7 +71,7 @@ impl<'a> ChatSession<'a> {
     /// # Errors
     /// Stdin or stdout fails, or Ctrl-C was pressed where nobody types.
     pub(super) async fn run(mut self) -> anyhow::Result<ExitCode> {
-        let mut lines = ChatInput::open(&self.store);
+        let mut lines = ChatInput::open();
         if lines.is_typed() {
             self.greet();
         }
@@ -104,7 +102,8 @@ impl<'a> ChatSession<'a> {
         let line = format!("{name} with {many} {tools}; /help lists the commands, Ctrl-D ends");
         terminal::tell(&self.paint.dim(&line));
         if self.deps.chat.resume.is_some() {
-            let (id, title) = (&self.transcript.id, text::shorten(&self.transcript.title(), 50));
+            let (id, title) =
+                (&self.transcript.id, text::shorten(&text::one_line(self.transcript.title()), 50));
             let turns = self.transcript.turns();
             let line = format!("going on with {id}: {title} (questions so far: {turns})");
             terminal::tell(&self.paint.dim(&line));
@@ -144,7 +143,7 @@ impl<'a> ChatSession<'a> {
     /// Saves the chat where they are all saved; one that cannot be saved can still go on.
     fn keep(&self) {
         if let Err(error) = self.store.keep(&self.transcript) {
-            let error = text::lines(&format!("{error:#}"));
+            let error = text::lines(&format!("{:#}", anyhow::Error::from(error)));
             let warning = self.paint.yellow("warning:");
             terminal::tell(&format!("{warning} the chat is not saved: {error}"));
         }
@@ -206,7 +205,7 @@ impl<'a> ChatSession<'a> {
         if file.exists() && self.saved.as_ref() != Some(&file) {
             bail!("`{}` is there already; choose another name", file.display());
         }
-        store::write(&file, &self.transcript)?;
+        chats::write(&file, &self.transcript)?;
         terminal::tell(&self.paint.dim(&format!("saved as {}", file.display())));
         self.saved = Some(file);
         Ok(())

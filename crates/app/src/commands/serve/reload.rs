@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
-use switchboard_gateway::{Config as ServeConfig, Models};
+use switchboard_gateway::{Config as ServeConfig, ConfigSnapshot, ConfigState, Models};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::sleep,
@@ -27,6 +27,24 @@ use crate::{
 /// How often the file is looked at.
 const OFTEN: Duration = Duration::from_secs(1);
 
+/// What a gateway over HTTP has that follows the config.
+#[derive(Clone, Copy)]
+pub(super) struct LiveParts<'a> {
+    pub(super) models: &'a Models,
+    pub(super) config_state: &'a ConfigState,
+}
+
+/// What the console shows of a config.
+pub(super) fn snapshot(loaded: &Loaded) -> ConfigSnapshot {
+    ConfigSnapshot {
+        file: loaded.file.clone(),
+        policy: loaded.settings.policy.clone(),
+        allow_if: loaded.settings.serve.allow_if.clone(),
+        deny_if: loaded.settings.serve.deny_if.clone(),
+        refusal: None,
+    }
+}
+
 /// Applies the config again whenever it changes. Ends only when dropped.
 ///
 /// # Errors
@@ -34,7 +52,7 @@ const OFTEN: Duration = Duration::from_secs(1);
 pub(super) async fn follow(
     app: &App,
     connections: &Connections,
-    models: Option<&Models>,
+    live: Option<LiveParts<'_>>,
     cli: &Cli,
     loaded: &Loaded,
 ) -> anyhow::Result<()> {
@@ -53,7 +71,7 @@ pub(super) async fn follow(
         }
         seen = stamp(file);
         untrusted = None;
-        match apply(app, connections, models, cli) {
+        match apply(app, connections, live, cli) {
             Ok(now) => {
                 let tools = app.executor.tools();
                 let (tools, servers) = (tools.listed().len(), tools.servers().len());
@@ -66,35 +84,40 @@ pub(super) async fn follow(
             Err(error) => match error.downcast::<Untrusted>() {
                 Ok(changed) => {
                     let advice = changed.advice();
-                    tracing::error!(
-                        "the config stays as it was: it was found, not named, and has changed; {advice}"
+                    tell_refusal(
+                        &format!("it was found, not named, and has changed; {advice}"),
+                        live,
                     );
                     untrusted = Some(changed);
                 }
-                Err(error) => tell_refusal(&error),
+                Err(error) => tell_refusal(&format!("{error:#}"), live),
             },
         }
     }
 }
 
 /// Says why a new config is refused. Several problems, or the place in the file, are several lines of the log.
-fn tell_refusal(error: &anyhow::Error) {
-    for line in format!("the config stays as it was: {error:#}").lines() {
+fn tell_refusal(error: &str, live: Option<LiveParts<'_>>) {
+    for line in format!("the config stays as it was: {error}").lines() {
         tracing::error!("{line}");
+    }
+    if let Some(live) = live {
+        live.config_state.refuse(error.to_owned());
     }
 }
 
 fn apply(
     app: &App,
     connections: &Connections,
-    models: Option<&Models>,
+    live: Option<LiveParts<'_>>,
     cli: &Cli,
 ) -> anyhow::Result<Loaded> {
     let loaded = overrides::load_asking(cli, TrustPrompt::Forbidden)?;
     let chat = model::for_chat(&loaded)?;
     app.reload(&loaded, connections)?;
-    if let Some(models) = models {
-        models.replace(&chat);
+    if let Some(live) = live {
+        live.models.replace(&chat);
+        live.config_state.apply(snapshot(&loaded));
     }
     Ok(loaded)
 }

@@ -38,6 +38,16 @@ await visit(async ({ window }) => {
   await page.getByRole('button', { name: 'Stop' }).click();
   await says(page, '.said.model >> nth=-1', 'Stopped.');
 
+  // It is kept: found again in another page, with its calls, and gone on with there.
+  const other = await open('/chat');
+  await other.getByRole('link', { name: /How long are 2 inches/ }).click();
+  await says(other, '.said.model', 'These are 5.08 cm.');
+  await says(other, '.chat-call .chip', 'ok');
+  other.on('dialog', (dialog) => dialog.accept());
+  await other.getByRole('button', { name: /^Delete the chat/ }).click();
+  await says(other, '.chat-none', 'Chats are kept here');
+  await other.close();
+
   // Its calls, as one conversation.
   await page.getByRole('link', { name: 'Its calls' }).click();
   await says(page, '.lane', 'math_eval');

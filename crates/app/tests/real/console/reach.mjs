@@ -12,9 +12,12 @@ const SECTIONS = {
   '/overview': '.chart svg',
   '/chat': '.chat-log .empty',
   '/approvals': '.held',
+  '/connect': '.config',
+  '/policy': '.table-frame',
 };
 
 await visit(async ({ window }) => {
+  await fetch(`${process.argv[2]}/api/tokens`, { method: 'POST', body: '{"name":"reach","tools":["e*"]}' });
   const { call_id: id } = await call('math_eval', { expression: '1+1' }, { 'X-Conversation': 'reach' });
   await call('math_eval', {});
   const held = call('scene', { room: 'kitchen', lights: [] });
@@ -49,6 +52,8 @@ await visit(async ({ window }) => {
     ['o', 'overview'],
     ['c', 'chat'],
     ['a', 'approvals'],
+    ['n', 'connect'],
+    ['p', 'policy'],
     ['l', 'live'],
   ]) {
     await page.keyboard.press('g');

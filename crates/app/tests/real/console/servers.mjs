@@ -16,8 +16,25 @@ await visit(async ({ window }) => {
   await says(page, '[aria-label=gone] .failure', 'gone');
 
   // What it says on stderr.
-  await card('things').getByRole('link', { name: 'Show stderr' }).click();
+  await card('things')
+    .getByRole('link', { name: /Show stderr/ })
+    .click();
   await says(page, '.stderr', 'Starting default (STDIO) server');
+  assert.match(
+    await card('things').getByLabel('Where things comes from', { exact: true }).innerText(),
+    /everything stdio$/,
+  );
+
+  // What it has beside tools can be tried.
+  await card('things')
+    .getByText(/^Resources/)
+    .click();
+  await page.getByRole('button', { name: /^Try / }).first().click();
+  await says(page, '.beside-entry .outcome .chip', 'ok');
+  await card('things')
+    .getByRole('link', { name: /Hide stderr/ })
+    .click();
+  await page.locator('.stderr').waitFor({ state: 'detached' });
 
   // Stop, start.
   await page.getByRole('button', { name: 'stop time' }).click();

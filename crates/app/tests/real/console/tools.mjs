@@ -20,7 +20,11 @@ await visit(async ({ window }) => {
   await page.getByRole('link', { name: /math_eval/ }).click();
   await page.waitForURL(/\/tools\/math_eval/);
 
-  // The gateway's own words, as one types.
+  // Nothing is wrong before anything was typed; then it is said in the gateway's own words.
+  await says(page, '.verdict', 'Fields with * are required.');
+  assert.equal(await page.locator('[id="problem/expression"]').innerText(), '');
+  await field(page, '/expression').fill('1');
+  await field(page, '/expression').fill('');
   await says(page, '.verdict', "Invalid parameters: missing 'expression'");
   await says(page, '[id="problem/expression"]', "missing 'expression'");
   await field(page, '/expression').fill("2 * 'it''s'");

@@ -24,6 +24,9 @@ pub(crate) struct Asked {
     /// The conversation that they were part of.
     #[param(nullable = false)]
     conversation: Option<String>,
+    /// Only calls with this text in their arguments, result or error, in any case; of the latest 20,000 that pass the rest.
+    #[param(nullable = false, min_length = 1, max_length = 200)]
+    pub(super) text: Option<String>,
     /// Only calls that failed.
     #[serde(default, deserialize_with = "flag")]
     #[param(required = false)]

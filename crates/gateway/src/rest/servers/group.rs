@@ -47,6 +47,8 @@ fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownSe
         state: if error.is_none() { "ready" } else { "given_up" },
         error: error.filter(|_| sees_errors(caller)),
         kind: "workers",
+        origin: None,
+        check: None,
         era: None,
         protocol: None,
         server: None,

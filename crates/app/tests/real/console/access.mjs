@@ -1,0 +1,41 @@
+// Connect, and policy and tokens: a client's config with a token made for it, rules tested on past calls.
+
+import assert from 'node:assert/strict';
+import { base, call, says, visit } from './browser.mjs';
+
+await visit(async ({ window }) => {
+  const { open } = await window();
+  const page = await open('/connect');
+  await page.getByRole('button', { name: 'Cursor' }).click();
+  assert.deepEqual(JSON.parse(await page.getByLabel('Config', { exact: true }).innerText()), {
+    mcpServers: { switchboard: { url: `${base}/mcp` } },
+  });
+  await page.getByLabel('Name').fill('cursor');
+  await page.getByLabel('Tools that it sees').fill('math_*');
+  await page.getByRole('button', { name: 'Make a token' }).click();
+  await says(page, '.made', 'sb_');
+  const { mcpServers } = JSON.parse(await page.getByLabel('Config', { exact: true }).innerText());
+  const { Authorization } = mcpServers.switchboard.headers;
+  const tools = await (await fetch(`${base}/api/tools`, { headers: { Authorization } })).json();
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    ['math_eval'],
+  );
+
+  // What the token sees, and what a rule would have said.
+  await call('math_eval', { expression: '1+1' });
+  await page.getByRole('link', { name: 'Policy and tokens' }).click();
+  await says(page, '.card', 'cursor');
+  await says(page, '.globs', 'scene');
+  await page.getByLabel('deny').fill('math_*');
+  await page.getByRole('button', { name: 'Test', exact: true }).click();
+  await says(page, '.card', 'would be denied');
+  page.on('dialog', (dialog) => dialog.accept());
+  await page.getByRole('button', { name: 'Revoke cursor' }).click();
+  await says(page, '.card', 'There are no tokens');
+  assert.equal((await fetch(`${base}/api/tools`, { headers: { Authorization } })).status, 401);
+
+  // A tool that the policy denies or asks about says so.
+  await page.getByRole('link', { name: 'Tools', exact: true }).first().click();
+  await says(page, '.tool-list a', 'asks first');
+});

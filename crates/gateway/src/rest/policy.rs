@@ -1,0 +1,264 @@
+//! The rules, what they would have said of recorded calls, and what people decided; for who administers.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json,
+    body::Bytes,
+    extract::{
+        Query, State,
+        rejection::{BytesRejection, QueryRejection},
+    },
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_access::Caller;
+use switchboard_audit::{Error, Filter, HumanTime, Reader, Record};
+use switchboard_runtime::{PolicyConfig, RulePolicy, ToolManager, Verdict, policy::Answer, redact};
+use switchboard_toolcall::CallContext;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::{
+    PolicyReport,
+    error::ApiError,
+    feed::timestamp,
+    gateway::Parts,
+    policy_report,
+    rest::{
+        calls::ask,
+        openapi::responses::{Failed, Refused},
+    },
+};
+
+/// How many calls are looked at.
+const MOST: usize = 5000;
+/// How many decisions are shown.
+const DECISIONS: usize = 200;
+
+/// The rules, and how the config is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ShownPolicy {
+    /// The file of the config.
+    file: Option<String>,
+    /// Why the file as it is now does not apply; then the one before it does.
+    refused: Option<ShownRefusal>,
+    allow: Vec<String>,
+    deny: Vec<String>,
+    ask: Vec<String>,
+    read_only: bool,
+    ask_destructive: bool,
+    ask_if: Vec<String>,
+    allow_if: Vec<String>,
+    deny_if: Vec<String>,
+    /// How long a person has to answer.
+    ask_timeout: String,
+    four_eyes: bool,
+    secret_arguments: Vec<String>,
+}
+
+/// A change of the config that was refused.
+#[derive(Serialize, ToSchema)]
+struct ShownRefusal {
+    error: String,
+    at: String,
+}
+
+/// What a person, or a rule that a person left, said of a call.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Decision {
+    /// The call, as the records know it.
+    call_id: String,
+    tool: String,
+    caller: Option<String>,
+    started: String,
+    /// `allow`, `deny`, `expired` or `withdrawn`.
+    decision: &'static str,
+    by: Option<String>,
+    reason: Option<String>,
+    /// The rule that left it to a person.
+    rule: String,
+}
+
+/// Since when calls are looked at.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Window {
+    /// A duration before now, such as `1d`, which is the default.
+    #[param(nullable = false, pattern = "^[0-9]{1,4}(s|m|h|d)$")]
+    since: Option<String>,
+}
+
+/// The rules of the config, and whether its last change was refused.
+#[utoipa::path(
+    get, path = "/api/policy", operation_id = "show_policy", tag = "access",
+    responses((status = 200, description = "The rules", body = ShownPolicy), Refused)
+)]
+pub(crate) async fn show(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<ShownPolicy>, ApiError> {
+    check(&caller)?;
+    let state = parts.config_state.get();
+    let PolicyConfig { allow, deny, ask, ask_if, secret_arguments, .. } = state.policy.clone();
+    Ok(Json(ShownPolicy {
+        file: state.file.as_ref().map(|file| file.display().to_string()),
+        refused: state.refusal.as_ref().map(|refusal| ShownRefusal {
+            error: redact::text(&refusal.error).into_owned(),
+            at: timestamp(refusal.at),
+        }),
+        allow,
+        deny,
+        ask,
+        ask_if,
+        secret_arguments,
+        read_only: state.policy.read_only,
+        ask_destructive: state.policy.ask_destructive,
+        allow_if: state.allow_if.clone(),
+        deny_if: state.deny_if.clone(),
+        ask_timeout: state.policy.ask_timeout.to_string(),
+        four_eyes: state.policy.four_eyes,
+    }))
+}
+
+/// What rules would have said of recorded calls: those of the body, as `[policy]` has them, or those that apply now.
+#[utoipa::path(
+    post, path = "/api/policy/test", operation_id = "test_policy", tag = "access",
+    params(Window),
+    request_body(content = Object, description = "`[policy]` as JSON, without expressions; nothing for the rules that apply"),
+    responses(
+        (status = 200, description = "What would end otherwise", body = Object),
+        (status = 400, description = "The query or the rules are wrong", body = Failed),
+        (status = 413, description = "The body is too large", body = Failed),
+        (status = 503, description = "The records cannot be read", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn test(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    window: Result<Query<Window>, QueryRejection>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<PolicyReport>, ApiError> {
+    check(&caller)?;
+    let filter = filter(window)?;
+    let candidate = candidate(&body?)?;
+    let tools = parts.executor.tools().clone();
+    let Some(store) = parts.store.clone() else { return Err(no_records()) };
+    let report = ask(store, move |reader| {
+        let records = reader.list(&filter)?;
+        let judge = |record: &Record| judge(record, candidate.as_ref(), &tools);
+        policy_report(&records, judge, |record| Ok(approved(reader, record)?.is_some()))
+    });
+    Ok(Json(report.await?))
+}
+
+/// What was decided about held calls, the latest first.
+#[utoipa::path(
+    get, path = "/api/approvals/decided", operation_id = "list_decisions", tag = "approvals",
+    params(Window),
+    responses(
+        (status = 200, description = "The decisions", body = Vec<Decision>),
+        (status = 400, description = "The query is wrong", body = Failed),
+        (status = 503, description = "The records cannot be read", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn decisions(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    window: Result<Query<Window>, QueryRejection>,
+) -> Result<Json<Vec<Decision>>, ApiError> {
+    check(&caller)?;
+    let filter = filter(window)?;
+    let Some(store) = parts.store.clone() else { return Err(no_records()) };
+    let decided = ask(store, move |reader| {
+        let mut decisions = Vec::new();
+        for record in reader.list(&filter)? {
+            if let Some(approval) = approved(reader, &record)? {
+                decisions.push(Decision {
+                    call_id: record.id.to_string(),
+                    tool: record.tool,
+                    caller: record.caller,
+                    started: timestamp(record.started),
+                    decision: approval.decision.code(),
+                    by: approval.by,
+                    reason: approval.reason,
+                    rule: approval.rule,
+                });
+            }
+            if decisions.len() == DECISIONS {
+                break;
+            }
+        }
+        Ok(decisions)
+    });
+    Ok(Json(decided.await?))
+}
+
+fn approved(
+    reader: &mut Reader,
+    record: &Record,
+) -> Result<Option<switchboard_runtime::Approval>, Error> {
+    Ok(reader.show(record.id)?.and_then(|detail| detail.approval))
+}
+
+/// What rules say of a recorded call: by its names alone if its tool is gone.
+fn judge(record: &Record, candidate: Option<&RulePolicy>, tools: &ToolManager) -> (Verdict, bool) {
+    let Some(tool) = tools.get(&record.tool) else {
+        let names = [record.tool.as_str()];
+        return (candidate.map_or(Verdict::Allow, |rules| rules.judge_names(&names)), false);
+    };
+    let Some(policy) = tools.policy().filter(|_| candidate.is_none()) else {
+        return (candidate.map_or(Verdict::Allow, |rules| rules.judge(&tool)), true);
+    };
+    let args: Value = serde_json::from_str(&record.arguments).unwrap_or_default();
+    let caller = record.caller.as_deref().map(Into::into);
+    let cx = CallContext { caller, ..CallContext::default() };
+    let verdict = match policy.check(&tool, &args, &cx) {
+        Answer::Now(verdict) => verdict,
+        // The rules of a config answer at once.
+        Answer::Later(_) => policy.standing(&tool),
+    };
+    (verdict, true)
+}
+
+/// The rules of a body; `None` if there is none.
+fn candidate(body: &[u8]) -> Result<Option<RulePolicy>, ApiError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(None);
+    }
+    let wrong = |error: String| ApiError::BadRequest(format!("the rules are wrong: {error}"));
+    let config: PolicyConfig =
+        serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
+    if !config.ask_if.is_empty() {
+        return Err(wrong("expressions are tested with `switchboard policy test`".to_owned()));
+    }
+    RulePolicy::new(config).map(Some).map_err(|error| wrong(error.to_string()))
+}
+
+fn filter(window: Result<Query<Window>, QueryRejection>) -> Result<Filter, ApiError> {
+    let Query(window) = window.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
+    let since: HumanTime = window
+        .since
+        .as_deref()
+        .unwrap_or("1d")
+        .parse()
+        .map_err(|error| ApiError::BadRequest(format!("since: {error}")))?;
+    Ok(Filter { since: Some(since.0), limit: Some(MOST), ..Filter::default() })
+}
+
+fn no_records() -> ApiError {
+    ApiError::Unavailable("there are no records to look at: they are only in memory".to_owned())
+}
+
+/// The rules name tools, and records are everybody's.
+fn check(caller: &Caller) -> Result<(), ApiError> {
+    match caller.may_administer() && !caller.visibility().hides_tools() {
+        true => Ok(()),
+        false => Err(ApiError::Forbidden(
+            "this token may not see the rules; `switchboard token new --admin` makes one that may"
+                .to_owned(),
+        )),
+    }
+}

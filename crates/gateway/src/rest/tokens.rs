@@ -1,0 +1,211 @@
+//! Tokens, for who administers: which there are, what each may see, a new one, one less.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json,
+    body::Bytes,
+    extract::{
+        Path, State,
+        rejection::{BytesRejection, PathRejection},
+    },
+    http::StatusCode,
+};
+use serde::{Deserialize, Serialize};
+use switchboard_access::{Caller, NewToken, Token, TokensError};
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
+
+use crate::{
+    error::ApiError,
+    gateway::Parts,
+    rest::openapi::responses::{Failed, Refused},
+};
+
+/// A token as it is shown: its secret is kept nowhere.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ShownToken {
+    name: String,
+    /// Globs of the tools that it may see; none where it may see all.
+    tools: Option<Vec<String>>,
+    /// How many of the tools that there are now it may see.
+    visible: usize,
+    /// How many requests it may make in a time, such as `60/m`.
+    rate: Option<String>,
+    /// How many requests it may have at once.
+    concurrent: Option<usize>,
+    admin: bool,
+    approve: bool,
+    watch: bool,
+    created: String,
+}
+
+/// The tokens.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ShownTokens {
+    tokens: Vec<ShownToken>,
+    /// How many tools there are.
+    tools: usize,
+}
+
+/// A token to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WantedToken {
+    /// What records will call the caller.
+    #[schema(min_length = 1, max_length = 100)]
+    name: String,
+    /// Globs of the tools that it may see; all where unset.
+    #[serde(default)]
+    tools: Option<Vec<String>>,
+    #[serde(default)]
+    #[schema(required = false)]
+    admin: bool,
+    #[serde(default)]
+    #[schema(required = false)]
+    approve: bool,
+    #[serde(default)]
+    #[schema(required = false)]
+    watch: bool,
+}
+
+/// A token that was made.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct MadeToken {
+    name: String,
+    /// The secret; it is shown only now.
+    token: String,
+}
+
+/// The tokens, for who administers and sees all tools.
+#[utoipa::path(
+    get, path = "/api/tokens", operation_id = "list_tokens", tag = "access",
+    responses((status = 200, description = "The tokens", body = ShownTokens), Refused)
+)]
+pub(crate) async fn list(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<ShownTokens>, ApiError> {
+    check(&caller)?;
+    let tools = parts.executor.tools().listed();
+    let shown = |token: &Arc<Token>| {
+        let (entry, bearer) = (token.entry(), token.caller());
+        ShownToken {
+            name: entry.name.clone(),
+            tools: entry.tools.clone(),
+            visible: tools.iter().filter(|tool| bearer.sees(tool)).count(),
+            rate: entry.rate.map(|rate| rate.to_string()),
+            concurrent: entry.concurrent,
+            admin: entry.admin,
+            approve: entry.approve,
+            watch: entry.watch,
+            created: format!("{:.0}", entry.created),
+        }
+    };
+    let tokens = parts.access.tokens().all().iter().map(shown).collect();
+    Ok(Json(ShownTokens { tokens, tools: tools.len() }))
+}
+
+/// Makes a token, which may do no more than who makes it.
+#[utoipa::path(
+    post, path = "/api/tokens", operation_id = "create_token", tag = "access",
+    request_body = WantedToken,
+    responses(
+        (status = 201, description = "The token; its secret is shown only now", body = MadeToken),
+        (status = 400, description = "The body is wrong", body = Failed),
+        (status = 409, description = "The name is taken, or tokens are those of a cluster", body = Failed),
+        (status = 413, description = "The body is too large", body = Failed),
+        (status = 503, description = "The tokens cannot be written", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn create(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<(StatusCode, Json<MadeToken>), ApiError> {
+    check(&caller)?;
+    check_alone(&parts)?;
+    let wrong =
+        |error| ApiError::BadRequest(format!("the body must be like {{\"name\": …}}: {error}"));
+    let wanted: WantedToken = serde_json::from_slice(&body?).map_err(wrong)?;
+    for (right, is_wanted, is_held) in [
+        ("approve", wanted.approve, caller.may_approve),
+        ("watch", wanted.watch, caller.visibility().watches()),
+    ] {
+        if is_wanted && !is_held {
+            let text = format!("your token has not the right `{right}`, and cannot give it");
+            return Err(ApiError::Forbidden(text));
+        }
+    }
+    let WantedToken { name, tools, admin, approve, watch } = wanted;
+    let new = NewToken { name: name.clone(), tools, admin, approve, watch, ..NewToken::default() };
+    let tokens = parts.access.tokens().clone();
+    let token = at(move || tokens.create(new)).await?;
+    tracing::info!(token = name, caller = caller.name.as_deref(), "asked to make a token");
+    Ok((StatusCode::CREATED, Json(MadeToken { name, token })))
+}
+
+/// Revokes a token.
+#[utoipa::path(
+    delete, path = "/api/tokens/{name}", operation_id = "revoke_token", tag = "access",
+    params(("name" = String, Path, description = "Its name")),
+    responses(
+        (status = 204, description = "It is worthless from now on"),
+        (status = 400, description = "The name is no text", body = Failed),
+        (status = 404, description = "There is no such token", body = Failed),
+        (status = 409, description = "Tokens are those of a cluster", body = Failed),
+        (status = 503, description = "The tokens cannot be written", body = Failed),
+        Refused,
+    )
+)]
+pub(crate) async fn revoke(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, ApiError> {
+    let Path(name) = name.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
+    check(&caller)?;
+    check_alone(&parts)?;
+    let (tokens, revoked) = (parts.access.tokens().clone(), name.clone());
+    at(move || tokens.revoke(&revoked)).await?;
+    tracing::info!(token = name, caller = caller.name.as_deref(), "asked to revoke a token");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Whoever sees only some tools must not make a token that sees others.
+fn check(caller: &Caller) -> Result<(), ApiError> {
+    match caller.may_administer() && !caller.visibility().hides_tools() {
+        true => Ok(()),
+        false => Err(ApiError::Forbidden(
+            "this token may not see tokens; `switchboard token new --admin` makes one that may"
+                .to_owned(),
+        )),
+    }
+}
+
+/// The tokens of a cluster are signed and shared; the command knows how.
+fn check_alone(parts: &Parts) -> Result<(), ApiError> {
+    match parts.access.peers() {
+        None => Ok(()),
+        Some(_) => Err(ApiError::Conflict(
+            "tokens of a cluster are made and revoked with `switchboard token`".to_owned(),
+        )),
+    }
+}
+
+/// Does `work` off the threads that serve others.
+async fn at<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, TokensError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = spawn_blocking(work).await;
+    done.map_err(|error| ApiError::Unavailable(error.to_string()))?.map_err(|error| match error {
+        TokensError::Invalid(text) => ApiError::BadRequest(text),
+        TokensError::Taken(_) => ApiError::Conflict(error.to_string()),
+        TokensError::Unknown(_) => ApiError::NotFound(error.to_string()),
+        error => {
+            tracing::error!(error = &error as &dyn std::error::Error, "tokens failed");
+            ApiError::Unavailable("the tokens cannot be written; the log says why".to_owned())
+        }
+    })
+}
