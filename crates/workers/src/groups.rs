@@ -1,9 +1,9 @@
 //! The gateway's side: which workers are there, and what they offer, as servers of the `ToolManager`.
 //!
-//! `look.rs` watches the bucket of workers, `group.rs` is one group.
+//! `discovery.rs` watches the bucket of workers, `group.rs` is one group.
 
 mod group;
-mod look;
+mod discovery;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,8 +18,8 @@ use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies, worker::check_group};
+pub use discovery::present;
 pub use group::Group;
-pub use look::present;
 
 /// How many calls of a group run at once: each worker bounds its own.
 const MANY: usize = 100_000;
@@ -68,7 +68,7 @@ impl Groups {
             looked: watch::Sender::new(false),
         });
         tools.set_late_discovery(Arc::new(LateDiscovery(Arc::downgrade(&shared))));
-        let task = AbortOnDropHandle::new(tokio::spawn(look::run(shared.clone())));
+        let task = AbortOnDropHandle::new(tokio::spawn(discovery::run(shared.clone())));
         Ok(Self { shared, _task: task })
     }
 

@@ -7,13 +7,13 @@
 mod config;
 mod job;
 mod keys;
-mod placed;
+mod payload;
 mod state;
 mod enqueue;
 mod queue;
 mod runner;
 mod attempt;
-mod beat;
+mod heartbeat;
 mod verdict;
 mod dead;
 mod figures;
@@ -26,7 +26,7 @@ pub use config::Config;
 pub use dead::DeadLetter;
 pub use figures::Figures;
 pub use job::Job;
-pub use placed::Placed;
+pub use payload::Payload;
 pub use queue::Queue;
 pub use runner::Runner;
 

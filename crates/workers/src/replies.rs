@@ -46,12 +46,12 @@ impl Replies {
     }
 
     /// Waits for answers at an address of their own.
-    pub(crate) fn wait(&self) -> Waiting {
+    pub(crate) fn wait(&self) -> ReplyReceiver {
         let token = Ulid::generate().to_string();
         let (sender, answers) = mpsc::unbounded_channel();
         self.shared.lock().insert(token.clone(), sender);
         let address = format!("{}.{token}", self.inbox);
-        Waiting { address, token, answers, shared: self.shared.clone() }
+        ReplyReceiver { address, token, answers, shared: self.shared.clone() }
     }
 
     /// Waits until no call waits for an answer.
@@ -105,7 +105,7 @@ pub(crate) fn open(cluster: &Cluster, message: &Message) -> Result<Opened, Error
 }
 
 /// Somebody who waits for answers; they are nobody's when it is dropped.
-pub(crate) struct Waiting {
+pub(crate) struct ReplyReceiver {
     /// Where answers have to be sent.
     pub(crate) address: String,
     /// The answers, as they come in.
@@ -114,7 +114,7 @@ pub(crate) struct Waiting {
     shared: Arc<Shared>,
 }
 
-impl Drop for Waiting {
+impl Drop for ReplyReceiver {
     fn drop(&mut self) {
         let mut waiting = self.shared.lock();
         waiting.remove(&self.token);

@@ -149,7 +149,7 @@ impl WorkerTool {
     }
 
     /// Lays down arguments that are too large for a message; they are taken away when the call is over.
-    async fn lay_down(&self, request: &mut Request) -> Result<Option<LaidDown>, ToolError> {
+    async fn lay_down(&self, request: &mut Request) -> Result<Option<LargeArguments>, ToolError> {
         let unreachable = |error: crate::Error| {
             let nats = format!("NATS at {}", self.group.cluster().address());
             ToolError::unreachable(&self.spec.name, nats).caused_by(error)
@@ -161,7 +161,7 @@ impl WorkerTool {
         let place = self.group.cluster().lay_down(&bytes).await.map_err(unreachable)?;
         request.args = Map::new();
         request.large_args = Some(place.clone());
-        Ok(Some(LaidDown { group: self.group.clone(), place }))
+        Ok(Some(LargeArguments { group: self.group.clone(), place }))
     }
 
     fn nobody(&self) -> ToolError {
@@ -210,12 +210,12 @@ impl WorkerTool {
 }
 
 /// Arguments in the object store, taken away when dropped.
-struct LaidDown {
+struct LargeArguments {
     group: Arc<Group>,
     place: String,
 }
 
-impl Drop for LaidDown {
+impl Drop for LargeArguments {
     fn drop(&mut self) {
         let (cluster, place) = (self.group.cluster().clone(), std::mem::take(&mut self.place));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -189,7 +189,7 @@ pub const GO: &[u8] = b"go";
 /// Stands in a bucket for what is too large for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Elsewhere {
+pub struct LargeObject {
     /// Where it lies.
     pub large: String,
 }

@@ -30,8 +30,8 @@ use crate::{
     offer::{Offer, OfferedTool, Presence},
     sign::Seen,
 };
-use listen::Listening;
-use running::Running;
+use listen::Subscriptions;
+use running::RunningCalls;
 
 /// How long running calls may go on after we are told to stop (SPEC GW-4).
 const DRAINED: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ struct Shared {
     choice: Choice,
     capacity: usize,
     slots: Arc<Semaphore>,
-    running: Arc<Running>,
+    running: Arc<RunningCalls>,
     offer: Mutex<Arc<Offer>>,
     /// Rung when something of what we say of ourselves has changed.
     bell: Notify,
@@ -135,7 +135,7 @@ impl Worker {
     /// The connection was closed.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
         let shared = self.0;
-        let mut listening = Listening::start(&shared).await?;
+        let mut listening = Subscriptions::start(&shared).await?;
         let announcing = AbortOnDropHandle::new(tokio::spawn(announce::run(shared.clone())));
         // Queued calls are taken as long as others are, and have as long to end.
         let runner = Runner::new(

@@ -10,10 +10,10 @@ use tokio::{sync::watch, time::sleep};
 use tracing::{error, info, warn};
 
 use super::{
-    Job, Placed, Runner,
-    beat::{Beat, Mine},
+    Job, Payload, Runner,
     enqueue::within,
-    state::{self, Ended, Entry, Kept},
+    heartbeat::{Heartbeat, OwnedJob},
+    state::{self, Entry, JobOutcome, JobState},
     verdict::Verdict,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(crate) async fn handle(runner: &Runner, delivery: Delivery) {
             return;
         }
     };
-    let placed: Placed<Job> = match wire::read("a queued call", &body) {
+    let placed: Payload<Job> = match wire::read("a queued call", &body) {
         Ok(placed) => placed,
         Err(error) => {
             // It would never be understood, and nobody waits under an id for it.
@@ -82,7 +82,7 @@ async fn later(delivery: &Delivery, error: &Error) {
 struct Attempt<'a> {
     runner: &'a Runner,
     delivery: Arc<Delivery>,
-    placed: Placed<Job>,
+    placed: Payload<Job>,
     job: Job,
 }
 
@@ -129,7 +129,7 @@ impl Attempt<'_> {
         if let Some(entry) = within(state::get(cluster, self.job.id())).await? {
             return Ok(entry);
         }
-        let created = state::create(cluster, Kept::new(&self.job, self.delivery.number));
+        let created = state::create(cluster, JobState::new(&self.job, self.delivery.number));
         match within(created).await? {
             Some(entry) => Ok(entry),
             // A replica did not have it yet.
@@ -159,12 +159,12 @@ impl Attempt<'_> {
         let mut kept = entry.kept.clone();
         kept.state = state;
         kept.changes();
-        let outcome = Placed::Here(Outcome::Failure(failure));
-        kept.ended = Some(Ended { outcome, micros: 0, record: None });
+        let outcome = Payload::Here(Outcome::Failure(failure));
+        kept.ended = Some(JobOutcome { outcome, micros: 0, record: None });
         self.update(kept, entry.revision).await
     }
 
-    async fn update(&self, kept: Kept, revision: u64) -> Result<Option<Entry>, Error> {
+    async fn update(&self, kept: JobState, revision: u64) -> Result<Option<Entry>, Error> {
         within(state::update(self.runner.jobs().cluster(), kept, revision)).await
     }
 
@@ -187,12 +187,12 @@ impl Attempt<'_> {
     async fn run(&self, begun: Entry) -> Result<(), Error> {
         let (id, runner) = (self.job.id(), self.runner);
         let attempt = begun.kept.attempts;
-        let mine = Arc::new(Mine::new(runner.jobs().cluster().clone(), begun));
+        let mine = Arc::new(OwnedJob::new(runner.jobs().cluster().clone(), begun));
         let (reports, progress) = watch::channel(None);
         let mut cx = self.job.context();
         cx.progress = Progress::to(move |update| _ = reports.send(Some(update.into())));
         runner.running().enter(id, cx.cancel.clone());
-        let beat = Beat {
+        let beat = Heartbeat {
             mine: mine.clone(),
             delivery: self.delivery.clone(),
             every: runner.jobs().config().beat(),
@@ -212,7 +212,7 @@ impl Attempt<'_> {
         settled
     }
 
-    async fn settle(&self, mine: &Mine, result: &ToolResult) -> Result<(), Error> {
+    async fn settle(&self, mine: &OwnedJob, result: &ToolResult) -> Result<(), Error> {
         let kept = mine.kept().await;
         let cut_short = result.error_kind() == Some(ErrorKind::Cancelled);
         if mine.is_lost() {
@@ -259,14 +259,14 @@ impl Attempt<'_> {
     /// Writes down the end of the call, then lets the queue forget it.
     async fn end(
         &self,
-        mine: &Mine,
+        mine: &OwnedJob,
         state: QueueState,
         outcome: Outcome,
         result: &ToolResult,
     ) -> Result<(), Error> {
         let cluster = self.runner.jobs().cluster();
-        let outcome = mine.insist_on(|| Placed::put(cluster, outcome.clone())).await?;
-        let ended = Ended {
+        let outcome = mine.insist_on(|| Payload::put(cluster, outcome.clone())).await?;
+        let ended = JobOutcome {
             outcome,
             micros: u64::try_from(result.elapsed.as_micros()).unwrap_or(u64::MAX),
             record: Some(result.call_id),
@@ -285,7 +285,7 @@ impl Attempt<'_> {
         }
     }
 
-    async fn bury(&self, kept: &Kept, failure: Failure) -> Result<(), Error> {
+    async fn bury(&self, kept: &JobState, failure: Failure) -> Result<(), Error> {
         warn!(
             call = %kept.call, tool = kept.name, attempts = kept.attempts, error = failure.text,
             "a queued call goes to the dead letters"

@@ -10,8 +10,8 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use super::{
-    Jobs, Placed,
-    state::{Kept, PURPOSE},
+    Jobs, Payload,
+    state::{JobState, PURPOSE},
 };
 use crate::{
     Bucket, Error,
@@ -88,8 +88,9 @@ impl Changes {
             match watch.next().await {
                 Some(Ok(Entry { key, value: Some(value), .. })) => {
                     let opened = self.jobs.cluster().signer().open(PURPOSE, &[&key], &value);
-                    let kept = opened
-                        .and_then(|opened| wire::read::<Kept>("the entry of a call", &opened.body));
+                    let kept = opened.and_then(|opened| {
+                        wire::read::<JobState>("the entry of a call", &opened.body)
+                    });
                     match kept {
                         // A sign of life alone is no news.
                         Ok(kept) if kept.is_news() => return kept.into(),
@@ -108,11 +109,11 @@ impl Changes {
     }
 }
 
-impl From<Kept> for Change {
-    fn from(kept: Kept) -> Self {
+impl From<JobState> for Change {
+    fn from(kept: JobState) -> Self {
         let outcome = kept.ended.as_ref().map(|ended| &ended.outcome);
         let error_kind = match outcome {
-            Some(Placed::Here(Outcome::Failure(failure))) => Some(failure.kind),
+            Some(Payload::Here(Outcome::Failure(failure))) => Some(failure.kind),
             // What is large is an answer.
             _ => None,
         };

@@ -9,9 +9,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::debug;
 
 use super::{
-    Job, Jobs, Placed,
-    keys::{self, Found},
-    state::{self, Kept},
+    Job, Jobs, Payload,
+    keys::{self, KeyClaim},
+    state::{self, JobState},
 };
 use crate::{Error, Purpose};
 
@@ -44,11 +44,11 @@ impl Jobs {
             let caller = cx.caller.as_deref();
             let claim = || within(keys::claim(self.cluster(), caller, key, id, fingerprint));
             match insist(claim).await.map_err(|error| self.unreachable(spec, error))? {
-                Found::First => {}
-                Found::Earlier(earlier) if self.is_known(earlier).await => return Ok(earlier),
+                KeyClaim::First => {}
+                KeyClaim::Earlier(earlier) if self.is_known(earlier).await => return Ok(earlier),
                 // Whoever was first may have died before the call was in the queue.
-                Found::Earlier(earlier) => id = earlier,
-                Found::Other => return Err(key_conflict(key)),
+                KeyClaim::Earlier(earlier) => id = earlier,
+                KeyClaim::Other => return Err(key_conflict(key)),
             }
         }
         let Value::Object(args) = args else {
@@ -65,10 +65,10 @@ impl Jobs {
     /// how it is.
     async fn lay_in(&self, job: Job) -> Result<(), Error> {
         let (id, subject) = (job.id(), self.cluster().names().jobs(&job.group, &job.request.tool));
-        let placed = within(Placed::put(self.cluster(), job.clone())).await?;
+        let placed = within(Payload::put(self.cluster(), job.clone())).await?;
         let payload = self.cluster().signer().write(Purpose::Job, &[&subject], &placed)?;
         let number = self.publish(&subject, &id.to_string(), payload).await?;
-        let kept = Kept::new(&job, number);
+        let kept = JobState::new(&job, number);
         insist(|| within(state::create(self.cluster(), kept.clone()))).await.map(drop)
     }
 

@@ -8,7 +8,7 @@ use crate::{Bucket, Cluster, Error, Purpose, wire};
 
 /// What a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Stands {
+struct KeyEntry {
     call: CallId,
     /// Of the tool and the arguments.
     fingerprint: String,
@@ -16,7 +16,7 @@ struct Stands {
 
 /// What a call finds under its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum KeyClaim {
     /// Nothing: now it stands for this call.
     First,
     /// An earlier call, which is the same.
@@ -32,15 +32,15 @@ pub(crate) async fn claim(
     key: &str,
     call: CallId,
     fingerprint: [u8; 32],
-) -> Result<Found, Error> {
+) -> Result<KeyClaim, Error> {
     let store = cluster.bucket(Bucket::Keys).await?;
     let name = name(caller, key);
-    let mine = Stands { call, fingerprint: hex(&fingerprint) };
+    let mine = KeyEntry { call, fingerprint: hex(&fingerprint) };
     let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Keys));
     let value = signer.write(purpose, &[&name], &mine)?;
     let created = store.create(&name, value).await;
     if let Ok(Some(_)) = created {
-        return Ok(Found::First);
+        return Ok(KeyClaim::First);
     }
     // If it could not be created, it exists already; or it was created, and only the answer was lost.
     let refused = || Error::refused("look up an idempotency key");
@@ -49,11 +49,11 @@ pub(crate) async fn claim(
     let value = entry.and_then(|entry| entry.value).ok_or_else(|| refused()(missing()))?;
     let opened = signer.open(purpose, &[&name], &value);
     let opened = opened.inspect_err(|error| signer.refused(purpose, &name, error))?;
-    let found: Stands = wire::read("an idempotency key's entry", &opened.body)?;
+    let found: KeyEntry = wire::read("an idempotency key's entry", &opened.body)?;
     Ok(match found {
-        found if found == mine => Found::First,
-        found if found.fingerprint == mine.fingerprint => Found::Earlier(found.call),
-        _ => Found::Other,
+        found if found == mine => KeyClaim::First,
+        found if found.fingerprint == mine.fingerprint => KeyClaim::Earlier(found.call),
+        _ => KeyClaim::Other,
     })
 }
 

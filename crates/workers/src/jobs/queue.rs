@@ -7,11 +7,11 @@ use switchboard_toolcall::{BoxError, BoxFuture, CallId};
 use tracing::debug;
 
 use super::{
-    Jobs, Placed,
+    Jobs, Payload,
     attempt::cancelled,
     enqueue::within,
     figures::Figures,
-    state::{self, Ended, Entry, Kept},
+    state::{self, Entry, JobOutcome, JobState},
 };
 use crate::{
     Bucket, Error, Purpose,
@@ -53,7 +53,7 @@ impl Queue {
         let tool: Arc<str> = kept.name.as_str().into();
         let result = match kept.ended {
             None => None,
-            Some(Ended { outcome, micros, .. }) => {
+            Some(JobOutcome { outcome, micros, .. }) => {
                 let outcome = outcome.get(self.jobs.cluster(), "what came of a call").await?;
                 let ran = RanElsewhere {
                     id,
@@ -89,9 +89,9 @@ impl Queue {
             match state {
                 state if state.is_over() => return Ok(false),
                 QueueState::Queued => {
-                    let outcome = Placed::Here(Outcome::Failure(cancelled(&kept)));
+                    let outcome = Payload::Here(Outcome::Failure(cancelled(&kept)));
                     kept.state = QueueState::Cancelled;
-                    kept.ended = Some(Ended { outcome, micros: 0, record: None });
+                    kept.ended = Some(JobOutcome { outcome, micros: 0, record: None });
                 }
                 _ => kept.wants_cancel = true,
             }
@@ -104,7 +104,7 @@ impl Queue {
     }
 
     /// Lets those who have the call know; who does not hear it looks at the entry before long.
-    async fn tell(&self, kept: &Kept) {
+    async fn tell(&self, kept: &JobState) {
         let cluster = self.jobs.cluster();
         if kept.state.is_over() {
             // Its message would only be delivered to be passed over.

@@ -43,7 +43,7 @@ struct Inner {
     /// Which of its tools may be run so.
     choice: Choice,
     slots: Arc<Semaphore>,
-    running: Running,
+    running: RunningCalls,
     leaving: CancellationToken,
 }
 
@@ -65,7 +65,7 @@ impl Runner {
             executor,
             choice,
             slots,
-            running: Running::default(),
+            running: RunningCalls::default(),
             leaving: CancellationToken::new(),
         }))
     }
@@ -180,7 +180,7 @@ impl Runner {
         &self.0.executor
     }
 
-    pub(crate) fn running(&self) -> &Running {
+    pub(crate) fn running(&self) -> &RunningCalls {
         &self.0.running
     }
 
@@ -192,9 +192,9 @@ impl Runner {
 
 /// The calls that run here, to be cancelled by their ids.
 #[derive(Default)]
-pub(crate) struct Running(Mutex<HashMap<CallId, CancellationToken>>);
+pub(crate) struct RunningCalls(Mutex<HashMap<CallId, CancellationToken>>);
 
-impl Running {
+impl RunningCalls {
     fn with<T>(&self, work: impl FnOnce(&mut HashMap<CallId, CancellationToken>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

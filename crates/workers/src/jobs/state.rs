@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_runtime::QueueState;
 use switchboard_toolcall::CallId;
 
-use super::{Job, Placed};
+use super::{Job, Payload};
 use crate::{
     Bucket, Cluster, Error, Purpose,
     clock::now_ms,
@@ -19,7 +19,7 @@ pub(crate) const PURPOSE: Purpose = Purpose::Entry(Bucket::Calls);
 
 /// What is kept of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct JobState {
     pub(crate) call: CallId,
     /// The tool's full name.
     pub(crate) name: String,
@@ -55,13 +55,13 @@ pub(crate) struct Kept {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<Failure>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<JobOutcome>,
 }
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ended {
-    pub(crate) outcome: Placed<Outcome>,
+pub(crate) struct JobOutcome {
+    pub(crate) outcome: Payload<Outcome>,
     /// How long the last attempt took.
     pub(crate) micros: u64,
     /// The worker's own record of it.
@@ -69,7 +69,7 @@ pub(crate) struct Ended {
     pub(crate) record: Option<CallId>,
 }
 
-impl Kept {
+impl JobState {
     /// A call that nobody has begun.
     pub(crate) fn new(job: &Job, message: u64) -> Self {
         let now = now_ms();
@@ -116,7 +116,7 @@ impl Kept {
 /// An entry as it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) kept: Kept,
+    pub(crate) kept: JobState,
     pub(crate) revision: u64,
     /// How old it was when it was read, by the servers' clock.
     age: Duration,
@@ -148,7 +148,7 @@ pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<Entry>
 }
 
 /// Writes the first entry of a call; none where there is one.
-pub(crate) async fn create(cluster: &Cluster, kept: Kept) -> Result<Option<Entry>, Error> {
+pub(crate) async fn create(cluster: &Cluster, kept: JobState) -> Result<Option<Entry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
     let key = kept.call.to_string();
     let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
@@ -160,7 +160,7 @@ pub(crate) async fn create(cluster: &Cluster, kept: Kept) -> Result<Option<Entry
 /// Writes an entry in the place of the one that was read; none where somebody else was faster.
 pub(crate) async fn update(
     cluster: &Cluster,
-    kept: Kept,
+    kept: JobState,
     revision: u64,
 ) -> Result<Option<Entry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
@@ -184,8 +184,8 @@ mod tests {
         let cx = CallContext::default();
         let request = Request::new(CallId::generate(), "resize", Map::new(), &cx);
         let (name, group) = ("gpu__resize".to_owned(), "gpu".to_owned());
-        let mut kept = Kept::new(&Job { name, group, may_repeat: true, request }, 1);
-        let seen = |kept: &Kept, silent_ms: u64| {
+        let mut kept = JobState::new(&Job { name, group, may_repeat: true, request }, 1);
+        let seen = |kept: &JobState, silent_ms: u64| {
             let age = Duration::from_millis(silent_ms);
             Entry { kept: kept.clone(), revision: 1, age }.state(Duration::from_secs(30))
         };

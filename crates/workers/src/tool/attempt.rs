@@ -12,7 +12,7 @@ use tokio::{
 use super::WorkerTool;
 use crate::{
     Cluster, Error, Purpose,
-    replies::{self, Waiting},
+    replies::{self, ReplyReceiver},
     sign::Opened,
     transport::Message,
     wire::{self, Notice, Outcome, Refusal, Reply, Request},
@@ -107,7 +107,7 @@ impl WorkerTool {
 
     async fn follow(
         &self,
-        waiting: &mut Waiting,
+        waiting: &mut ReplyReceiver,
         notice: &mut Cancel,
         waits: bool,
         cx: &CallContext,
@@ -152,7 +152,7 @@ impl WorkerTool {
     /// others say is passed over, and does not count as a sign of life.
     async fn next(
         &self,
-        waiting: &mut Waiting,
+        waiting: &mut ReplyReceiver,
         patience: Duration,
         node: &mut Option<String>,
     ) -> Heard {
@@ -213,7 +213,7 @@ impl WorkerTool {
 }
 
 /// The next answer, unless there is none for so long.
-async fn hear(waiting: &mut Waiting, patience: Duration) -> Option<Message> {
+async fn hear(waiting: &mut ReplyReceiver, patience: Duration) -> Option<Message> {
     // Where it is us who stood still, what was said meanwhile is still to come.
     for part in [patience.saturating_sub(MEANWHILE), MEANWHILE.min(patience)] {
         if let Ok(message) = timeout(part, waiting.answers.recv()).await {

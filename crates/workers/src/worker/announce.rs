@@ -24,7 +24,7 @@ const SOON: Duration = Duration::from_millis(500);
 /// Says it until dropped.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut connected = shared.cluster.connections();
-    let mut said = Said::default();
+    let mut said = Announcer::default();
     loop {
         connected.borrow_and_update();
         let told = timeout(HEARD, said.say(&shared)).await;
@@ -55,13 +55,13 @@ pub(super) async fn withdraw(shared: &Shared) {
 
 /// What was heard of us.
 #[derive(Default)]
-struct Said {
+struct Announcer {
     offer: Option<(String, Instant)>,
     /// How many tools people were told of; none, while nobody hears us.
     told: Option<usize>,
 }
 
-impl Said {
+impl Announcer {
     async fn say(&mut self, shared: &Shared) -> Result<(), Error> {
         let offer = shared.offer();
         let key = shared.cluster.names().member(&shared.group, &shared.id);
@@ -102,7 +102,7 @@ async fn offer_tools(shared: &Shared, key: &str, offer: &Offer) -> Result<(), Er
     let mut bytes = wire::write(offer)?;
     if shared.cluster.is_large(bytes.len()) {
         let place = shared.cluster.lay_down(&bytes).await?;
-        bytes = wire::write(&wire::Elsewhere { large: place })?;
+        bytes = wire::write(&wire::LargeObject { large: place })?;
     }
     let bytes = shared.cluster.signer().sign(Purpose::Entry(Bucket::Tools), &[key], &bytes);
     let store = shared.cluster.bucket(Bucket::Tools).await?;

@@ -11,7 +11,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Shared, running::Begun};
+use super::{Shared, running::RunningCall};
 use crate::{
     Error, Purpose,
     clock::now_ms,
@@ -98,7 +98,7 @@ impl Shared {
         &self,
         request: Request,
         reply: String,
-        begun: Begun,
+        begun: RunningCall,
         permit: OwnedSemaphorePermit,
     ) {
         let accepted = Reply::Accepted { worker: self.id.clone() };
@@ -130,7 +130,7 @@ impl Shared {
         &self,
         request: Request,
         reply: &str,
-        begun: &Begun,
+        begun: &RunningCall,
         steps: mpsc::UnboundedSender<Step>,
     ) -> Bytes {
         let mut cx = request.context();
@@ -210,7 +210,7 @@ impl Shared {
 }
 
 /// Waits until a call may begin; not for ever.
-async fn is_told(begun: &Begun) -> bool {
+async fn is_told(begun: &RunningCall) -> bool {
     tokio::select! {
         biased;
         () = begun.cancel.cancelled() => false,

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What a worker listens to.
-pub(super) struct Listening {
+pub(super) struct Subscriptions {
     /// The tools that it takes calls of.
     tools: HashMap<String, CancellationToken>,
     /// Fires when no more calls are to be taken.
@@ -28,7 +28,7 @@ pub(super) struct Listening {
     _notices: Vec<AbortOnDropHandle<()>>,
 }
 
-impl Listening {
+impl Subscriptions {
     /// Begins to hear what concerns the worker itself.
     pub(super) async fn start(shared: &Arc<Shared>) -> Result<Self, Error> {
         let names = shared.cluster.names();
@@ -83,7 +83,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for Subscriptions {
     fn drop(&mut self) {
         self.drain.cancel();
     }

@@ -17,7 +17,7 @@ const ABSENCE: Duration = Duration::from_secs(4);
 
 /// The calls that run now.
 #[derive(Default)]
-pub(super) struct Running {
+pub(super) struct RunningCalls {
     calls: Mutex<Calls>,
     /// Rung when none is left.
     idle: Notify,
@@ -38,9 +38,9 @@ struct Call {
     struck: Option<Instant>,
 }
 
-impl Running {
+impl RunningCalls {
     /// Notes that a call begins; its token may have fired already.
-    pub(super) fn begin(self: &Arc<Self>, call: CallId, reply: &str) -> Begun {
+    pub(super) fn begin(self: &Arc<Self>, call: CallId, reply: &str) -> RunningCall {
         let cancel = CancellationToken::new();
         let mut calls = self.lock();
         if let Some(place) = calls.cancelled_early.iter().position(|early| *early == call) {
@@ -52,7 +52,7 @@ impl Running {
         let running = Call { reply, since, cancel: cancel.clone(), go: go.clone(), struck: None };
         calls.running.insert(call, running);
         drop(calls);
-        Begun { running: self.clone(), call, cancel, go }
+        RunningCall { running: self.clone(), call, cancel, go }
     }
 
     /// Cancels this very call, where it is ours.
@@ -117,15 +117,15 @@ impl Running {
 }
 
 /// A call that runs; it is over when this is dropped.
-pub(super) struct Begun {
-    running: Arc<Running>,
+pub(super) struct RunningCall {
+    running: Arc<RunningCalls>,
     call: CallId,
     pub(super) cancel: CancellationToken,
     /// Fires when it may begin.
     pub(super) go: CancellationToken,
 }
 
-impl Drop for Begun {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         let mut calls = self.running.lock();
         calls.running.remove(&self.call);
@@ -139,13 +139,13 @@ impl Drop for Begun {
 mod tests {
     use super::*;
 
-    fn begin(running: &Arc<Running>, call: CallId) -> Begun {
+    fn begin(running: &Arc<RunningCalls>, call: CallId) -> RunningCall {
         running.begin(call, "answers")
     }
 
     #[test]
     fn a_notice_may_overtake_its_call_and_hits_no_other() {
-        let running = Arc::<Running>::default();
+        let running = Arc::<RunningCalls>::default();
         let (early, other) = (CallId::generate(), CallId::generate());
         running.cancel(early);
         let (early, other) = (begin(&running, early), begin(&running, other));
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn only_so_many_notices_are_remembered() {
-        let running = Arc::<Running>::default();
+        let running = Arc::<RunningCalls>::default();
         let forgotten = CallId::generate();
         running.cancel(forgotten);
         for _ in 0..REMEMBERED {
@@ -168,7 +168,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_calls_that_take_long_are_told_as_alive() {
-        let running = Arc::<Running>::default();
+        let running = Arc::<RunningCalls>::default();
         let long = begin(&running, CallId::generate());
         tokio::time::advance(ABSENCE).await;
         let short = begin(&running, CallId::generate());
@@ -179,7 +179,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_not_heard_twice_in_a_row_is_cancelled() {
-        let running = Arc::<Running>::default();
+        let running = Arc::<RunningCalls>::default();
         let call = begin(&running, CallId::generate());
         running.strike(call.call);
         tokio::time::advance(ABSENCE * 2).await;
@@ -192,7 +192,7 @@ mod tests {
 
     #[tokio::test]
     async fn idle_is_when_the_last_has_ended() {
-        let running = Arc::<Running>::default();
+        let running = Arc::<RunningCalls>::default();
         running.idle().await;
         let (one, two) = (begin(&running, CallId::generate()), begin(&running, CallId::generate()));
         running.cancel_all();

@@ -6,7 +6,7 @@ use switchboard_runtime::QueueState;
 use switchboard_toolcall::ErrorKind;
 
 use crate::{
-    jobs::{Job, state::Kept},
+    jobs::{Job, state::JobState},
     wire::Failure,
 };
 
@@ -32,7 +32,7 @@ pub(crate) enum Step {
 
 impl Step {
     pub(crate) fn of(
-        kept: &Kept,
+        kept: &JobState,
         job: &Job,
         number: u64,
         delivered: u64,
@@ -67,7 +67,7 @@ impl Step {
 }
 
 /// The end of a call that must not run twice, whose worker went silent.
-pub(crate) fn unknown(kept: &Kept) -> Failure {
+pub(crate) fn unknown(kept: &JobState) -> Failure {
     let text = format!(
         "Tool '{}' was running when its worker was lost; whether it happened is not known",
         kept.name
@@ -76,7 +76,7 @@ pub(crate) fn unknown(kept: &Kept) -> Failure {
 }
 
 /// The end of a call that nobody wants any more.
-pub(crate) fn cancelled(kept: &Kept) -> Failure {
+pub(crate) fn cancelled(kept: &JobState) -> Failure {
     let effects = match kept.attempts {
         0 => " before it ran",
         _ => "; side effects may have happened",
@@ -84,7 +84,7 @@ pub(crate) fn cancelled(kept: &Kept) -> Failure {
     failure(ErrorKind::Cancelled, format!("Tool '{}' was cancelled{effects}", kept.name))
 }
 
-fn lost(kept: &Kept) -> Failure {
+fn lost(kept: &JobState) -> Failure {
     let text = format!(
         "Tool '{}' was begun {} times, and each time its worker was lost",
         kept.name, kept.attempts
@@ -92,7 +92,7 @@ fn lost(kept: &Kept) -> Failure {
     failure(ErrorKind::Unavailable, text)
 }
 
-fn nobody_has_it(kept: &Kept) -> Failure {
+fn nobody_has_it(kept: &JobState) -> Failure {
     let text = format!("Tool '{}' was not run: no worker of '{}' has it", kept.name, kept.group);
     failure(ErrorKind::Unavailable, text)
 }
@@ -116,14 +116,19 @@ mod tests {
     }
 
     /// What is to be done with a call that was changed so; it is message 7, and three attempts are the limit.
-    fn step(may_repeat: bool, delivered: u64, has_tool: bool, change: impl Fn(&mut Kept)) -> Step {
+    fn step(
+        may_repeat: bool,
+        delivered: u64,
+        has_tool: bool,
+        change: impl Fn(&mut JobState),
+    ) -> Step {
         let job = job(may_repeat);
-        let mut kept = Kept::new(&job, 7);
+        let mut kept = JobState::new(&job, 7);
         change(&mut kept);
         Step::of(&kept, &job, 7, delivered, has_tool, 3)
     }
 
-    fn begun(times: u32) -> impl Fn(&mut Kept) {
+    fn begun(times: u32) -> impl Fn(&mut JobState) {
         move |kept| (kept.state, kept.attempts) = (QueueState::Running, times)
     }
 

@@ -19,7 +19,7 @@ use tracing::{debug, warn};
 
 use super::{
     enqueue::within,
-    state::{self, Entry, Kept},
+    state::{self, Entry, JobState},
 };
 use crate::{
     Cluster, Error,
@@ -35,13 +35,13 @@ const PAUSE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The entry of a call that this worker has begun.
-pub(crate) struct Mine {
+pub(crate) struct OwnedJob {
     cluster: Cluster,
     entry: Mutex<Entry>,
     lost: AtomicBool,
 }
 
-impl Mine {
+impl OwnedJob {
     pub(crate) fn new(cluster: Cluster, begun: Entry) -> Self {
         Self { cluster, entry: Mutex::new(begun), lost: AtomicBool::new(false) }
     }
@@ -52,12 +52,12 @@ impl Mine {
     }
 
     /// How the call was when this worker last saw it.
-    pub(crate) async fn kept(&self) -> Kept {
+    pub(crate) async fn kept(&self) -> JobState {
         self.entry.lock().await.kept.clone()
     }
 
     /// Changes the entry; whether the call was still this worker's.
-    pub(crate) async fn change(&self, change: impl Fn(&mut Kept)) -> Result<bool, Error> {
+    pub(crate) async fn change(&self, change: impl Fn(&mut JobState)) -> Result<bool, Error> {
         let mut entry = self.entry.lock().await;
         loop {
             let mut wanted = entry.kept.clone();
@@ -93,7 +93,7 @@ impl Mine {
     }
 
     /// As [`change`](Self::change), again and again where the servers cannot be reached.
-    pub(crate) async fn insist(&self, change: impl Fn(&mut Kept)) -> Result<bool, Error> {
+    pub(crate) async fn insist(&self, change: impl Fn(&mut JobState)) -> Result<bool, Error> {
         self.insist_on(|| self.change(&change)).await
     }
 
@@ -116,8 +116,8 @@ impl Mine {
 }
 
 /// The sign of life of a running call.
-pub(crate) struct Beat {
-    pub(crate) mine: Arc<Mine>,
+pub(crate) struct Heartbeat {
+    pub(crate) mine: Arc<OwnedJob>,
     pub(crate) delivery: Arc<Delivery>,
     pub(crate) every: Duration,
     pub(crate) progress: watch::Receiver<Option<Step>>,
@@ -125,10 +125,10 @@ pub(crate) struct Beat {
     pub(crate) cancel: CancellationToken,
 }
 
-impl Beat {
+impl Heartbeat {
     /// Begins; ends when what is returned is dropped.
-    pub(crate) fn start(self) -> Beating {
-        Beating(tokio::spawn(async move {
+    pub(crate) fn start(self) -> HeartbeatTask {
+        HeartbeatTask(tokio::spawn(async move {
             let Self { mine, delivery, every, progress, cancel } = self;
             // The queue must hear of us even while the entry cannot be written.
             tokio::join!(hold(&delivery, every), note(&mine, every, progress, &cancel));
@@ -137,9 +137,9 @@ impl Beat {
 }
 
 /// A call that is told to be running.
-pub(crate) struct Beating(JoinHandle<()>);
+pub(crate) struct HeartbeatTask(JoinHandle<()>);
 
-impl Drop for Beating {
+impl Drop for HeartbeatTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -155,7 +155,7 @@ async fn hold(delivery: &Delivery, every: Duration) {
 }
 
 async fn note(
-    mine: &Mine,
+    mine: &OwnedJob,
     every: Duration,
     mut progress: watch::Receiver<Option<Step>>,
     cancel: &CancellationToken,

@@ -176,7 +176,7 @@ async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<O
             return Ok(None);
         }
     };
-    let offer: Result<Offer, _> = match wire::read::<wire::Elsewhere>("an offer", &bytes) {
+    let offer: Result<Offer, _> = match wire::read::<wire::LargeObject>("an offer", &bytes) {
         Ok(elsewhere) => wire::read("an offer", &cluster.pick_up(&elsewhere.large).await?),
         Err(_) => wire::read("an offer", &bytes),
     };

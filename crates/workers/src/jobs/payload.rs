@@ -7,14 +7,14 @@ use crate::{Cluster, Error, wire};
 /// A value where it is, or the name under which it lies in the object store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Placed<T> {
+pub enum Payload<T> {
     /// The value.
     Here(T),
     /// Where it lies.
     Large(String),
 }
 
-impl<T: Serialize + DeserializeOwned> Placed<T> {
+impl<T: Serialize + DeserializeOwned> Payload<T> {
     /// The value, laid into the object store where it is too large for a message.
     pub(crate) async fn put(cluster: &Cluster, value: T) -> Result<Self, Error> {
         let bytes = wire::write(&value)?;
