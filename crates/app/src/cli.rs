@@ -1,5 +1,6 @@
 //! The command line.
 
+mod add;
 mod approve;
 mod asking;
 mod calls;
@@ -15,6 +16,7 @@ use clap_complete::Shell;
 use switchboard_local::FaultRule;
 use switchboard_toolcall::HumanDuration;
 
+pub(crate) use add::{AddArgs, ClientName, ConnectArgs, InitArgs, PlaceArgs, ServerNameArgs};
 pub(crate) use approve::ApproveArgs;
 pub(crate) use asking::{AskArgs, ChatArgs, ModelArgs};
 pub(crate) use calls::{
@@ -41,6 +43,8 @@ pub(crate) use zwave::ZwaveArgs;
   switchboard call time__get_current_time timezone=Europe/Berlin
   switchboard ask \"How many cm are 2 inch?\"
   switchboard chat
+  switchboard add time -- uvx mcp-server-time
+  switchboard connect claude
   switchboard import claude
   switchboard tools --config ~/.cursor/mcp.json
   switchboard calls --failed --since 1h
@@ -93,6 +97,18 @@ pub(crate) enum CliCommand {
     Chat(ChatArgs),
     /// Check the config, the tools, the servers, the models and what they need
     Doctor(DoctorArgs),
+    /// Add an MCP server to the config: a command, a URL or a package
+    Add(AddArgs),
+    /// Remove an MCP server from the config
+    Remove(ServerNameArgs),
+    /// Use an MCP server of the config again
+    Enable(ServerNameArgs),
+    /// Keep an MCP server in the config without using it
+    Disable(ServerNameArgs),
+    /// Write a commented config to start from
+    Init(InitArgs),
+    /// Write Switchboard into the config of an MCP client
+    Connect(ConnectArgs),
     /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
     Import(ImportArgs),
     /// Trust the config of a folder, so that it is used without being named

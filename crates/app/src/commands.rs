@@ -8,6 +8,10 @@ mod ask;
 mod chat;
 mod lists;
 mod doctor;
+mod add;
+mod edit_servers;
+mod init;
+mod connect;
 mod import;
 mod completions;
 mod serve;
@@ -38,6 +42,12 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Ask(ask) => ask::run(ask, cli),
         CliCommand::Chat(chat) => chat::run(chat, cli),
         CliCommand::Doctor(doctor) => doctor::run(doctor, cli),
+        CliCommand::Add(add) => add::run(add, cli),
+        CliCommand::Remove(server) => edit_servers::remove(server, cli),
+        CliCommand::Enable(server) => edit_servers::enable(server, true, cli),
+        CliCommand::Disable(server) => edit_servers::enable(server, false, cli),
+        CliCommand::Init(init) => init::run(init, cli),
+        CliCommand::Connect(connect) => connect::run(connect, cli),
         CliCommand::Import(import) => import::run(import, cli),
         CliCommand::Completions(completions) => completions::run(completions),
         CliCommand::Serve(serve) => serve::run(serve, cli),

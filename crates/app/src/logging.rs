@@ -36,6 +36,12 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Ask(_)
         | CliCommand::Chat(_)
         | CliCommand::Doctor(_)
+        | CliCommand::Add(_)
+        | CliCommand::Remove(_)
+        | CliCommand::Enable(_)
+        | CliCommand::Disable(_)
+        | CliCommand::Init(_)
+        | CliCommand::Connect(_)
         | CliCommand::Import(_)
         | CliCommand::Trust(_)
         | CliCommand::Token(_)
@@ -45,9 +51,9 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Completions(_) => false,
     };
     let default = if runs_on { "info" } else { "warn" };
-    // What becomes of servers stands in doctor's own rows.
-    let is_doctor = matches!(cli.command, CliCommand::Doctor(_));
-    let own = if is_doctor { ",switchboard_mcp_client=error" } else { "" };
+    // `doctor` and `add` say themselves what becomes of servers.
+    let tells_of_servers = matches!(cli.command, CliCommand::Doctor(_) | CliCommand::Add(_));
+    let own = if tells_of_servers { ",switchboard_mcp_client=error" } else { "" };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();
     let problem = filter.as_ref().err().map(ToString::to_string);

@@ -9,10 +9,12 @@ mod json;
 mod jsonc;
 mod node;
 mod definitions;
+pub(crate) mod edit;
 mod foreign;
 pub(crate) mod import;
 pub(crate) mod inputs;
 pub(crate) mod own_servers;
+pub(crate) mod secrets;
 mod substitute;
 mod missing;
 mod skipped;
@@ -42,7 +44,7 @@ use switchboard_voice::Config as VoiceConfig;
 use switchboard_workers::{Config as ClusterConfig, WorkerConfig};
 use switchboard_zwave::Config as ZwaveConfig;
 
-use crate::{environment, overrides::Replay};
+use crate::overrides::Replay;
 use find::ConfigFile;
 use foreign::Workspace;
 use inputs::ConfigInput;
@@ -51,7 +53,7 @@ use problem::{ConfigProblem, PathStep};
 use trust::TrustPrompt;
 
 pub(crate) use effects::Effects;
-pub(crate) use find::FILE_NAME;
+pub(crate) use find::{FILE_NAME, own_config};
 pub(crate) use skipped::Skipped;
 
 /// Everything that can be set; each part is read by the crate that uses it.
@@ -165,6 +167,18 @@ pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<Loaded> {
     load_asking(flag, TrustPrompt::Allowed)
 }
 
+/// Reads settings from the text of a config in TOML, as if it stood in `file`.
+///
+/// # Errors
+/// Something in it is wrong.
+pub(crate) fn load_text(text: &str, file: &Path) -> anyhow::Result<Loaded> {
+    let tell = |problem: ConfigProblem| anyhow!("{}{problem}", file.display());
+    let config = parse(text, file).map_err(tell)?;
+    let secrets = secrets::load()?;
+    let loaded = read(config, file, &|name| secrets.variable(name)).map_err(tell)?;
+    Ok(Loaded { file: Some(file.to_owned()), ..loaded })
+}
+
 /// Loads the settings as [`load`] does.
 ///
 /// # Errors
@@ -209,7 +223,9 @@ fn load_with(
     {
         trust::check(&file, &text, effects, question)?;
     }
-    let loaded = read(chosen, &file, &environment::variable).map_err(tell)?;
+    let secrets = secrets::load()?;
+    let variable = |name: &str| secrets.variable(name);
+    let loaded = read(chosen, &file, &variable).map_err(tell)?;
     Ok(Loaded { file: Some(file), ..loaded })
 }
 

@@ -1,7 +1,6 @@
 //! `switchboard import`: the servers of another program's config become ours.
 
 mod sources;
-mod target;
 
 use std::{path::Path, process::ExitCode};
 
@@ -9,12 +8,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_runtime::redact;
 
-use self::target::Target;
 use crate::{
     cli::{Cli, ImportArgs},
     environment,
     settings::{
         FILE_NAME,
+        edit::ConfigEditor,
         import::{self, ForeignServer},
         trust,
     },
@@ -45,7 +44,8 @@ struct ImportOutcome {
 
 pub(super) fn run(import: &ImportArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let source = sources::find(&import.source)?;
-    let mut target = Target::open(cli.config.as_deref())?;
+    let file = cli.config.clone().unwrap_or_else(|| FILE_NAME.into());
+    let mut target = ConfigEditor::open(file)?;
     let servers = import::servers_of(&source, target.separator())?;
     let outcomes: Vec<_> =
         servers.into_iter().map(|server| take(server, &mut target)).collect::<Result<_, _>>()?;
@@ -76,8 +76,8 @@ pub(super) fn run(import: &ImportArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Trusts what the person has imported (SPEC PO-3).
-fn keep_trust(file: &Path) {
+/// Trusts a config that the person has just written by a command (SPEC PO-3).
+pub(super) fn keep_trust(file: &Path) {
     if let Err(error) = trust::trust(file) {
         let file = file.display();
         terminal::tell(&format!("note: {file} will be asked about when it is found: {error:#}"));
@@ -85,7 +85,7 @@ fn keep_trust(file: &Path) {
 }
 
 /// Puts a server into the config, unless it cannot be used or is there already.
-fn take(server: ForeignServer, target: &mut Target) -> anyhow::Result<ImportOutcome> {
+fn take(server: ForeignServer, target: &mut ConfigEditor) -> anyhow::Result<ImportOutcome> {
     let outcome = |action, reason: Option<&str>, notes| ImportOutcome {
         name: server.name.clone(),
         action,
@@ -122,7 +122,7 @@ fn without_plain_type(mut settings: Map<String, Value>) -> Map<String, Value> {
     settings
 }
 
-fn may_replace(name: &str, target: &Target) -> bool {
+fn may_replace(name: &str, target: &ConfigEditor) -> bool {
     let config = target.file().display();
     let question =
         format!("server `{name}` is in {config} already, and differs. Replace it? [y/N] ");
@@ -159,7 +159,7 @@ fn notes(server: &ForeignServer, settings: &Map<String, Value>) -> Vec<String> {
 }
 
 /// Whether the value is a secret that stands there for everybody to read.
-fn is_plain_secret(name: &str, value: &Value) -> bool {
+pub(super) fn is_plain_secret(name: &str, value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     let entry = Map::from_iter([(name.to_owned(), value.clone())]);
     // Names end in KEY more often here than in what tools are given.

@@ -40,8 +40,7 @@ pub(super) fn config_file(flag: Option<&Path>) -> anyhow::Result<Option<ConfigFi
         return named(file);
     }
     let here = PathBuf::from(FILE_NAME);
-    let own = config_home().map(|folder| folder.join("switchboard").join(FILE_NAME));
-    let own = own.filter(|file| file.exists());
+    let own = own_config().filter(|file| file.exists());
     if !here.exists() {
         return Ok(own.map(|path| ConfigFile { path, is_found: false }));
     }
@@ -59,6 +58,16 @@ fn is_same(one: &Path, other: &Path) -> bool {
     };
     folder(one).is_some_and(|one| folder(other) == Some(one))
         && one.file_name() == other.file_name()
+}
+
+/// The user's own config, whether it is there or not.
+pub(crate) fn own_config() -> Option<PathBuf> {
+    own_folder().map(|folder| folder.join(FILE_NAME))
+}
+
+/// The folder of the user's own config.
+pub(super) fn own_folder() -> Option<PathBuf> {
+    config_home().map(|folder| folder.join("switchboard"))
 }
 
 fn config_home() -> Option<PathBuf> {

@@ -4,7 +4,7 @@
 //! and ignored. `${input:x}` stays for whoever starts the server, for only then is it worth asking.
 
 mod entry;
-mod env_file;
+pub(super) mod env_file;
 mod names;
 mod variables;
 

@@ -99,6 +99,7 @@ fn place(more: &str) -> Place {
         .file("server.sh", SERVER.replace("@@", &escaped))
         .file("script.json", json!({"turns": turns}).to_string())
         .file("theirs.json", theirs.to_string())
+        .file("copy.toml", &config)
         .file("bad.toml", format!("[servers.\"{}\"]\nnonsense = 1\n", escaped))
         .file("said.wav", wav(&[silence(0.5), babble(1.5, 0.3), silence(2.0)].concat()))
 }
@@ -188,6 +189,12 @@ const CASES: &[(&str, &[&str], Says)] = &[
     ("chat", &["--list"], Something),
     ("doctor", &[], Something),
     ("doctor", &["--json"], Something),
+    ("add", &["h2", "--config", "new.toml", "--", "sh", "server.sh"], Something),
+    ("enable", &["h", "--config", "copy.toml"], Nothing),
+    ("disable", &["h", "--config", "copy.toml"], Nothing),
+    ("remove", &["h", "--config", "copy.toml"], Nothing),
+    ("init", &["--config", "fresh.toml"], Nothing),
+    ("connect", &["cursor", "--print"], Nothing),
     ("import", &["theirs.json", "--config", "new.toml"], Something),
     ("import", &["theirs.json", "--config", "new.toml", "--json"], Something),
     ("trust", &["sub"], Something),

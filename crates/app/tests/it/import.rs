@@ -180,7 +180,7 @@ fn wrong_sources_and_targets_are_refused() {
         (&["broken.json"], "broken.json:2:"),
         (&["ok.json", "--config", "broken.toml"], "broken.toml:2:"),
         (&["ok.json", "--config", "flat.toml"], "flat.toml: `servers` is not a table"),
-        (&["ok.json", "--config", "x.json"], "servers are imported into TOML"),
+        (&["ok.json", "--config", "x.json"], "only configs in TOML are written"),
         (&["ok.json", "--config", "no/folder/x.toml"], "failed to write config"),
     ] {
         let refusal = place.refusal(&[&["import"], words].concat());

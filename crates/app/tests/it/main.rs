@@ -20,6 +20,7 @@ mod servers;
 mod connecting;
 mod skipped;
 mod foreign;
+mod add;
 mod import;
 mod resources;
 mod ask;

@@ -1,8 +1,10 @@
 //! What people read when the gateway listens: where it is, how to connect, what is missing.
 
-use std::{env, net::SocketAddr};
+use std::net::SocketAddr;
 
-use crate::{assembly::App, settings::Loaded};
+use serde_json::json;
+
+use crate::{assembly::App, commands::connect::stdio_command, settings::Loaded};
 
 /// The addresses, how clients connect, and what does not work yet.
 pub(super) fn text(address: SocketAddr, app: &App, loaded: &Loaded) -> String {
@@ -14,8 +16,16 @@ pub(super) fn text(address: SocketAddr, app: &App, loaded: &Loaded) -> String {
         1 => " and connects to 1 server".to_owned(),
         many => format!(" and connects to {many} servers"),
     };
-    let program =
-        env::current_exe().map_or("switchboard".into(), |path| path.display().to_string());
+    let (command, args) = stdio_command(loaded);
+    let entry = json!({"command": command, "args": args});
+    // Placeholder: the gateway knows only the hashes of its tokens.
+    let (headers, flag) = match loaded.settings.serve.require_token {
+        true => (
+            ", \"headers\": {\"Authorization\": \"Bearer TOKEN\"}",
+            " -H 'Authorization: Bearer TOKEN'",
+        ),
+        false => ("", ""),
+    };
     let mut text = format!(
         "Switchboard {version} serves {tools} tools{connecting}
 
@@ -27,10 +37,11 @@ pub(super) fn text(address: SocketAddr, app: &App, loaded: &Loaded) -> String {
   metrics       {url}/metrics, health: /healthz and /readyz
 
 Connect
-  Claude Desktop   {{\"mcpServers\": {{\"switchboard\": {{\"command\": \"{program}\", \"args\": [\"serve\", \"--stdio\"]}}}}}}
-  Cursor           {{\"mcpServers\": {{\"switchboard\": {{\"url\": \"{url}/mcp\"}}}}}}
-  VS Code          {{\"servers\": {{\"switchboard\": {{\"type\": \"http\", \"url\": \"{url}/mcp\"}}}}}}
-  curl             curl {url}/api/tools/math_eval/call -d '{{\"expression\":\"2+2\"}}'
+  Claude Desktop   {{\"mcpServers\": {{\"switchboard\": {entry}}}}}
+  Cursor           {{\"mcpServers\": {{\"switchboard\": {{\"url\": \"{url}/mcp\"{headers}}}}}}}
+  VS Code          {{\"servers\": {{\"switchboard\": {{\"type\": \"http\", \"url\": \"{url}/mcp\"{headers}}}}}}}
+  others           switchboard connect claude-code|codex|gemini|zed|windsurf writes their configs
+  curl             curl{flag} {url}/api/tools/math_eval/call -d '{{\"expression\":\"2+2\"}}'
 ",
         version = env!("CARGO_PKG_VERSION"),
     );

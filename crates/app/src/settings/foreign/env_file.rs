@@ -42,7 +42,7 @@ pub(super) fn add(
     Ok(())
 }
 
-fn variables(text: &str) -> Vec<(String, String)> {
+pub(in crate::settings) fn variables(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| {
         let line = line.strip_prefix("export ").unwrap_or(line);

@@ -1,4 +1,4 @@
-//! The config that is written to: changed where it must be, and otherwise as it was.
+//! Edits a TOML config in place: comments, order and formatting of everything else stay.
 
 use std::{
     fs::{self, File},
@@ -17,22 +17,21 @@ use crate::excerpt::{TextPosition, excerpt};
 /// How many variables or headers stand on one line.
 const ON_ONE_LINE: usize = 2;
 
-/// A TOML config in the making.
-pub(super) struct Target {
+/// A TOML config that a command changes.
+pub(crate) struct ConfigEditor {
     file: PathBuf,
     document: DocumentMut,
 }
 
-impl Target {
-    /// Opens the config that `--config` names, or else `./switchboard.toml`; it need not exist yet.
+impl ConfigEditor {
+    /// Opens the config; it need not exist yet.
     ///
     /// # Errors
     /// It cannot be read, or is not TOML.
-    pub(super) fn open(flag: Option<&Path>) -> anyhow::Result<Self> {
-        let file = flag.unwrap_or(Path::new("switchboard.toml")).to_owned();
+    pub(crate) fn open(file: PathBuf) -> anyhow::Result<Self> {
         let shown = file.display();
         if file.extension().is_some_and(|end| end == "json" || end == "jsonc") {
-            bail!("servers are imported into TOML, and `{shown}` is JSON");
+            bail!("only configs in TOML are written, and `{shown}` is JSON");
         }
         let text = match fs::read_to_string(&file) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -47,18 +46,18 @@ impl Target {
         Ok(Self { file, document })
     }
 
-    pub(super) fn file(&self) -> &Path {
+    pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
     /// What stands between a server's name and its tool's.
-    pub(super) fn separator(&self) -> &str {
+    pub(crate) fn separator(&self) -> &str {
         let own = self.document.get("executor").and_then(|executor| executor.get("separator"));
         own.and_then(Item::as_str).unwrap_or("__")
     }
 
     /// The settings of a server that is there.
-    pub(super) fn get(&self, server: &str) -> Option<Value> {
+    pub(crate) fn get(&self, server: &str) -> Option<Value> {
         self.document.get("servers")?.get(server).map(of_item)
     }
 
@@ -66,7 +65,7 @@ impl Target {
     ///
     /// # Errors
     /// `servers` is no table.
-    pub(super) fn set(
+    pub(crate) fn set(
         &mut self,
         server: &str,
         settings: &Map<String, Value>,
@@ -100,37 +99,107 @@ impl Target {
         Ok(())
     }
 
+    /// The names of the servers that are there, in order.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        let servers = self.document.get("servers").and_then(Item::as_table_like);
+        servers
+            .map(|servers| servers.iter().map(|(name, _)| name.to_owned()).collect())
+            .unwrap_or_default()
+    }
+
+    /// Removes a server, with the comment before it. Returns false if it is not there.
+    pub(crate) fn remove(&mut self, server: &str) -> bool {
+        let servers = self.document.get_mut("servers").and_then(Item::as_table_like_mut);
+        servers.is_some_and(|servers| servers.remove(server).is_some())
+    }
+
+    /// Switches a server on or off. Returns false if it is not there.
+    pub(crate) fn enable(&mut self, server: &str, is_enabled: bool) -> bool {
+        let servers = self.document.get_mut("servers").and_then(Item::as_table_like_mut);
+        let Some(server) =
+            servers.and_then(|servers| servers.get_mut(server)).and_then(Item::as_table_like_mut)
+        else {
+            return false;
+        };
+        // A server is on unless the config says otherwise.
+        match is_enabled {
+            true => {
+                server.remove("enabled");
+                server.remove("disabled");
+            }
+            false => _ = server.insert("enabled", value(false)),
+        }
+        true
+    }
+
+    /// The text as it would be written.
+    pub(crate) fn text(&self) -> String {
+        self.document.to_string()
+    }
+
     /// Writes the config: all of it, or nothing.
     ///
     /// # Errors
     /// The folder or the disk does not let us.
-    pub(super) fn save(&self) -> anyhow::Result<()> {
-        let tell = || format!("failed to write config `{}`", self.file.display());
-        // What a link leads to is written, and the link stays.
-        let file = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let draft = file.with_file_name(format!(".{name}.{}.new", std::process::id()));
-        let written = self.write_to(&draft, &file).and_then(|()| fs::rename(&draft, &file));
-        if written.is_err() {
-            // The draft is of no use to anybody.
-            let _ = fs::remove_file(&draft);
-        }
-        written.with_context(tell)
+    pub(crate) fn save(&self) -> anyhow::Result<()> {
+        self.save_text(&self.text())
     }
 
-    fn write_to(&self, draft: &Path, file: &Path) -> std::io::Result<()> {
-        use std::os::unix::fs::OpenOptionsExt;
-        // Imported settings often hold secrets, so that a new file is for its owner only.
-        let mut draft = File::options().write(true).create_new(true).mode(0o600).open(draft)?;
-        if let Ok(there) = fs::metadata(file) {
-            draft.set_permissions(there.permissions())?;
+    /// Writes this text in the place of the config.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub(crate) fn save_text(&self, text: &str) -> anyhow::Result<()> {
+        match super::own_config().as_ref() == Some(&self.file) {
+            true => create_file(&self.file, text),
+            false => replace_file(&self.file, text),
         }
-        draft.write_all(self.document.to_string().as_bytes())?;
-        draft.sync_all()
     }
 }
 
-fn table(settings: &Map<String, Value>) -> Table {
+/// Writes a config: all of it, or nothing. Permissions stay as they were.
+///
+/// # Errors
+/// The folder or the disk does not let us.
+pub(crate) fn replace_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    let tell = || format!("failed to write config `{}`", path.display());
+    // What a link leads to is written, and the link stays.
+    let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let draft = file.with_file_name(format!(".{name}.{}.new", std::process::id()));
+    let written = write_draft(text, &draft, &file).and_then(|()| fs::rename(&draft, &file));
+    if written.is_err() {
+        // The draft is of no use to anybody.
+        let _ = fs::remove_file(&draft);
+    }
+    written.with_context(tell)
+}
+
+/// As [`replace_file`], and makes the folder that the file is in: for files whose place we know, not for paths that
+/// a person may have misspelt.
+///
+/// # Errors
+/// As [`replace_file`].
+pub(crate) fn create_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
+    }
+    replace_file(path, text)
+}
+
+fn write_draft(text: &str, draft: &Path, file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // Settings of servers often hold secrets, so a new file is for its owner only.
+    let mut draft = File::options().write(true).create_new(true).mode(0o600).open(draft)?;
+    if let Ok(there) = fs::metadata(file) {
+        draft.set_permissions(there.permissions())?;
+    }
+    draft.write_all(text.as_bytes())?;
+    draft.sync_all()
+}
+
+pub(crate) fn table(settings: &Map<String, Value>) -> Table {
     let mut table = Table::new();
     for (key, setting) in settings {
         let item = match setting {
@@ -176,7 +245,7 @@ fn to_toml(json: &Value) -> Option<TomlValue> {
 }
 
 /// What an item says, however it is written.
-fn of_item(item: &Item) -> Value {
+pub(crate) fn of_item(item: &Item) -> Value {
     if let Some(table) = item.as_table_like() {
         return table.iter().map(|(key, item)| (key.to_owned(), of_item(item))).collect();
     }

@@ -1,0 +1,104 @@
+//! `switchboard connect`: an MCP client gets Switchboard into its config, and nothing else of that config changes.
+
+mod clients;
+mod write;
+
+use std::{env, fs, io::ErrorKind, process::ExitCode};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use self::clients::{Client, ConfigFormat};
+use crate::{
+    cli::{Cli, ConnectArgs},
+    overrides,
+    settings::{Loaded, edit::create_file},
+    terminal::{self, Paint},
+};
+
+/// How a client reaches us.
+pub(super) enum Endpoint {
+    /// It starts a program.
+    Program { command: String, args: Vec<String> },
+    /// It connects to a gateway.
+    Gateway { url: String, headers: Option<Value> },
+}
+
+pub(super) fn run(connect: &ConnectArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let client = Client::of(connect.client);
+    let file = client.file()?;
+    let endpoint = endpoint(connect, cli)?;
+    let entry = client.entry(&endpoint)?;
+    let shown = file.display();
+    let before = match fs::read_to_string(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.with_context(|| format!("failed to read `{shown}`"))?,
+    };
+    let after = match client.format {
+        ConfigFormat::Json => write::into_json(&before, client.section, &connect.name, &entry),
+        ConfigFormat::Toml => write::into_toml(&before, client.section, &connect.name, &entry),
+    };
+    let after = after.with_context(|| format!("`{shown}` was not changed"))?;
+    if before == after {
+        terminal::print(&format!("{} has it already: {shown}", client.title))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    terminal::print(&difference(&before, &after, Paint::stdout(cli.color)))?;
+    if connect.print {
+        terminal::tell(&format!("{shown} would be changed so; nothing was written"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !before.is_empty() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let backup = file.with_file_name(format!("{name}.bak"));
+        // The copy has the permissions of what it is a copy of.
+        fs::copy(&file, &backup)
+            .with_context(|| format!("failed to write `{}`", backup.display()))?;
+        terminal::tell(&format!("the old file is {}", backup.display()));
+    }
+    create_file(&file, &after)?;
+    terminal::tell(&format!("{shown} is written; restart {} to use it", client.title));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn endpoint(connect: &ConnectArgs, cli: &Cli) -> anyhow::Result<Endpoint> {
+    if let Some(url) = &connect.url {
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            bail!(
+                "--url takes the address of a gateway, such as http://127.0.0.1:7300/mcp, not `{url}`"
+            );
+        }
+        let bearer = connect.token.as_ref().map(|token| format!("Bearer {token}"));
+        let headers = bearer.map(|bearer| json!({"Authorization": bearer}));
+        return Ok(Endpoint::Gateway { url: url.clone(), headers });
+    }
+    // A config that does not load would leave the client without tools, and without a word.
+    let loaded = overrides::load(cli)?;
+    let (command, args) = stdio_command(&loaded);
+    Ok(Endpoint::Program { command, args })
+}
+
+/// The command that serves the tools of this config to a client, from whichever folder the client starts it.
+pub(super) fn stdio_command(loaded: &Loaded) -> (String, Vec<String>) {
+    let program =
+        env::current_exe().map_or("switchboard".into(), |path| path.display().to_string());
+    let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
+    if let Some(config) = &loaded.file {
+        let config = fs::canonicalize(config).unwrap_or_else(|_| config.clone());
+        args.extend(["--config".to_owned(), config.display().to_string()]);
+    }
+    (program, args)
+}
+
+/// The lines that go and come, with a line around them.
+fn difference(before: &str, after: &str, paint: Paint) -> String {
+    let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
+    let same_start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[same_start..], &new[same_start..]);
+    let same_end =
+        old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let (gone, come) = (&old[..old.len() - same_end], &new[..new.len() - same_end]);
+    let gone = gone.iter().map(|line| paint.red(&format!("- {line}")));
+    let come = come.iter().map(|line| paint.green(&format!("+ {line}")));
+    gone.chain(come).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,91 @@
+//! `secrets.env`: values for `${VAR}` that stand neither in the config nor in the environment.
+//!
+//! One file per user, beside the user's own config, of mode 0600. The environment comes first. It is never read from the
+//! folder of a config that was only found: trust in a config says nothing of another file.
+
+use std::{
+    collections::BTreeMap, env::VarError, fs, io::ErrorKind, os::unix::fs::PermissionsExt,
+    path::PathBuf,
+};
+
+use anyhow::{Context, bail};
+
+use super::{edit::create_file, find, foreign::env_file};
+use crate::environment;
+
+const FILE_NAME: &str = "secrets.env";
+
+/// The user's secrets, by the names of their variables.
+#[derive(Default)]
+pub(crate) struct Secrets(BTreeMap<String, String>);
+
+impl Secrets {
+    /// Returns the variable from the environment, or else from the file.
+    pub(super) fn variable(&self, name: &str) -> Result<String, VarError> {
+        match environment::variable(name) {
+            Err(VarError::NotPresent) => self.0.get(name).cloned().ok_or(VarError::NotPresent),
+            found => found,
+        }
+    }
+}
+
+/// Reads the user's secrets; there are none if there is no file.
+///
+/// # Errors
+/// The file cannot be read, or others may read it.
+pub(super) fn load() -> anyhow::Result<Secrets> {
+    let Some(file) = path() else { return Ok(Secrets::default()) };
+    let shown = file.display();
+    let text = match fs::read_to_string(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Secrets::default()),
+        read => read.with_context(|| format!("failed to read `{shown}`"))?,
+    };
+    let mode = fs::metadata(&file).map(|there| there.permissions().mode()).unwrap_or(0);
+    if mode & 0o077 != 0 {
+        bail!(
+            "others may read `{shown}` (mode {:03o}); `chmod 600 {shown}` makes it yours alone",
+            mode & 0o777
+        );
+    }
+    Ok(Secrets(env_file::variables(&text).into_iter().collect()))
+}
+
+/// Adds a secret to the user's file, or replaces it, and returns where it is.
+///
+/// # Errors
+/// There is no home folder, the value has a line break, or the file cannot be read or written.
+pub(crate) fn store(name: &str, secret: &str) -> anyhow::Result<PathBuf> {
+    let Some(file) = path() else {
+        bail!("there is no folder for `{FILE_NAME}`: neither XDG_CONFIG_HOME nor HOME is set");
+    };
+    if secret.contains(['\n', '\r']) {
+        bail!("the value for `{name}` has a line break; `{FILE_NAME}` has one value on each line");
+    }
+    let mut secrets = load()?.0;
+    secrets.insert(name.to_owned(), secret.to_owned());
+    let lines = secrets.iter().map(|(name, value)| format!("{name}={}\n", quoted(value)));
+    let text =
+        format!("# Values for ${{NAME}} in configs of Switchboard.\n{}", lines.collect::<String>());
+    create_file(&file, &text)?;
+    Ok(file)
+}
+
+/// Whether the user's file has a value for the variable already, and another one.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn differs(name: &str, secret: &str) -> anyhow::Result<bool> {
+    Ok(load()?.0.get(name).is_some_and(|there| there != secret))
+}
+
+fn path() -> Option<PathBuf> {
+    find::own_folder().map(|folder| folder.join(FILE_NAME))
+}
+
+/// Single quotes keep everything as it is but themselves.
+fn quoted(value: &str) -> String {
+    match value.contains('\'') {
+        false => format!("'{value}'"),
+        true => format!("\"{}\"", value.replace('"', "\\\"")),
+    }
+}

@@ -1,0 +1,202 @@
+//! `add`, `remove`, `enable`, `disable`, `init` and `connect`: servers and clients without an editor.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::{Value, json};
+
+use crate::{fixture::misbehaving, place::Place};
+
+/// A place with a home folder, whose own config is in `config/switchboard`.
+fn home() -> Place {
+    let place = Place::new().finding();
+    let folder = place.path().display().to_string();
+    place.variable("HOME", &folder).variable("XDG_CONFIG_HOME", &format!("{folder}/config"))
+}
+
+fn read(place: &Place, file: &str) -> String {
+    fs::read_to_string(place.path().join(file)).unwrap()
+}
+
+const OWN: &str = "config/switchboard/switchboard.toml";
+
+#[test]
+fn a_server_is_tried_and_then_written() {
+    let place = home();
+    let ran = place.run(&["add", "lib", "--json", "--", misbehaving()]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let report = ran.json();
+    assert_eq!(report["name"], "lib");
+    let tools = report["tools"].as_array().unwrap();
+    assert!(tools.iter().all(|tool| tool.as_str().unwrap().starts_with("lib__")), "{report}");
+    assert_eq!(read(&place, OWN), format!("[servers.lib]\ncommand = \"{}\"\n", misbehaving()));
+    let listed = place.run(&["tools", "--json"]).json();
+    let is_there = |tool: &Value| listed.as_array().unwrap().iter().any(|t| t["name"] == *tool);
+    assert!(tools.iter().all(is_there), "{listed}");
+    // A second one of the same name is not written over it.
+    let says = place.refusal(&["add", "lib", "--", "true"]);
+    assert!(says.contains("`lib` is in") && says.contains("--replace"), "{says}");
+}
+
+#[test]
+fn what_does_not_answer_is_not_written() {
+    let place = home();
+    for (words, says) in [
+        (&["add", "no", "--", "/nonexistent/program"][..], "/nonexistent/program"),
+        (&["add", "no", "http://127.0.0.1:9/mcp"], "connection refused"),
+    ] {
+        let ran = place.run(words);
+        assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");
+        assert!(ran.stderr.contains(says) && ran.stderr.contains("nothing was written"), "{ran:?}");
+        assert!(!place.path().join(OWN).exists());
+    }
+    let ran = place.run(&["add", "no", "--no-check", "--", "/nonexistent/program"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(read(&place, OWN).contains("/nonexistent/program"));
+}
+
+#[test]
+fn wrong_words_are_named() {
+    let place = home();
+    for (words, says) in [
+        (&["add", "x"][..], "say what server `x` is"),
+        (&["add", "x", "uvx"], "a command stands after `--`: switchboard add x -- uvx"),
+        (&["add", "x", "http://a/mcp", "--", "y"], "a URL or a command, not both"),
+        (&["add", "a__b", "--", "y"], "`a__b` cannot be a server's name"),
+        (
+            &["add", "x", "--header", "A: b", "--", "y"],
+            "--header and --sse are for servers with a URL",
+        ),
+        (&["add", "x", "http://a/mcp", "--env", "A=b"], "--env is for servers that are started"),
+        (
+            &["add", "x", "http://a/mcp", "--header", "nonsense"],
+            "--header takes NAME: VALUE, not `nonsense`",
+        ),
+        (&["add", "x", "--here", "--config", "c.toml", "--", "y"], "--here and --config"),
+        (&["remove", "x"], "there is no server `x`"),
+        (&["connect", "cursor", "--url", "ftp://a"], "not `ftp://a`"),
+        (&["connect", "claude", "--url", "http://a/mcp"], "leave --url out"),
+    ] {
+        let said = place.refusal(words);
+        assert!(said.contains(says), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn secrets_go_into_a_file_of_their_own() {
+    let place = home();
+    let words = [
+        "add",
+        "docs",
+        "https://docs.example/mcp",
+        "--no-check",
+        "--header",
+        "Authorization: Bearer s3cr3t-0123456789",
+    ];
+    let ran = place.run(&words);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.stderr.contains("DOCS_AUTHORIZATION"), "{ran:?}");
+    let config = read(&place, OWN);
+    assert!(
+        config.contains("Bearer ${DOCS_AUTHORIZATION}") && !config.contains("s3cr3t"),
+        "{config}"
+    );
+    let file = place.path().join("config/switchboard/secrets.env");
+    assert!(
+        read(&place, "config/switchboard/secrets.env")
+            .contains("DOCS_AUTHORIZATION='s3cr3t-0123456789'")
+    );
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    // The variable is set by the file alone, so that the server is not skipped.
+    let doctor = place.run(&["doctor", "--json"]).json();
+    assert!(!doctor.to_string().contains("is not set"), "{doctor}");
+    // If others may read it, it is not used.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let says = place.refusal(&["tools"]);
+    assert!(says.contains("others may read") && says.contains("chmod 600"), "{says}");
+}
+
+#[test]
+fn servers_are_switched_off_and_on_and_removed() {
+    let config = "# mine\n[servers.a] # first\ncommand = \"x\"\n\n[servers.b]\ncommand = \"y\"\n";
+    let place = home().file(OWN, config);
+    assert_eq!(place.run(&["disable", "a"]).status, 0);
+    assert_eq!(read(&place, OWN), config.replace("\"x\"\n", "\"x\"\nenabled = false\n"));
+    assert_eq!(place.run(&["enable", "a"]).status, 0);
+    assert_eq!(read(&place, OWN), config);
+    assert!(place.refusal(&["remove", "bb"]).contains("did you mean `b`?"));
+    assert_eq!(place.run(&["remove", "b"]).status, 0);
+    assert_eq!(read(&place, OWN), "# mine\n[servers.a] # first\ncommand = \"x\"\n");
+    let place = place.file("switchboard.toml", "[servers.here]\ncommand = \"x\"\n");
+    assert!(place.refusal(&["remove", "here"]).contains("--here changes"));
+}
+
+#[test]
+fn init_writes_a_config_that_loads() {
+    let place = home();
+    assert_eq!(place.run(&["init"]).status, 0);
+    assert!(place.refusal(&["init"]).contains("is there already"));
+    // What it shows as comments is a config, too.
+    let template = read(&place, OWN);
+    let shown = template.lines().map(|line| {
+        let code = line.strip_prefix("# ").unwrap_or(line);
+        let is_code = code.starts_with('[')
+            || code.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
+        if is_code { format!("{code}\n") } else { String::new() }
+    });
+    let shown: String = shown.collect();
+    let whole = home().file(OWN, shown).variable("DOCS_TOKEN", "x");
+    let ran = whole.run(&["call", "disk_usage"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(place.run(&["tools"]).status, 0);
+    assert_eq!(place.run(&["init", "--here"]).status, 0);
+    assert_eq!(place.run(&["tools"]).status, 0, "what a person wrote by a command is trusted");
+}
+
+#[test]
+fn clients_get_a_line_of_ours() {
+    let place = home()
+        .file(OWN, "[policy]\n")
+        .file(".cursor/mcp.json", "{\n  // mine\n  \"mcpServers\": {}\n}\n");
+    let config = fs::canonicalize(place.path().join(OWN)).unwrap().display().to_string();
+    for (client, file, section) in [
+        ("claude", "config/Claude/claude_desktop_config.json", "mcpServers"),
+        ("claude-code", ".claude.json", "mcpServers"),
+        ("cursor", ".cursor/mcp.json", "mcpServers"),
+        ("vscode", "config/Code/User/mcp.json", "servers"),
+        ("gemini", ".gemini/settings.json", "mcpServers"),
+        ("zed", "config/zed/settings.json", "context_servers"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers"),
+    ] {
+        let printed = place.run(&["connect", client, "--print"]);
+        assert!(printed.status == 0 && printed.stdout.contains("serve"), "{printed:?}");
+        let ran = place.run(&["connect", client]);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let written = read(&place, file).replace("  // mine\n", "");
+        let written: Value = serde_json::from_str(&written).unwrap();
+        let entry = &written[section]["switchboard"];
+        assert_eq!(
+            entry["args"],
+            json!(["serve", "--stdio", "--config", config]),
+            "{client}: {written}"
+        );
+        let again = place.run(&["connect", client]);
+        assert!(again.stdout.contains("has it already"), "{again:?}");
+    }
+    assert!(read(&place, ".cursor/mcp.json").contains("// mine"));
+    assert!(read(&place, ".cursor/mcp.json.bak").contains("\"mcpServers\": {}"));
+    assert_eq!(
+        place
+            .run(&["connect", "codex", "--url", "http://127.0.0.1:7300/mcp", "--token", "sb_x"])
+            .status,
+        0
+    );
+    let codex = read(&place, ".codex/config.toml");
+    assert!(
+        codex.contains("[mcp_servers.switchboard]") && codex.contains("Bearer sb_x"),
+        "{codex}"
+    );
+    // A config that is not understood is left alone.
+    let place = place.file(".gemini/settings.json", "{ broken");
+    assert!(place.refusal(&["connect", "gemini"]).contains("was not changed"));
+    assert_eq!(read(&place, ".gemini/settings.json"), "{ broken");
+}
