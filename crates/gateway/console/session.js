@@ -57,7 +57,12 @@ export function signIn(place, done) {
     { class: 'sign-in' },
     h('h1', {}, 'Sign in'),
     h('p', {}, 'This gateway takes tokens. Make one on its machine:'),
-    h('pre', {}, h('code', {}, 'switchboard token new --name me')),
+    h('pre', {}, h('code', {}, 'switchboard token new --name me --watch --approve --admin')),
+    h(
+      'p',
+      { class: 'muted' },
+      'Leave out what it need not do: see everybody’s calls, decide about held ones, administer.',
+    ),
     h('label', { for: 'token' }, 'Token'),
     field,
     problem,

@@ -27,6 +27,10 @@ export interface Call {
   caller?: string | null;
   client?: string | null;
   conversation?: string | null;
+  /** The text by which the records found it. */
+  found?: string;
+  /** The beginning of its result, as it was told. */
+  result?: Json;
 }
 
 export interface Artifact { id: string; kind: string; media_type?: string; size?: number }

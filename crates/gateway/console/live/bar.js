@@ -24,6 +24,8 @@ const OUTCOMES = [
   'internal',
   'outcome_unknown',
 ];
+/** What the fields are called, if not as the address calls them. @type {Record<string, string>} */
+const NAMES = { text: 'Search', slow: 'Took', since: 'Time' };
 /** How long somebody must have stopped typing. */
 const PAUSE = 200;
 
@@ -32,17 +34,24 @@ export class Bar {
   #typing = 0;
   /** @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
   #fields = {
-    tool: text('name or glob*', true),
+    text: text('in arguments and results', true),
+    tool: text('name or glob*'),
     outcome: choice(OUTCOMES.map((outcome) => [outcome, words(outcome)])),
     server: text('any'),
     caller: text('any'),
     conversation: text('any'),
     slow: choice(['100ms', '1s', '10s'].map((limit) => [limit, `over ${limit}`])),
+    since: choice([
+      ['15m', 'last 15 min'],
+      ['1h', 'last hour'],
+      ['24h', 'last 24 h'],
+      ['7d', 'last 7 days'],
+    ]),
   };
 
   constructor() {
     const fields = Object.entries(this.#fields).map(([key, field]) =>
-      h('label', {}, h('span', {}, key === 'slow' ? 'Took' : key.charAt(0).toUpperCase() + key.slice(1)), field),
+      h('label', {}, h('span', {}, NAMES[key] ?? key.charAt(0).toUpperCase() + key.slice(1)), field),
     );
     this.element = h(
       'form',

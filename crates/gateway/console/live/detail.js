@@ -7,6 +7,7 @@ import { duration, moment, size } from '../format.js';
 import { holds } from '../held.js';
 import { write } from '../json.js';
 import { reading, wholeText } from '../reading.js';
+import { runOf } from '../tools/run.js';
 import { json } from '../tree.js';
 import { chip, copy, facts, fetched } from '../widgets.js';
 import { artifacts } from './artifacts.js';
@@ -82,7 +83,7 @@ function content(read) {
     call.approval && block('Approval', approval(call.approval)),
     failure(call),
     block('Arguments', json(call.arguments ?? {}, 'arguments'), h('a', { href: again }, 'Try again in the form')),
-    result(call),
+    h('div', { class: 'results' }, result(call), replay(call)),
     artifacts(call.artifacts ?? [], wholeText(call)),
     call.stages_ms && block('Timings', timings(call.stages_ms)),
     call.journal &&
@@ -125,6 +126,32 @@ function result(call) {
   if (call.outcome === 'running') return block('Result', h('p', { class: 'muted' }, 'It still runs.'));
   if (call.result === undefined) return null;
   return block('Result', reading(call));
+}
+
+/**
+ * Makes the same call again; what comes of it is shown beside the old result. A call whose secrets were taken out cannot be repeated.
+ * @param {CallDetail} call
+ */
+function replay(call) {
+  const args = write(call.arguments ?? {});
+  if (['running', 'held'].includes(call.outcome) || args.includes('[redacted')) return null;
+  const run = runOf(call.tool, call.id);
+  run.args = () => args;
+  const start = () => {
+    if (window.confirm(`Call ${call.tool} again with the same arguments?`)) run.run();
+  };
+  return block('Again', [
+    h(
+      'div',
+      { class: 'bench-run' },
+      h('button', { type: 'button', class: 'small', onclick: start }, 'Run again'),
+      run.cancel,
+      run.bar,
+      run.state,
+    ),
+    run.approval,
+    run.outcome,
+  ]);
 }
 
 /** @param {Stages} stages */

@@ -1,11 +1,12 @@
 // Which calls are shown, as the address says it; the same words as `switchboard calls` and GET /api/calls take.
 
 import { isFailure } from '../format.js';
+import { write } from '../json.js';
 
 /** @import { Call } from '../types' */
 
 /** What stands in the address. */
-export const KEYS = ['tool', 'server', 'caller', 'conversation', 'outcome', 'slow'];
+export const KEYS = ['text', 'tool', 'server', 'caller', 'conversation', 'outcome', 'slow', 'since'];
 
 /** A filter. */
 export class Filter {
@@ -28,12 +29,16 @@ export class Filter {
 
   /** A function that says whether a call is shown. */
   matcher() {
-    const { tool, server, caller, conversation, outcome, slow } = this.values;
+    const { text = '', tool, server, caller, conversation, outcome, slow, since } = this.values;
+    const wanted = text.toLowerCase();
+    const past = since ? milliseconds(since) : null;
     const name = tool ? glob(tool) : null;
     const limit = slow ? milliseconds(slow) : null;
     /** @param {Call} call */
     return (call) =>
       (!name || name.test(call.tool)) &&
+      (!text || call.found === text || says(call, wanted)) &&
+      (past === null || Date.now() - new Date(call.started).getTime() < past) &&
       (!server || serverOf(call) === server) &&
       (!caller || call.caller === caller) &&
       (!conversation || call.conversation === conversation) &&
@@ -41,10 +46,12 @@ export class Filter {
       (limit === null || (call.duration_ms ?? 0) > limit);
   }
 
-  /** The question for the records. */
-  question() {
-    const { tool, server, caller, conversation, outcome, slow } = this.values;
-    const query = new URLSearchParams({ limit: '500' });
+  /** The question for the records. @param {number} [limit] */
+  question(limit = 500) {
+    const { text, tool, server, caller, conversation, outcome, slow, since } = this.values;
+    const query = new URLSearchParams({ limit: String(limit) });
+    if (text) query.set('text', text);
+    if (since) query.set('since', since);
     if (tool) query.set('tool', /[*?[]/.test(tool) ? tool : `*${tool}*`);
     if (server) query.set('server', server);
     if (caller) query.set('caller', caller);
@@ -63,6 +70,15 @@ export function serverOf(call) {
   if (call.server) return call.server;
   const at = call.tool.indexOf('__');
   return at > 0 ? call.tool.slice(0, at) : null;
+}
+
+/**
+ * Whether what is known of a call has the text; of results only their beginning is told as they happen.
+ * @param {Call} call
+ * @param {string} wanted in lower case
+ */
+function says(call, wanted) {
+  return `${write(call.arguments ?? {})} ${write(call.result ?? '')}`.toLowerCase().includes(wanted);
 }
 
 /**
@@ -85,7 +101,7 @@ export function glob(text) {
 
 /** @param {string} text */
 function milliseconds(text) {
-  const [, number = '', unit = ''] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
-  const scale = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit];
+  const [, number = '', unit = ''] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
+  const scale = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit];
   return scale === undefined ? null : Number(number) * scale;
 }

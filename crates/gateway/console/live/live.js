@@ -5,12 +5,14 @@ import { fill, h } from '../dom.js';
 import { feed } from '../feed.js';
 import { count } from '../format.js';
 import * as held from '../held.js';
+import { icon } from '../icons.js';
 import { isTyping } from '../keys.js';
 import { change, navigate } from '../router.js';
-import { empty, head, segments, trouble } from '../widgets.js';
+import { empty, head, segments, toast, trouble } from '../widgets.js';
 import { Bar } from './bar.js';
 import { Calls } from './calls.js';
 import { detail } from './detail.js';
+import { download } from './export.js';
 import { Filter } from './filter.js';
 import { Rows } from './rows.js';
 import { Waterfall } from './waterfall.js';
@@ -63,6 +65,12 @@ class Live {
     (view) => change({ view: view === 'list' ? null : view }),
   );
   pause = h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => this.#toggle() }, 'Pause');
+  save = h(
+    'button',
+    { type: 'button', title: 'Saves the calls that the filter lets through', onclick: () => this.#save() },
+    icon('export', 14),
+    'Export',
+  );
   waiting = h('button', { type: 'button', class: 'new-calls', hidden: true, onclick: () => this.#resume() });
   stage = h('div', { class: 'stage' });
   nothing = h('div', { class: 'stage-empty' });
@@ -71,7 +79,7 @@ class Live {
   /** @param {HTMLElement} place */
   constructor(place) {
     place.append(
-      head('Live', this.figures, this.views.element, this.pause),
+      head('Live', this.figures, this.views.element, this.save, this.pause),
       this.bar.element,
       h('div', { class: 'split' }, h('div', { class: 'stage-frame' }, this.waiting, this.stage), this.panel),
     );
@@ -131,6 +139,7 @@ class Live {
     try {
       const calls = await get(`/api/calls?${filter.question()}`);
       if (filter !== this.#filter) return;
+      for (const call of calls) call.found = filter.values.text;
       this.#calls.add(calls);
       this.#failure = null;
     } catch (error) {
@@ -181,6 +190,14 @@ class Live {
           : empty('No call matches', 'Calls that match the filter will appear here as they happen.')),
     );
     this.#fresh();
+  }
+
+  async #save() {
+    try {
+      await download(this.#filter);
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), 'bad');
+    }
   }
 
   /** Stands still while somebody reads, so that nothing moves away under the pointer. */

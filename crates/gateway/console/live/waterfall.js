@@ -2,6 +2,7 @@
 
 import { fill, h } from '../dom.js';
 import { clock, duration, isFailure, tone, words } from '../format.js';
+import { write } from '../json.js';
 import { empty } from '../widgets.js';
 
 /** @import { Call } from '../types' */
@@ -73,6 +74,7 @@ export class Waterfall {
           .filter(Boolean)
           .join(' · '),
       ),
+      axis(end - begin),
       h(
         'ol',
         { class: 'lanes' },
@@ -98,12 +100,31 @@ export class Waterfall {
       h(
         'a',
         { href: this.address(call.id), class: 'lane' },
-        h('span', { class: 'lane-name' }, call.tool),
+        h('span', { class: 'lane-name', title: write(call.arguments ?? {}).slice(0, 300) }, call.tool),
         h('span', { class: 'lane-track', 'aria-hidden': 'true' }, bar),
         h('span', { class: 'lane-took' }, call.outcome === 'ok' ? duration(call.duration_ms) : words(call.outcome)),
       ),
     );
   }
+}
+
+/**
+ * The time since the beginning, in five steps.
+ * @param {number} whole in milliseconds
+ */
+function axis(whole) {
+  const steps = [0, 0.2, 0.4, 0.6, 0.8];
+  return h(
+    'div',
+    { class: 'lane lane-axis', 'aria-hidden': 'true' },
+    h('span'),
+    h(
+      'span',
+      { class: 'lane-ticks' },
+      steps.map((step) => h('span', {}, duration(whole * step))),
+    ),
+    h('span'),
+  );
 }
 
 /** @param {Call} call */

@@ -27,7 +27,7 @@ macro_rules! file {
 pub(super) static INDEX: File = file!("index.html");
 
 /// What the page loads.
-static FILES: [File; 48] = [
+static FILES: [File; 49] = [
     file!("api.js"),
     file!("approval.js"),
     file!("approvals.js"),
@@ -63,6 +63,7 @@ static FILES: [File; 48] = [
     file!("live/bar.js"),
     file!("live/calls.js"),
     file!("live/detail.js"),
+    file!("live/export.js"),
     file!("live/filter.js"),
     file!("live/live.js"),
     file!("live/rows.js"),

@@ -1,6 +1,7 @@
 // Live: calls appear as they happen, open to all that is known of them, and the address holds the view.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { base, call, says, visit } from './browser.mjs';
 
 await visit(async ({ window }) => {
@@ -57,6 +58,19 @@ await visit(async ({ window }) => {
   const again = await open('/live?tool=things__*');
   await again.waitForFunction(() => document.querySelectorAll('.rows-space .call-row:not([hidden])').length === 2);
   assert.equal(await again.getByLabel('Tool', { exact: true }).inputValue(), 'things__*');
+
+  // A text of a result finds its call, and what is filtered can be saved.
+  await page.goto(`${base}/live`);
+  await page.getByLabel('Search').fill('5.08 CM');
+  await page.waitForURL(/text=5\.08/);
+  await page.waitForFunction(() => document.querySelectorAll('.rows-space .call-row:not([hidden])').length === 1);
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export' }).click(),
+  ]);
+  const [saved, rest] = readFileSync(await file.path(), 'utf8').split('\n');
+  assert.equal(JSON.parse(saved).tool, 'math_eval');
+  assert.equal(rest, '');
 
   // Side by side: the short call lies within the long one.
   await page.goto(`${base}/live?view=waterfall&conversation=weekend`);

@@ -38,6 +38,8 @@ const PICTURES = {
     },
   ],
   approvals: ['/approvals', (page) => page.locator('.held').waitFor()],
+  connect: ['/connect', (page) => page.getByRole('button', { name: 'Cursor' }).click()],
+  policy: ['/policy', (page) => page.locator('.globs').first().waitFor()],
   // Last, so that time has passed since the first call.
   overview: ['/overview?since=5m', (page) => page.locator('.chart svg').first().waitFor()],
 };
