@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use switchboard_fuzz::{TARGETS, Target};
 
+#[expect(clippy::disallowed_methods, reason = "the arguments are libFuzzer's own")]
 static TARGET: LazyLock<Target> = LazyLock::new(|| {
     let name = std::env::var("FUZZ_TARGET").expect("FUZZ_TARGET names a target");
     let target = TARGETS.iter().find(|(known, _)| *known == name);
