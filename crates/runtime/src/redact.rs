@@ -131,6 +131,13 @@ mod tests {
         assert_eq!(text(&once), once);
     }
 
+    // RC-3: an `average token` is a number, but not if `average` is a password. Found by the fuzz target.
+    #[test]
+    fn a_hidden_word_is_no_part_of_the_name_behind_it() {
+        let once = text("password=average token: \"abc\"");
+        assert_eq!(once, format!("password={REDACTED} token: \"{REDACTED}\""));
+    }
+
     proptest! {
         // RC-3
         #[test]

@@ -85,7 +85,9 @@ impl Scan<'_> {
         if !self.has_value(from, to, is_flag) {
             return;
         }
-        let Some(secrecy) = secrecy(&with_word_before(self.text, from, name)) else { return };
+        // A word that is hidden says nothing about the name.
+        let before = &self.text[self.spans.end().min(from)..from];
+        let Some(secrecy) = secrecy(&with_word_before(before, name)) else { return };
         self.assigned(Assigned { from, to, secrecy, is_flag });
     }
 
@@ -249,9 +251,9 @@ impl Scan<'_> {
     }
 }
 
-/// Returns the name with the word before it, if people write it so: `API key`, `max tokens`.
-fn with_word_before<'a>(text: &'a str, from: usize, name: &'a str) -> Cow<'a, str> {
-    let before = text[..from].strip_suffix(' ').unwrap_or_default();
+/// Returns the name with the word that ends `before`, if people write it so: `API key`, `max tokens`.
+fn with_word_before<'a>(before: &'a str, name: &'a str) -> Cow<'a, str> {
+    let before = before.strip_suffix(' ').unwrap_or_default();
     let length = before
         .bytes()
         .rev()
