@@ -22,6 +22,9 @@ use crate::{
     rest::openapi::responses::{Failed, Refused},
 };
 
+/// How many characters a name may have.
+const LONGEST_NAME: usize = 100;
+
 /// A token as it is shown: its secret is kept nowhere.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownToken {
@@ -129,6 +132,9 @@ pub(crate) async fn create(
     let wrong =
         |error| ApiError::BadRequest(format!("the body must be like {{\"name\": …}}: {error}"));
     let wanted: WantedToken = serde_json::from_slice(&body?).map_err(wrong)?;
+    if wanted.name.chars().count() > LONGEST_NAME {
+        return Err(ApiError::BadRequest(format!("a name may have {LONGEST_NAME} characters")));
+    }
     for (right, is_wanted, is_held) in [
         ("approve", wanted.approve, caller.may_approve),
         ("watch", wanted.watch, caller.visibility().watches()),

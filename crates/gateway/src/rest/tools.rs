@@ -115,6 +115,9 @@ pub(crate) async fn list(
     asked: Result<Query<Listing>, QueryRejection>,
 ) -> Result<Json<Vec<Tool>>, ApiError> {
     let Query(asked) = asked.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
+    if asked.denied > 1 {
+        return Err(ApiError::BadRequest("denied may be 0 or 1".to_owned()));
+    }
     let tools = parts.executor.tools();
     let all = match asked.denied == 1 && caller.may_administer() {
         true => tools.all(),

@@ -54,7 +54,13 @@ async fn tokens_are_made_listed_and_revoked() {
     );
     assert!(!listed.to_string().contains(secret));
     assert_eq!(house.make_token(None, &json!({"name": "cursor"})).await.0, 409);
-    for wrong in [json!({"name": ""}), json!({"nam": "x"}), json!({"name": "x", "tools": ["["]})] {
+    let long = "x".repeat(101);
+    for wrong in [
+        json!({"name": ""}),
+        json!({"name": long}),
+        json!({"nam": "x"}),
+        json!({"name": "x", "tools": ["["]}),
+    ] {
         assert_eq!(house.make_token(None, &wrong).await.0, 400, "{wrong}");
     }
     let revoke = || house.client.delete(house.url("/api/tokens/cursor"));
@@ -108,7 +114,9 @@ async fn tools_say_what_the_policy_says_of_them() {
     let token = house.token("some", &["*"]);
     let (_, seen) = answer(house.get("/api/tools?denied=1").bearer_auth(token)).await;
     assert_eq!(named(&seen, "forbidden"), None);
-    assert_eq!(answer(house.get("/api/tools?denied=yes")).await.0, 400);
+    for wrong in ["yes", "2"] {
+        assert_eq!(answer(house.get(&format!("/api/tools?denied={wrong}"))).await.0, 400);
+    }
 }
 
 // PO-1, PO-3
