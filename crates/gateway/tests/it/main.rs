@@ -180,11 +180,10 @@ impl House {
             config_state: ConfigState::default(),
             config,
         };
-        let running = tokio::spawn(Gateway::new(parts).run(listener, stop.clone()));
+        let running = Some(tokio::spawn(Gateway::new(parts).run(listener, stop.clone())));
         // reqwest is built without a provider of its own.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
-        let running = Some(running);
         let _folder = folder;
         let house = Self {
             address,
