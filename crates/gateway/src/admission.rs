@@ -13,7 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http::request;
+use http::{HeaderName, HeaderValue, header, request};
 use http_body_util::Limited;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use serde_json::json;
@@ -30,6 +30,40 @@ use crate::{
     gateway::Parts,
     metadata,
 };
+
+/// Refuses a request whose head could be read in two ways: a proxy in front may have decided by the other one. That is one
+/// with two `Host` or `Authorization` headers, or with user information in its host.
+pub(crate) fn check_head<B>(request: &http::Request<B>) -> Result<(), ApiError> {
+    let host = only(request, &header::HOST)?;
+    only(request, &header::AUTHORIZATION)?;
+    let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+    if [host.map(HeaderValue::as_bytes), authority].into_iter().flatten().any(has_user) {
+        let text =
+            "the host of the request has user information before an `@`, which is not allowed";
+        return Err(ApiError::BadRequest(text.to_owned()));
+    }
+    Ok(())
+}
+
+/// Returns the header of this name, of which there may be one.
+fn only<'a, B>(
+    request: &'a http::Request<B>,
+    name: &HeaderName,
+) -> Result<Option<&'a HeaderValue>, ApiError> {
+    let mut values = request.headers().get_all(name).iter();
+    let first = values.next();
+    match values.next() {
+        None => Ok(first),
+        Some(_) => {
+            let text = format!("the request has more than one `{name}` header");
+            Err(ApiError::BadRequest(text))
+        }
+    }
+}
+
+fn has_user(host: &[u8]) -> bool {
+    host.contains(&b'@')
+}
 
 /// Asks who it is, bounds the body, and holds the caller's share until the answer has been sent.
 pub(crate) async fn admit(

@@ -22,7 +22,7 @@ use tower_service::Service;
 
 use crate::{
     Config, ConfigState, Feed, Models, access_log::AccessLogLine, admission, console,
-    cors::AllowedOrigin, draining::Draining, framing, listen, metadata, openai, privacy::Privacy,
+    cors::AllowedOrigin, draining::Draining, listen, metadata, openai, privacy::Privacy,
     questions::Questions, rest, tls::Tls,
 };
 
@@ -104,7 +104,7 @@ impl Gateway {
 
     async fn route(&self, mut request: Request<Incoming>, peer: Peer) -> Response {
         // Most requests are to `/mcp`, and they need no routing.
-        let response = if let Err(refusal) = framing::check(&request) {
+        let response = if let Err(refusal) = admission::check_head(&request) {
             refusal.into_response()
         } else if request.uri().path() == "/mcp" {
             admission::mcp(&self.parts, request, peer).await

@@ -45,7 +45,6 @@ mod listen;
 mod tls;
 mod cors;
 mod access_log;
-mod framing;
 mod admission;
 mod privacy;
 mod body_timeout;

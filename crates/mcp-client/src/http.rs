@@ -19,24 +19,21 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use super::transport::{Failure, SharedInbox, Transport, TransportRequest};
 
 mod config;
-mod shared;
+pub(super) mod shared;
 pub(super) mod request_headers;
 pub(super) mod engine;
 mod pool;
-mod connection;
 mod connect;
 mod proxy;
 pub(super) mod answer;
 pub(super) mod stream;
-pub(super) mod cancel_on_drop;
 mod error_reason;
 
-use cancel_on_drop::CancelOnDrop;
 pub use config::{ConfigError, HttpConfig};
 use engine::Engine;
 pub use proxy::Proxies;
 use request_headers::HttpState;
-use shared::HttpShared;
+use shared::{CancelOnDrop, HttpShared};
 
 /// How long ending a session may take.
 const GOODBYE: Duration = Duration::from_secs(2);

@@ -37,7 +37,6 @@ mod server_failure;
 mod negotiate;
 mod session;
 mod request_params;
-mod usage;
 mod inbox;
 mod in_flight;
 mod discover;

@@ -17,9 +17,8 @@ use super::{
     config::Protocol,
     inbox::NotificationRouter,
     request_params::{ParamsWithMeta, RequestMeta, RequestParams, client_info},
-    session::{Session, read},
+    session::{Session, SessionUsage, read},
     transport::{Failure, Transport, TransportRequest},
-    usage::SessionUsage,
 };
 
 /// How long a server has to answer the probe before it is spoken to in the old way: on a pipe some say nothing to what they

@@ -1,8 +1,11 @@
 //! A server that has said how it wants to be spoken to.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use serde_json::{Map, Value, value::RawValue};
@@ -12,13 +15,13 @@ use switchboard_mcp_wire::{
     write_request,
 };
 use switchboard_toolcall::{LogLevel, Progress, TraceContext, WayBack};
+use tokio::time::{Instant, sleep};
 
 use super::{
     in_flight::CallOrigin,
     inbox::NotificationRouter,
     request_params::{ParamsWithMeta, RequestMeta, RequestParams},
     transport::{Failure, Transport, TransportRequest},
-    usage::SessionUsage,
 };
 
 /// The `resultType` of a result that asks something back.
@@ -215,4 +218,74 @@ fn trace_fields(trace: &TraceContext) -> Vec<(String, String)> {
 pub(super) fn read(raw: &RawValue) -> Result<Value, Failure> {
     serde_json::from_str(raw.get())
         .map_err(|error| Failure::Protocol(format!("the answer cannot be read: {error}")))
+}
+
+/// Counts the calls under way, and remembers when the last one ended.
+pub(crate) struct SessionUsage(Mutex<(usize, Instant)>);
+
+impl SessionUsage {
+    /// Not used yet.
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new((0, Instant::now())))
+    }
+
+    /// Counts a call until the guard is dropped.
+    pub(crate) fn busy(&self) -> BusyGuard<'_> {
+        self.lock().0 += 1;
+        BusyGuard(self)
+    }
+
+    /// Resolves when nothing has been under way for as long as `limit`.
+    pub(crate) async fn idle_for(&self, limit: Duration) {
+        loop {
+            let left = match *self.lock() {
+                (0, since) => limit.saturating_sub(since.elapsed()),
+                _ => limit,
+            };
+            if left.is_zero() {
+                return;
+            }
+            sleep(left).await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (usize, Instant)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for SessionUsage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A call under way.
+pub(crate) struct BusyGuard<'a>(&'a SessionUsage);
+
+impl Drop for BusyGuard<'_> {
+    fn drop(&mut self) {
+        let mut usage = self.0.lock();
+        *usage = (usage.0 - 1, Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // MC-7
+    #[tokio::test(start_paused = true)]
+    async fn idle_means_nothing_under_way() {
+        let usage = SessionUsage::new();
+        let began = Instant::now();
+        let busy = usage.busy();
+        let limit = Duration::from_secs(10);
+        let work = async {
+            sleep(Duration::from_secs(25)).await;
+            drop(busy);
+        };
+        tokio::join!(work, usage.idle_for(limit));
+        assert!(began.elapsed() >= Duration::from_secs(35), "{:?}", began.elapsed());
+    }
 }

@@ -8,7 +8,6 @@ mod headers;
 mod post;
 mod response;
 mod streams;
-mod detach_on_drop;
 
 use ::http::{HeaderName, Method, Request, Response, StatusCode, header};
 use bytes::Bytes;

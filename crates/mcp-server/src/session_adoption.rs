@@ -14,36 +14,13 @@ use super::{
     outbox::Outbox,
     seal::SessionClaims,
     session::{Session, SessionInit, SessionScope},
-    sessions::TooManySessions,
+    sessions::{NoSession, TooManySessions},
     token,
 };
 
-/// Why there is no session for a request.
-#[derive(Debug)]
-pub(crate) enum NoSession {
-    /// There is no session of this id, or it belongs to another caller.
-    Unknown,
-    /// There is no room to adopt it.
-    Full,
-}
-
 impl ServerInner {
-    /// Returns the caller's session of this id; adopts one that another gateway has opened.
-    ///
-    /// # Errors
-    /// The caller has no such session.
-    pub(crate) async fn session(
-        &self,
-        id: &str,
-        caller: &Caller,
-    ) -> Result<Arc<Session>, NoSession> {
-        match self.sessions.get(id, caller) {
-            Some(session) => Ok(session),
-            None => Box::pin(self.adopt(id, caller)).await,
-        }
-    }
-
-    async fn adopt(&self, id: &str, caller: &Caller) -> Result<Arc<Session>, NoSession> {
+    /// Adopts the caller's session of this id, if another gateway has opened it.
+    pub(crate) async fn adopt(&self, id: &str, caller: &Caller) -> Result<Arc<Session>, NoSession> {
         let claims = self.seal.as_ref().and_then(|seal| seal.open(id)).ok_or(NoSession::Unknown)?;
         let session = self.rebuild(id, claims, caller).ok_or(NoSession::Unknown)?;
         if let Some(peers) = &self.peers {

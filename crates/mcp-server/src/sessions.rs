@@ -11,9 +11,35 @@ use switchboard_mcp_wire::{Outgoing, ServerChange};
 use switchboard_toolcall::LogLevel;
 
 use super::{
-    Caller,
+    Caller, ServerInner,
     session::{self, Session},
 };
+
+/// Why there is no session for a request.
+#[derive(Debug)]
+pub(crate) enum NoSession {
+    /// There is no session of this id, or it belongs to another caller.
+    Unknown,
+    /// There is no room to adopt it.
+    Full,
+}
+
+impl ServerInner {
+    /// Returns the caller's session of this id; adopts one that another gateway has opened.
+    ///
+    /// # Errors
+    /// The caller has no such session.
+    pub(crate) async fn session(
+        &self,
+        id: &str,
+        caller: &Caller,
+    ) -> Result<Arc<Session>, NoSession> {
+        match self.sessions.get(id, caller) {
+            Some(session) => Ok(session),
+            None => Box::pin(self.adopt(id, caller)).await,
+        }
+    }
+}
 
 /// All open sessions, by their names.
 pub(crate) struct SessionTable {

@@ -13,8 +13,7 @@ use url::{Position, Url};
 use super::{
     ConfigError, Proxies,
     connect::Connector,
-    connection::OutgoingRequest,
-    pool::{Answer, Pool},
+    pool::{Answer, OutgoingRequest, Pool},
     proxy::Forward,
 };
 use crate::transport::Failure;

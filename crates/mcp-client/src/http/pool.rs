@@ -2,20 +2,22 @@
 
 use std::{
     future::poll_fn,
+    pin::{Pin, pin},
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, StatusCode, Uri, response};
+use http::{HeaderMap, HeaderName, Request, Response, StatusCode, Uri, response};
 use http_body::Body as _;
-use hyper::body::Incoming;
+use http_body_util::Full;
+use hyper::{body::Incoming, client::conn::http1};
 use tokio::time::Instant;
 use tower_service::Service;
 
 use super::{
-    connect::Connector,
-    connection::{Connection, OutgoingRequest},
+    connect::{Connector, Stream},
     error_reason,
 };
 use crate::transport::Failure;
@@ -151,6 +153,93 @@ impl Drop for Answer {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MOST_IDLE {
             idle.push(Idle { connection, since: Instant::now() });
+        }
+    }
+}
+
+/// A request, and its body.
+pub(super) type OutgoingRequest = Request<Full<Bytes>>;
+
+/// One HTTP/1.1 connection, on hyper. Between a request and the end of its answer it is nobody else's.
+///
+/// No task stands beside it: whoever waits for an answer polls it, so that a request costs no hop to another task, and
+/// dropping an answer closes its connection there and then.
+struct Connection {
+    requests: http1::SendRequest<Full<Bytes>>,
+    /// Reads and writes; `None` once the connection has ended.
+    io: Option<http1::Connection<Stream, Full<Bytes>>>,
+}
+
+/// A request that was not answered.
+struct Unanswered {
+    error: hyper::Error,
+    /// The request, if nothing of it was sent.
+    unsent: Option<Box<OutgoingRequest>>,
+}
+
+impl Connection {
+    /// Creates a connection on which nothing was sent yet.
+    async fn new(stream: Stream) -> hyper::Result<Self> {
+        let (requests, io) = http1::handshake(stream).await?;
+        Ok(Self { requests, io: Some(io) })
+    }
+
+    /// Sends a request and returns the head of its answer.
+    async fn send(&mut self, request: OutgoingRequest) -> Result<Response<Incoming>, Unanswered> {
+        let mut response = pin!(self.requests.try_send_request(request));
+        let io = &mut self.io;
+        let answered = poll_fn(|cx| {
+            drive(io, cx);
+            response.as_mut().poll(cx)
+        });
+        answered.await.map_err(|mut error| {
+            let unsent = error.take_message().map(Box::new);
+            Unanswered { error: error.into_error(), unsent }
+        })
+    }
+
+    /// Returns the next piece of the body of its answer, `None` at the end.
+    fn poll_piece(
+        &mut self,
+        body: &mut Incoming,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Bytes>>> {
+        // What is not there yet is read now, and then taken.
+        match poll_data(body, cx) {
+            Poll::Pending => {
+                drive(&mut self.io, cx);
+                poll_data(body, cx)
+            }
+            ready => ready,
+        }
+    }
+
+    /// Whether the next request can be sent now: the last answer has ended, and the server has neither closed the
+    /// connection nor said anything since.
+    fn is_free(&mut self) -> bool {
+        drive(&mut self.io, &mut Context::from_waker(Waker::noop()));
+        self.io.is_some() && self.requests.is_ready()
+    }
+}
+
+fn drive(io: &mut Option<http1::Connection<Stream, Full<Bytes>>>, cx: &mut Context<'_>) {
+    // What went wrong is also told to the request.
+    if io.as_mut().is_some_and(|io| Pin::new(io).poll(cx).is_ready()) {
+        *io = None;
+    }
+}
+
+fn poll_data(body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Bytes>>> {
+    loop {
+        match std::task::ready!(Pin::new(&mut *body).poll_frame(cx)) {
+            None => return Poll::Ready(None),
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            Some(Ok(frame)) => {
+                // Trailers matter to nobody here.
+                if let Ok(data) = frame.into_data() {
+                    return Poll::Ready(Some(Ok(data)));
+                }
+            }
         }
     }
 }

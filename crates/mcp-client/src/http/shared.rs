@@ -1,10 +1,15 @@
 //! The server as requests and the tasks beside them see it.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::{
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::value::RawValue;
+use switchboard_mcp_wire::Outgoing;
+use tokio::time::timeout;
 
 use super::{
     answer::{self, BodyKind},
@@ -14,6 +19,9 @@ use super::{
     stream,
 };
 use crate::transport::{Failure, SharedInbox};
+
+/// How long telling a server that a request is cancelled may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What requests and the tasks beside them share.
 pub(super) struct HttpShared {
@@ -98,4 +106,47 @@ impl HttpShared {
         let gone = response.status() == StatusCode::NOT_FOUND && request_headers.in_session;
         if gone { Failure::SessionExpired } else { answer::refused(response, id).await }
     }
+}
+
+/// Sends `notifications/cancelled` to a legacy server if it is dropped before the request was answered.
+pub(super) struct CancelOnDrop {
+    shared: Option<Arc<HttpShared>>,
+    id: u64,
+}
+
+impl CancelOnDrop {
+    /// Cancels request `id` unless [`disarm`](Self::disarm)ed.
+    pub(super) fn new(shared: Arc<HttpShared>, id: u64) -> Self {
+        Self { shared: Some(shared), id }
+    }
+
+    /// Cancels nothing from now on: the request was answered.
+    pub(super) fn disarm(&mut self) {
+        self.shared = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        // Without a runtime there is no connection left that could tell it.
+        let Some((shared, runtime)) =
+            self.shared.take().zip(tokio::runtime::Handle::try_current().ok())
+        else {
+            return;
+        };
+        let params = cancelled(self.id);
+        runtime.spawn(async move {
+            let body =
+                Outgoing::notification("notifications/cancelled", params.as_deref()).to_bytes();
+            let request_headers = shared.request_headers();
+            let told = timeout(PATIENCE, shared.tell(&request_headers, body)).await;
+            tracing::debug!(server = &*shared.name, ?told, "a request was cancelled");
+        });
+    }
+}
+
+/// The parameters of `notifications/cancelled`.
+pub(crate) fn cancelled(id: u64) -> Option<Box<RawValue>> {
+    let params = serde_json::json!({"requestId": id, "reason": "the caller no longer waits"});
+    serde_json::value::to_raw_value(&params).ok()
 }

@@ -18,8 +18,8 @@ use tokio::{
 use crate::{
     http::{
         answer,
-        cancel_on_drop::cancelled,
         engine::Engine,
+        shared::cancelled,
         stream::{self, Events},
     },
     transport::{Failure, SharedInbox, TransportRequest},

@@ -4,7 +4,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::value::RawValue;
 
 use super::McpBody;
-use crate::session_adoption::NoSession;
+use crate::sessions::NoSession;
 use switchboard_mcp_wire::{Outgoing, RpcError};
 
 /// An error response, boxed because it is large and rare.

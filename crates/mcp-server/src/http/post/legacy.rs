@@ -1,11 +1,17 @@
 //! Messages of a session: a request continues when the client hangs up, and its stream can be resumed.
 
-use std::{future::poll_fn, sync::Arc};
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::value::RawValue;
-use tokio::time::sleep;
+use switchboard_toolcall::BoxFuture;
+use tokio::{runtime::Handle, time::sleep};
 
 use crate::{
     Caller, ServerInner,
@@ -13,7 +19,6 @@ use crate::{
     http::{
         McpBody, SESSION,
         body::{EventStream, KeepAlive},
-        detach_on_drop::DetachOnDrop,
         headers,
         response::{self, ErrorResponse},
         streams::stream_response,
@@ -179,5 +184,37 @@ async fn session(
             Err(wrong(StatusCode::BAD_REQUEST, text))
         }
         _ => Ok(session),
+    }
+}
+
+/// A future that is spawned as a task if it is dropped unfinished: most never need one.
+struct DetachOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+
+impl<T: Send + 'static> DetachOnDrop<T> {
+    fn new(work: BoxFuture<'static, T>) -> Self {
+        Self(Some(work))
+    }
+}
+
+impl<T: Send + 'static> Future for DetachOnDrop<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let Some(work) = &mut self.0 else {
+            return Poll::Pending;
+        };
+        let done = work.as_mut().poll(cx);
+        if done.is_ready() {
+            self.0 = None;
+        }
+        done
+    }
+}
+
+impl<T: Send + 'static> Drop for DetachOnDrop<T> {
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
     }
 }
