@@ -43,9 +43,14 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// A program of the user who runs the gateway, without a token where none is demanded: it may do everything.
-    fn owner() -> Self {
-        let caller = Caller::default().approving(true);
+    /// A program of the user who runs the gateway, without a token where none is demanded: it may do everything. Over our
+    /// own socket it may say under which name.
+    fn owner(request: &request::Parts, peer: Peer) -> Self {
+        let caller = match peer {
+            Peer::OwnSocket => Caller::introduced(&request.headers),
+            _ => Caller::default(),
+        };
+        let caller = caller.approving(true);
         Self { caller, share: Share::default(), credential: Credential::NotNeeded }
     }
 }
@@ -158,7 +163,7 @@ impl Access {
         let Some((key, whose)) = found else {
             return match self.demands_token(peer) {
                 true => Err(Rejection::Unauthorized(self.demand(peer))),
-                false => Ok(Admitted::owner()),
+                false => Ok(Admitted::owner(request, peer)),
             };
         };
         self.hosts.check_own_page(request)?;
@@ -222,7 +227,7 @@ impl Access {
 
     /// Returns whether nothing can be had over this connection without a token.
     pub fn demands_token(&self, peer: Peer) -> bool {
-        self.demands_token || peer != Peer::Owner
+        peer != Peer::OwnSocket && (self.demands_token || peer != Peer::Owner)
     }
 
     /// Says why a token is needed, and what to do.

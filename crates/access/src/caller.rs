@@ -2,15 +2,24 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use serde_json::Value;
 use switchboard_runtime::{RegisteredTool, ToolManager};
 use switchboard_toolcall::{CallContext, ToolPatterns, Visibility};
+
+/// The header in which the owner, over our own socket, says under which name a call is recorded.
+pub const CALLER_HEADER: &str = "x-switchboard-caller";
+
+/// The header in which the owner, over our own socket, says with which program it calls.
+pub const CLIENT_HEADER: &str = "x-switchboard-client";
 
 /// Who asks. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Caller {
     /// The name of the token, where there is one.
     pub name: Option<Arc<str>>,
+    /// The program that it calls with, if it came over our own socket and said so.
+    pub client: Option<Arc<str>>,
     /// What the issuer of the caller's JWT says of it; a JSON object.
     pub claims: Option<Arc<Value>>,
     /// Whether the token may start and stop servers.
@@ -39,7 +48,14 @@ impl Caller {
         };
         // Who has a name knows of its own calls only, unless its token says otherwise.
         let visibility = visibility.watching(name.is_none());
-        Self { name, claims, is_admin: false, may_approve: false, visibility }
+        Self { name, client: None, claims, is_admin: false, may_approve: false, visibility }
+    }
+
+    /// The owner, as the headers of a request over our own socket introduce it: it may administer under any name.
+    pub(crate) fn introduced(headers: &HeaderMap) -> Self {
+        let said = |name: &str| headers.get(name)?.to_str().ok().map(Arc::from);
+        let (name, client) = (said(CALLER_HEADER), said(CLIENT_HEADER));
+        Self { name, client, is_admin: true, ..Self::default() }
     }
 
     /// Whether the caller may start and stop servers: nobody in particular may, where no token is demanded.
@@ -70,6 +86,7 @@ impl Caller {
     pub fn context(&self) -> CallContext {
         CallContext {
             caller: self.name.clone(),
+            client: self.client.clone(),
             claims: self.claims.clone(),
             visibility: self.visibility().clone(),
             ..CallContext::default()

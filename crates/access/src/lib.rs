@@ -39,7 +39,7 @@ mod sessions;
 mod warnings;
 
 pub use access::{Access, AccessError, Admitted};
-pub use caller::Caller;
+pub use caller::{CALLER_HEADER, CLIENT_HEADER, Caller};
 pub use config::Config;
 pub use credential::Credential;
 pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};

@@ -8,7 +8,7 @@ mod sock_diag;
 
 use std::net::{SocketAddr, TcpListener};
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
 /// Finds the user that owns the client's end of a connection, from the client's and the gateway's address. Returns
 /// `None` if that cannot be found out. Must not block: runs on a serving thread.
@@ -19,6 +19,8 @@ pub type UserLookup = fn(client: SocketAddr, gateway: SocketAddr) -> Option<u32>
 pub enum Peer {
     /// A program of the user that runs the gateway, or of root.
     Owner,
+    /// A program of the same over the Unix socket that only they can open: it needs no token, whatever the settings say.
+    OwnSocket,
     /// A program of another user of this machine.
     OtherUser(u32),
     /// It could not be found out, or nobody asked because a token is needed anyway.
@@ -42,10 +44,17 @@ impl Peer {
         }
     }
 
+    /// Returns the other end of a connection over our Unix socket; `None` if it is another user's, who should not have been
+    /// able to open it.
+    pub fn of_socket(stream: &UnixStream) -> Option<Self> {
+        let user = stream.peer_cred().ok()?.uid();
+        (user == 0 || is_own(user)).then_some(Self::OwnSocket)
+    }
+
     /// Says why a token is needed on loopback, and what to do.
     pub(crate) fn demand(self) -> String {
         let why = match self {
-            Self::Owner => "",
+            Self::Owner | Self::OwnSocket => "",
             Self::OtherUser(user) => {
                 &format!(" because user {user} is not the one who runs this gateway")
             }

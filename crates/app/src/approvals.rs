@@ -1,5 +1,6 @@
 //! Who is asked about calls that a person must allow: somebody at this terminal, somebody elsewhere, or nobody.
 
+mod held;
 mod person;
 pub(crate) mod arguments;
 
@@ -17,6 +18,7 @@ use crate::{
     settings::Loaded,
     terminal::{self, ask, text},
 };
+pub(crate) use held::HeldCalls;
 use person::TerminalApprover;
 pub(crate) use person::who;
 

@@ -137,6 +137,7 @@ impl App {
         };
         match &loaded.replay {
             Some(replay) => app.add_replayed_tools(replay, loaded, &mut problems),
+            None if loaded.is_attached => {}
             None => app.add_local_tools(loaded, &mut problems),
         }
         (Some(app), problems)

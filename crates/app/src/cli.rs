@@ -4,6 +4,7 @@ mod add;
 mod approve;
 mod asking;
 mod calls;
+mod servers;
 mod token;
 mod voice;
 mod worker;
@@ -23,6 +24,7 @@ pub(crate) use calls::{
     CallsAction, CallsArgs, ExportArgs, ExportAs, ExportFormat, GcArgs, PolicyAction, PolicyArgs,
     PolicyTestArgs, ShowCallArgs, StatsArgs,
 };
+pub(crate) use servers::{LogsArgs, RestartArgs, ServersArgs};
 pub(crate) use token::{NewTokenArgs, TokenAction, TokenArgs};
 pub(crate) use voice::VoiceArgs;
 pub(crate) use worker::WorkerArgs;
@@ -76,6 +78,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "N", global = true, hide_short_help = true)]
     pub(crate) fault_seed: Option<u64>,
 
+    /// Use no running gateway: `call`, `tools`, `servers`, `ask`, `chat` and `serve --stdio` start what they need
+    #[arg(long, global = true, hide_short_help = true)]
+    pub(crate) alone: bool,
+
     #[command(subcommand)]
     pub(crate) command: CliCommand,
 }
@@ -117,6 +123,12 @@ pub(crate) enum CliCommand {
     Completions(CompletionsArgs),
     /// Serve the tools to MCP clients and programs
     Serve(ServeArgs),
+    /// List the servers: state, tools, calls, how long they take
+    Servers(ServersArgs),
+    /// Connect a server of the running gateway anew
+    Restart(RestartArgs),
+    /// Show what a server of the running gateway writes to stderr
+    Logs(LogsArgs),
     /// Make, list and revoke the tokens that clients of `serve` send
     Token(TokenArgs),
     /// List the calls that wait for a person, and allow or deny them
@@ -303,10 +315,12 @@ pub(crate) struct TrustArgs {
 #[command(after_help = "Examples:
   switchboard serve                                  on 127.0.0.1:7300, for programs of this machine
   switchboard serve --stdio                          for one MCP client that starts us, such as Claude Desktop
+  switchboard serve --port 8000 --open               on another port; opens the console in the browser
   switchboard serve --listen 0.0.0.0:7300            for others too; wants a token, see `switchboard token`
 
 MCP clients find the tools at /mcp, programs at /api/tools, Prometheus at /metrics. SIGTERM and Ctrl-C let running
-calls finish.
+calls finish. `call`, `tools`, `servers`, `ask`, `chat` and `serve --stdio` of the same user and config use the
+gateway while it runs, over a socket in $XDG_RUNTIME_DIR; with --alone they do not.
 
 Exit status: 0 stopped by a signal, 2 wrong usage or config, or the address is not available.")]
 pub(crate) struct ServeArgs {
@@ -317,6 +331,14 @@ pub(crate) struct ServeArgs {
     /// Where to listen [default: 127.0.0.1:7300]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
+
+    /// Short for --listen 127.0.0.1:PORT
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["listen", "stdio"])]
+    pub(crate) port: Option<u16>,
+
+    /// Open the console in the browser as soon as it listens
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) open: bool,
 
     /// Print {address, mcp, api} on one line as soon as it listens
     #[arg(long, conflicts_with = "stdio")]

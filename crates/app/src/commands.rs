@@ -15,6 +15,7 @@ mod connect;
 mod import;
 mod completions;
 mod serve;
+mod servers;
 mod token;
 mod approve;
 mod calls;
@@ -51,6 +52,9 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Import(import) => import::run(import, cli),
         CliCommand::Completions(completions) => completions::run(completions),
         CliCommand::Serve(serve) => serve::run(serve, cli),
+        CliCommand::Servers(args) => servers::run(args, cli),
+        CliCommand::Restart(args) => servers::restart(args, cli),
+        CliCommand::Logs(args) => servers::logs(args, cli),
         CliCommand::Token(token) => token::run(token, cli),
         CliCommand::Approve(approve) => approve::run(approve, cli),
         CliCommand::Calls(calls) => calls::run(calls, cli),

@@ -11,6 +11,7 @@ mod records;
 mod approvals;
 mod telemetry;
 mod assembly;
+mod own_gateway;
 mod connections;
 mod runtime;
 mod interrupt;

@@ -30,6 +30,9 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Voice(_)
         | CliCommand::Worker(_) => true,
         CliCommand::Tools(_)
+        | CliCommand::Servers(_)
+        | CliCommand::Restart(_)
+        | CliCommand::Logs(_)
         | CliCommand::Call(_)
         | CliCommand::Resources(_)
         | CliCommand::Prompts(_)

@@ -32,6 +32,7 @@ use std::{
 use anyhow::{Context, anyhow};
 use indexmap::IndexMap;
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use switchboard_agent::Config as AgentConfig;
 use switchboard_audit::Config as AuditConfig;
 use switchboard_gateway::Config as ServeConfig;
@@ -110,6 +111,10 @@ pub(crate) struct Loaded {
     pub(crate) skipped: Skipped,
     /// What `${input:…}` in the servers are, if the config is VS Code's.
     pub(crate) inputs: Vec<ConfigInput>,
+    /// SHA-256 of the file's text, in hex.
+    pub(crate) digest: Option<String>,
+    /// Whether all tools are those of the running gateway, which also decides and records.
+    pub(crate) is_attached: bool,
     /// What `--replay` serves in place of the real tools.
     pub(crate) replay: Option<Replay>,
     /// What `--fault` lets go wrong.
@@ -226,7 +231,12 @@ fn load_with(
     let secrets = secrets::load()?;
     let variable = |name: &str| secrets.variable(name);
     let loaded = read(chosen, &file, &variable).map_err(tell)?;
-    Ok(Loaded { file: Some(file), ..loaded })
+    let digest = Some(hex(&Sha256::digest(text.as_bytes())));
+    Ok(Loaded { file: Some(file), digest, ..loaded })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn text_of(file: &Path) -> anyhow::Result<String> {

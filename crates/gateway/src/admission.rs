@@ -157,6 +157,7 @@ pub(crate) async fn mcp(
 fn mcp_caller(caller: &Caller) -> switchboard_mcp_server::Caller {
     switchboard_mcp_server::Caller {
         name: caller.name.clone(),
+        client: caller.client.clone(),
         claims: caller.claims.clone(),
         visibility: caller.visibility().clone(),
     }

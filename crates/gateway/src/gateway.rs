@@ -16,12 +16,12 @@ use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
 use switchboard_mcp_client::Servers;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    Config, ConfigState, Feed, Models, access_log::AccessLogLine, admission, console,
+    About, Config, ConfigState, Feed, Models, access_log::AccessLogLine, admission, console,
     cors::AllowedOrigin, draining::Draining, listen, metadata, openai, privacy::Privacy,
     questions::Questions, rest, tls::Tls,
 };
@@ -52,6 +52,8 @@ pub struct Parts {
     pub chats: ChatStore,
     /// What is shown of the config.
     pub config_state: ConfigState,
+    /// What it says of itself.
+    pub about: About,
     /// The settings.
     pub config: Config,
 }
@@ -81,7 +83,17 @@ impl Gateway {
 
     /// Serves until `stop` fires, then lets calls finish within the limit.
     pub async fn run(self, listener: TcpListener, stop: CancellationToken) {
-        listen::run(self, listener, stop).await;
+        self.run_with_socket(listener, None, stop).await;
+    }
+
+    /// As [`run`](Self::run), also on a Unix socket, where programs of the same user need no token.
+    pub async fn run_with_socket(
+        self,
+        listener: TcpListener,
+        socket: Option<UnixListener>,
+        stop: CancellationToken,
+    ) {
+        listen::run(self, listener, socket, stop).await;
     }
 
     /// Answers one request that came over a connection from `peer`.

@@ -5,7 +5,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use switchboard_access::{Access, Tokens};
-//! use switchboard_gateway::{Config, Feed, Gateway, Metrics, Models, Parts};
+//! use switchboard_gateway::{About, Config, Feed, Gateway, Metrics, Models, Parts};
 //! use switchboard_runtime::ToolExecutor;
 //! use tokio_util::sync::CancellationToken;
 //!
@@ -21,7 +21,7 @@
 //! let mcp = switchboard_mcp_server::Server::new(executor.clone(), None, Default::default());
 //! let (models, chats, config_state) = (Models::default(), Default::default(), Default::default());
 //! let (store, tls, approvals, queue) = (None, None, None, None);
-//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, feed, store, access, tls, approvals, queue, models, chats, config_state, config });
+//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, feed, store, access, tls, approvals, queue, models, chats, config_state, about: About::default(), config });
 //! let stop = CancellationToken::new();
 //! let running = tokio::spawn(gateway.run(listener, stop.clone()));
 //!
@@ -35,6 +35,7 @@
 //! # Ok(()) }
 //! ```
 
+mod about;
 pub mod config;
 pub mod config_state;
 mod policy_report;
@@ -60,6 +61,7 @@ pub mod sampling;
 mod sse;
 mod trace;
 
+pub use about::{About, AboutGateway};
 pub use config::Config;
 pub use config_state::{ConfigRefusal, ConfigSnapshot, ConfigState};
 pub use feed::Feed;

@@ -7,7 +7,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use switchboard_access::Peer;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
@@ -20,7 +20,12 @@ use crate::Gateway;
 const HYPER_MAX_HEADERS: usize = 100;
 
 /// Serves connections until `stop` fires, then lets what runs finish within the limit.
-pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
+pub(crate) async fn run(
+    gateway: Gateway,
+    listener: TcpListener,
+    socket: Option<UnixListener>,
+    stop: CancellationToken,
+) {
     let config = &gateway.parts().config;
     let places = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
     let drain = config.drain.0;
@@ -33,14 +38,15 @@ pub(crate) async fn run(gateway: Gateway, listener: TcpListener, stop: Cancellat
             () = stop.cancelled() => break,
         };
         let stream = tokio::select! {
-            stream = accept(&listener) => stream,
+            stream = accept(&listener) => ClientStream::Tcp(stream),
+            stream = accept_own(socket.as_ref()) => ClientStream::OwnSocket(stream),
             () = stop.cancelled() => break,
         };
         let Ok(place) = place else { break };
         let connection = Connection { gateway: gateway.clone(), place };
         connections.spawn(connection.serve(stream, ending.clone()));
     }
-    drop(listener);
+    drop((listener, socket));
     gateway.drain();
     connections.close();
     if timeout(drain, connections.wait()).await.is_err() {
@@ -64,6 +70,30 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
+/// The next connection of our own user over the Unix socket; never, if there is none.
+async fn accept_own(socket: Option<&UnixListener>) -> UnixStream {
+    let Some(socket) = socket else { return std::future::pending().await };
+    loop {
+        match socket.accept().await {
+            Ok((stream, _)) if Peer::of_socket(&stream).is_some() => return stream,
+            Ok(_) => {
+                tracing::warn!("another user connected to our socket; the connection is closed")
+            }
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection on the socket");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// A connection as it was accepted.
+enum ClientStream {
+    Tcp(TcpStream),
+    /// Of our own user, as was checked.
+    OwnSocket(UnixStream),
+}
+
 /// One connection and its place among them.
 struct Connection {
     gateway: Gateway,
@@ -71,12 +101,20 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(self, stream: TcpStream, ending: CancellationToken) {
+    async fn serve(self, stream: ClientStream, ending: CancellationToken) {
         let Self { gateway, place: _place } = self;
         let parts = gateway.parts().clone();
         let draining = gateway.draining().clone();
         let connections = &parts.feed.metrics().connections;
         connections.inc();
+        let stream = match stream {
+            ClientStream::Tcp(stream) => stream,
+            ClientStream::OwnSocket(stream) => {
+                Box::pin(talk(gateway, stream, Peer::OwnSocket, ending)).await;
+                connections.dec();
+                return;
+            }
+        };
         // An answer is one write; waiting for more to send with it would only make it late.
         let _ = stream.set_nodelay(true);
         let peer = parts.access.peer(&stream);

@@ -1,5 +1,6 @@
 //! REST (SPEC §13): tools, calls, approvals, live events, metrics, health.
 
+mod about;
 mod approvals;
 mod artifacts;
 mod call;
@@ -48,6 +49,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/servers/{name}/reconnect", post(servers::reconnect))
         .route("/api/servers/{name}/stop", post(servers::stop))
         .route("/api/servers/{name}/start", post(servers::start))
+        .route("/api/gateway", get(about::show))
         .route("/api/stats", get(stats::show))
         .route("/api/artifacts/{id}", get(artifacts::show))
         .route("/api/calls", get(calls::list))

@@ -176,6 +176,7 @@ impl Server {
         let usual = http::HttpConfig::default();
         http::HttpConfig {
             url: self.config().url.clone().unwrap_or_default(),
+            socket: self.config().socket.clone(),
             headers: self.config().headers.clone().into_iter().collect(),
             connect_timeout: usual.connect_timeout.min(self.connect_timeout()),
             ..usual

@@ -64,6 +64,9 @@ pub struct ServerConfig {
     pub cwd: Option<PathBuf>,
     /// The address of an HTTP server.
     pub url: Option<String>,
+    /// The Unix socket of a gateway of our own, over which `url` is reached. Never read from a config.
+    #[serde(skip)]
+    pub socket: Option<PathBuf>,
     /// What each request says in its headers.
     pub headers: BTreeMap<String, String>,
     /// What to look at when the server cannot be reached; shown to people.

@@ -66,7 +66,10 @@ impl HttpTransport {
         )?;
         let shared = HttpShared {
             name: name.into(),
-            engine: Engine::new(url, &config.proxies, config.connect_timeout)?,
+            engine: match &config.socket {
+                Some(socket) => Engine::over_socket(url, socket, config.connect_timeout)?,
+                None => Engine::new(url, &config.proxies, config.connect_timeout)?,
+            },
             state: RwLock::new(HttpState::new(headers)),
             inbox,
             max_message: config.max_message,

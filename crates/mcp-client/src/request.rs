@@ -11,6 +11,9 @@ use super::{
     transport::Failure,
 };
 
+/// The header in which a gateway of our own is told of the program that makes a call.
+const CLIENT: &str = "x-switchboard-client";
+
 /// What is asked of a server for one call.
 pub(super) struct CallRequest<'a, H> {
     pub(super) method: &'a str,
@@ -57,10 +60,15 @@ impl Server {
         for _ in 0..2 {
             let session = server.session().await?;
             let _busy = session.usage().busy();
-            let headers = match session.era() {
+            let mut headers = match session.era() {
                 Era::Modern => (request.headers)(),
                 Era::Legacy(_) => Vec::new(),
             };
+            // A gateway of our own records the call as of the program that makes it.
+            if self.config().socket.is_some() {
+                let client = cx.client.iter().map(|client| (CLIENT.to_owned(), client.to_string()));
+                headers.extend(client);
+            }
             let outgoing = OutgoingRequest {
                 method: request.method,
                 params: request.params.clone(),

@@ -11,6 +11,8 @@ use switchboard_toolcall::Visibility;
 pub struct Caller {
     /// The name for records and policy: a token's, for example.
     pub name: Option<Arc<str>>,
+    /// The program that it calls with, if that is known better than from what MCP says of the client.
+    pub client: Option<Arc<str>>,
     /// What a trusted issuer says of the caller, for policy; a JSON object.
     pub claims: Option<Arc<Value>>,
     /// What the caller may know. A tool that it may not see is not listed, and answers as unknown.

@@ -120,7 +120,7 @@ impl Exchange {
         CallContext {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
-            client: self.client_name().cloned(),
+            client: self.caller.client.as_ref().or(self.client_name()).cloned(),
             visibility: self.caller.visibility.clone(),
             claims: self.caller.claims.clone(),
             idempotency_key: self.notes.get(KEY).and_then(Value::as_str).map(Arc::from),

@@ -37,14 +37,14 @@ impl TerminalApprover {
     }
 
     /// Asks at the terminal, and lays the answer on the queue as anybody would.
-    async fn answer(&self, question: &Question, id: &str) -> Result<(), BoxError> {
+    pub(super) async fn answer(&self, shown: &ShownCall<'_>, id: &str) -> Result<(), BoxError> {
         let _turn = ask::turn().await;
         let _pause = SpinnerPause::begin();
         let paint = Paint::stderr(ColorChoice::Auto);
         // Before the question is there: what is typed at its sight is an answer.
         let mut keys = KeyPresses::open()?;
         let note = self.queue.find(id).ok().and_then(|pending| pending.note);
-        terminal::tell(&asked(question, note.as_deref(), paint));
+        terminal::tell(&asked(shown, note.as_deref(), paint));
         let verdict = loop {
             if let Some(verdict) = meant(keys.next().await) {
                 break verdict;
@@ -87,6 +87,7 @@ impl Approver for TerminalApprover {
         };
         let word = id.clone();
         let decision = Box::pin(async move {
+            let shown = ShownCall::of(&shown);
             let answered = tokio::select! {
                 biased;
                 decision = &mut decision => {
@@ -113,10 +114,24 @@ fn tell_elsewhere(decision: Option<&Decision>) {
     });
 }
 
-fn asked(question: &Question, note: Option<&str>, paint: Paint) -> String {
-    let tool = visible(&question.tool);
-    let arguments = arguments::indented(&question.arguments, "    ");
-    let rule = paint.dim(&format!("({})", visible(&question.rule)));
+/// What is shown of a call that a person decides about.
+pub(super) struct ShownCall<'a> {
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a str,
+    pub(super) rule: &'a str,
+}
+
+impl<'a> ShownCall<'a> {
+    fn of(question: &'a Question) -> Self {
+        let Question { tool, arguments, rule, .. } = question;
+        Self { tool, arguments, rule }
+    }
+}
+
+fn asked(shown: &ShownCall<'_>, note: Option<&str>, paint: Paint) -> String {
+    let tool = visible(shown.tool);
+    let arguments = arguments::indented(shown.arguments, "    ");
+    let rule = paint.dim(&format!("({})", visible(shown.rule)));
     let note = note.map(|note| format!("\n  {} {}", paint.yellow("note:"), visible(note)));
     let key = |key: &str, rest: &str| format!("[{}]{rest}", paint.bold(key));
     let keys = [

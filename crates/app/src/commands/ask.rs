@@ -15,6 +15,7 @@ use crate::{
     interrupt::{INTERRUPTED, Interrupted},
     model::{self, ChosenModel},
     overrides,
+    own_gateway::OwnGateway,
     runtime::on_runtime,
     settings::Loaded,
     terminal::is_watched,
@@ -23,7 +24,10 @@ use crate::{
 };
 
 pub(super) fn run(ask: &AskArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = overrides::load(cli)?;
+    let mut loaded = overrides::load(cli)?;
+    if let Some(gateway) = OwnGateway::find(cli, &loaded) {
+        gateway.attach(&mut loaded, true);
+    }
     let app = App::build(&loaded)?;
     let question = question::read(&ask.question)?;
     let outcome = on_runtime(async {

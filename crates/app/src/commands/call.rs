@@ -2,6 +2,7 @@
 
 mod output;
 mod queued;
+mod through_gateway;
 mod unknown;
 
 use std::{
@@ -23,6 +24,7 @@ use crate::{
     cli::{CallArgs, Cli},
     connections::{Connections, Needs, with_servers},
     overrides,
+    own_gateway::OwnGateway,
     questions::{self, Sampler},
     settings::Loaded,
     terminal::is_watched,
@@ -33,6 +35,9 @@ use queued::SubmittedCall;
 pub(super) fn run(call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let asked = Instant::now();
     let loaded = Arc::new(overrides::load(cli)?);
+    if let Some(gateway) = OwnGateway::find(cli, &loaded) {
+        return through_gateway::run(call, cli, &loaded, &gateway);
+    }
     let app = App::build(&loaded)?;
     let needs = Needs::of_tool(&call.name, app.executor.tools(), &loaded);
     // Wrong JSON is told before anything is started; only pairs need the schema of a tool that is elsewhere.

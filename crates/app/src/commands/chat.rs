@@ -21,6 +21,7 @@ use crate::{
     interrupt::{INTERRUPTED, Interrupted},
     model::{self, ChosenModel},
     overrides,
+    own_gateway::OwnGateway,
     runtime::on_runtime,
     settings::Loaded,
     terminal::is_watched,
@@ -31,7 +32,10 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     if chat.list {
         return list::run(chat, cli);
     }
-    let loaded = overrides::load(cli)?;
+    let mut loaded = overrides::load(cli)?;
+    if let Some(gateway) = OwnGateway::find(cli, &loaded) {
+        gateway.attach(&mut loaded, true);
+    }
     let approver = approvals::here_or_elsewhere(&loaded);
     let deps = Deps { approver, ..Deps::for_terminal(&loaded) };
     let app = App::build_with(&loaded, deps)?;

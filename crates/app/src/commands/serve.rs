@@ -2,16 +2,22 @@
 
 mod banner;
 mod membership;
+mod own_socket;
 mod reload;
 
-use std::{net::SocketAddr, process::ExitCode, sync::Arc};
+use std::{
+    io::ErrorKind,
+    net::SocketAddr,
+    process::{Command, ExitCode, Stdio},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use serde_json::json;
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
 use switchboard_cluster::figures::Watching;
-use switchboard_gateway::{Config, ConfigState, Feed, Gateway, Metrics, Parts, Tls};
+use switchboard_gateway::{About, Config, ConfigState, Feed, Gateway, Metrics, Parts, Tls};
 use switchboard_mcp_server::{self as server, Bridge, Caller};
 use switchboard_runtime::DurableCalls;
 use tokio::{
@@ -27,6 +33,7 @@ use crate::{
     cluster::{self, ClusterConnection},
     connections::{Connections, Needs, while_connected},
     model, overrides,
+    own_gateway::{self, OwnGateway},
     records::RecordStores,
     runtime::on_threads,
     settings::Loaded,
@@ -35,7 +42,12 @@ use crate::{
 use membership::Membership;
 
 pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = overrides::load(cli)?;
+    let mut loaded = overrides::load(cli)?;
+    if serve.stdio
+        && let Some(gateway) = OwnGateway::find(cli, &loaded)
+    {
+        gateway.attach(&mut loaded, false);
+    }
     on_threads(loaded.settings.serve.threads, async {
         cluster::warn(&loaded)?;
         let metrics = Arc::new(Metrics::default());
@@ -78,13 +90,18 @@ async fn over_stdio(
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     while_connected(app, loaded, Needs::AsSet, async |connections| {
+        if loaded.is_attached {
+            // The tools are all the gateway's, so that none are known before.
+            connections.settled(false).await;
+        }
         let (executor, servers) = (app.executor.clone(), connections.servers().clone());
         let server = server::Server::new(executor, Some(servers), server::Config::default());
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let about = About::default();
         let served = server.serve_stdio_until(input, output, Caller::default(), &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
-            failed = reload::follow(app, connections, None, cli, loaded) => failed?,
+            failed = reload::follow(app, connections, None, &about, cli, loaded) => failed?,
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -109,11 +126,22 @@ async fn over_http(
 ) -> anyhow::Result<ExitCode> {
     let mut config = loaded.settings.serve.clone();
     if let Some(listen) = &serve.listen {
-        config.listen.clone_from(listen);
+        config.listen = with_address(listen);
+    } else if let Some(port) = serve.port {
+        config.listen = with_address(&port.to_string());
     }
     let (listener, address) = listen(&config).await?;
     let access = membership.access(&config, address)?;
     let tls = config.tls.clone().map(Tls::open).transpose()?;
+    let socket = match own_gateway::runs_alone(cli) {
+        true => None,
+        false => own_socket::listen(loaded).await,
+    };
+    // Removed when this function ends.
+    let (socket, _own_socket) = socket.unzip();
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let about = About::default();
+    own_socket::describe(&about, Some(format!("{scheme}://{address}")), loaded);
     while_connected(app, loaded, Needs::AsSet, async |connections| {
         let queue = connections.queue(&app.executor);
         let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
@@ -126,6 +154,9 @@ async fn over_http(
             terminal::print(&line.to_string())?;
         } else {
             terminal::tell(&banner::text(address, app, loaded));
+        }
+        if serve.open {
+            open_console(&format!("{scheme}://{address}/"));
         }
         let _watching = watch_fleet(connections, &feed);
         let executor = app.executor.clone();
@@ -147,11 +178,12 @@ async fn over_http(
             models,
             chats: super::chat::store::open(),
             config_state: config_state.clone(),
+            about: about.clone(),
             config,
         };
         tokio::select! {
-            () = Gateway::new(parts).run(listener, stop) => {}
-            failed = reload::follow(app, connections, Some(live), cli, loaded) => failed?,
+            () = Gateway::new(parts).run_with_socket(listener, socket, stop) => {}
+            failed = reload::follow(app, connections, Some(live), &about, cli, loaded) => failed?,
         }
         mcp.close();
         membership.leave().await;
@@ -173,9 +205,37 @@ fn watch_fleet(connections: &Connections, feed: &Feed) -> Option<Watching> {
 async fn listen(config: &Config) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let wanted = &config.listen;
     let taken = || format!("cannot listen on {wanted}; `--listen ADDRESS:PORT` takes another");
-    let listener = TcpListener::bind(wanted).await.with_context(taken)?;
+    let listener = match TcpListener::bind(wanted).await {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            let there = own_socket::at_port(wanted).await;
+            let there =
+                there.map(|there| format!("a Switchboard of yours is at {there} already; "));
+            let there = there.unwrap_or_default();
+            return Err(error).with_context(|| format!("{there}{}", taken()));
+        }
+        bound => bound.with_context(taken)?,
+    };
     let address = listener.local_addr().with_context(taken)?;
     Ok((listener, address))
+}
+
+/// The address to listen on; a port alone means this machine.
+fn with_address(listen: &str) -> String {
+    let port = listen.strip_prefix(':').unwrap_or(listen);
+    match port.parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => listen.to_owned(),
+    }
+}
+
+/// Opens the console in the user's browser.
+fn open_console(url: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Err(error) = command.spawn() {
+        terminal::tell(&format!("warning: `{program}` cannot open {url}: {error}"));
+    }
 }
 
 /// Fires on SIGTERM and Ctrl-C.

@@ -1,6 +1,7 @@
 //! `switchboard tools`: which tools there are, or all about one.
 
 mod details;
+mod of_gateway;
 
 use std::{
     io::{self, IsTerminal},
@@ -20,6 +21,8 @@ use crate::{
     connections::{Needs, with_servers},
     interrupt::unless_interrupted,
     overrides,
+    own_gateway::OwnGateway,
+    runtime::on_runtime,
     terminal::is_watched,
     terminal::{self, Paint, text},
 };
@@ -32,6 +35,10 @@ pub(super) fn run(tools: &ToolsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let app = App::build(&loaded)?;
     let rules = assembly::rules(&loaded).map_err(anyhow::Error::msg)?;
     if !loaded.has_others() {
+        return show(tools, cli, &app, &rules);
+    }
+    if let Some(gateway) = OwnGateway::find(cli, &loaded) {
+        on_runtime(unless_interrupted(of_gateway::add(&app, &loaded, &gateway)))?;
         return show(tools, cli, &app, &rules);
     }
     with_servers(&app, &loaded, Needs::All, async |connections| {

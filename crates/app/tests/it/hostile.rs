@@ -222,6 +222,9 @@ const CASES: &[(&str, &[&str], Says)] = &[
     ("voice", &["-m", "script:script.json", "--source", "wav:said.wav", "--stt", "STT"], Something),
     ("worker", &["--nats", "nats://127.0.0.1:1", "--group", HOSTILE], Something),
     ("serve", &["--listen", HOSTILE], Something),
+    ("servers", &[], Nothing),
+    ("restart", &[HOSTILE], Nothing),
+    ("logs", &[HOSTILE], Nothing),
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -31,6 +31,7 @@ mod questions;
 mod chat;
 mod cluster;
 mod serve;
+mod own_gateway;
 mod serve_skipped;
 mod calls;
 mod private_files;

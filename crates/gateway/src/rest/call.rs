@@ -109,7 +109,7 @@ pub(crate) async fn call(
     Ok(response)
 }
 
-fn is_one(name: &str, value: u8) -> Result<bool, ApiError> {
+pub(super) fn is_one(name: &str, value: u8) -> Result<bool, ApiError> {
     match value {
         0 | 1 => Ok(value == 1),
         other => Err(ApiError::BadRequest(format!("{name} is {other}; it may be 0 or 1"))),

@@ -66,6 +66,7 @@ use responses::Refused;
         rest::servers::reconnect,
         rest::servers::stop,
         rest::servers::start,
+        rest::about::show,
         rest::session::show,
         rest::session::sign_in,
         rest::session::sign_out,

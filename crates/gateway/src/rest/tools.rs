@@ -19,6 +19,7 @@ use switchboard_runtime::{RegisteredTool, ToolManager, Verdict};
 use switchboard_toolcall::Annotations;
 use utoipa::{IntoParams, ToSchema};
 
+use super::call::is_one;
 use crate::{
     error::ApiError,
     gateway::Parts,
@@ -99,6 +100,15 @@ pub(crate) struct ToolDetail {
     usage: Usage,
 }
 
+/// Whether a server that connects is waited for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Patience {
+    /// `1` waits for the tool's server if it is still connecting.
+    #[param(minimum = 0, maximum = 1, nullable = false)]
+    wait: Option<u8>,
+}
+
 /// The tools that the caller may see, in order.
 #[utoipa::path(
     get, path = "/api/tools", operation_id = "list_tools", tag = "tools",
@@ -130,10 +140,10 @@ pub(crate) async fn list(
 /// One of the tools.
 #[utoipa::path(
     get, path = "/api/tools/{name}", operation_id = "show_tool", tag = "tools",
-    params(("name" = String, Path, description = "`tool` or `server__tool`")),
+    params(("name" = String, Path, description = "`tool` or `server__tool`"), Patience),
     responses(
         (status = 200, description = "The tool, how it is and how it was used", body = ToolDetail),
-        (status = 400, description = "The name is no text", body = Failed),
+        (status = 400, description = "The name is no text, or `wait` is neither 0 nor 1", body = Failed),
         (status = 404, description = "There is no such tool", body = Failed),
         (status = 503, description = "The records cannot be read", body = Failed),
         Refused,
@@ -143,7 +153,16 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
+    patience: Result<Query<Patience>, QueryRejection>,
 ) -> Result<Json<ToolDetail>, ApiError> {
+    let Query(patience) = patience.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
+    // How long that takes would tell of servers whose tools are hidden.
+    if is_one("wait", patience.wait.unwrap_or(0))?
+        && !caller.visibility().hides_tools()
+        && let Ok(Path(name)) = &name
+    {
+        _ = parts.executor.tools().find(name).await;
+    }
     let tool = find(&parts, &caller, name)?;
     let server = tool.spec().server();
     let servers = parts.servers.as_ref().filter(|_| server.is_some());

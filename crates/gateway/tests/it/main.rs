@@ -178,6 +178,7 @@ impl House {
             models,
             chats: ChatStore::within(Some(folder.path())),
             config_state: ConfigState::default(),
+            about: switchboard_gateway::About::default(),
             config,
         };
         let running = Some(tokio::spawn(Gateway::new(parts).run(listener, stop.clone())));

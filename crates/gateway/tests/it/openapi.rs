@@ -59,6 +59,7 @@ async fn every_route_is_documented() {
         "/api/servers/{name}/reconnect",
         "/api/servers/{name}/stop",
         "/api/servers/{name}/start",
+        "/api/gateway",
         "/api/session",
         "/healthz",
         "/readyz",

@@ -52,6 +52,7 @@ impl House {
             models,
             chats: ChatStore::default(),
             config_state: ConfigState::default(),
+            about: switchboard_gateway::About::default(),
             config,
         };
         let stop = CancellationToken::new();

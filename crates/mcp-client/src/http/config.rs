@@ -1,6 +1,6 @@
 //! The settings of a server behind HTTP.
 
-use std::{fmt, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use url::Url;
 
@@ -11,6 +11,8 @@ use super::Proxies;
 pub struct HttpConfig {
     /// Its address, `http` or `https`.
     pub url: String,
+    /// The Unix socket that it listens on, in place of the address in `url`.
+    pub socket: Option<PathBuf>,
     /// Headers of every request; never logged.
     pub headers: Vec<(String, String)>,
     /// How long a connection may take to stand, TLS included.
@@ -25,6 +27,7 @@ impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             url: String::new(),
+            socket: None,
             headers: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             proxies: Proxies::default(),

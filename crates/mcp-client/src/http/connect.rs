@@ -2,12 +2,15 @@
 
 use std::{
     io,
+    path::{Path, PathBuf},
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use http::{HeaderValue, Uri};
+use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::{
     client::legacy::connect::{
@@ -18,7 +21,10 @@ use hyper_util::{
 };
 use rustls_platform_verifier::BuilderVerifierExt;
 use switchboard_toolcall::BoxFuture;
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{
+    net::{TcpStream, UnixStream},
+    time::timeout,
+};
 use tower_service::Service;
 use url::Url;
 
@@ -29,8 +35,12 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A connection, with TLS or without.
-pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+/// A connection.
+pub(super) enum Stream {
+    /// With TLS or without.
+    Tcp(MaybeHttpsStream<TokioIo<TcpStream>>),
+    Unix(TokioIo<UnixStream>),
+}
 
 /// Connects to one server.
 #[derive(Clone)]
@@ -49,6 +59,8 @@ enum Way {
     TlsTunnel(HttpsConnector<Tunnel<HttpConnector>>),
     Socks(SocksV5<HttpConnector>),
     TlsSocks(HttpsConnector<SocksV5<HttpConnector>>),
+    /// To a Unix socket.
+    Socket(PathBuf),
 }
 
 impl Connector {
@@ -80,6 +92,11 @@ impl Connector {
         };
         Ok(Self { way, timeout })
     }
+
+    /// Creates a connector for a server that listens on a Unix socket.
+    pub(super) fn to_socket(socket: &Path, timeout: Duration) -> Self {
+        Self { way: Way::Socket(socket.to_owned()), timeout }
+    }
 }
 
 impl Service<Uri> for Connector {
@@ -96,7 +113,11 @@ impl Service<Uri> for Connector {
         let (mut way, limit) = (self.way.clone(), self.timeout);
         Box::pin(async move {
             let connecting = async {
-                Ok(match &mut way {
+                Ok(Stream::Tcp(match &mut way {
+                    Way::Socket(socket) => {
+                        let stream = UnixStream::connect(socket).await?;
+                        return Ok(Stream::Unix(TokioIo::new(stream)));
+                    }
                     Way::Plain(tcp) => MaybeHttpsStream::Http(tcp.call(uri).await?),
                     Way::Tls(tls) => tls.call(uri).await?,
                     Way::Forwarded(tcp, proxy) => {
@@ -105,7 +126,7 @@ impl Service<Uri> for Connector {
                     Way::TlsTunnel(tls) => tls.call(uri).await?,
                     Way::Socks(socks) => MaybeHttpsStream::Http(socks.call(uri).await?),
                     Way::TlsSocks(tls) => tls.call(uri).await?,
-                })
+                }))
             };
             timeout(limit, connecting).await.unwrap_or_else(|_| {
                 let text = format!("no connection within {} s", limit.as_secs_f32());
@@ -141,5 +162,63 @@ fn socks(proxy: Uri, auth: Option<(String, String)>, tcp: HttpConnector) -> Sock
     match auth {
         Some((user, password)) => socks.with_auth(user, password),
         None => socks,
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Unix(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Tcp(stream) => stream.is_write_vectored(),
+            Self::Unix(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Sends one HTTP request and returns the head of its answer.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -41,6 +41,23 @@ impl Engine {
         let proxy = proxies.find(&url)?;
         let forward = Forward::through(proxy.as_ref(), &url);
         let connector = Connector::new(&url, proxy, connect_timeout)?;
+        Self::through(connector, url, forward)
+    }
+
+    /// As [`new`](Self::new), for a server that listens on a Unix socket.
+    pub(crate) fn over_socket(
+        url: Url,
+        socket: &Path,
+        connect_timeout: Duration,
+    ) -> Result<Self, ConfigError> {
+        Self::through(Connector::to_socket(socket, connect_timeout), url, None)
+    }
+
+    fn through(
+        connector: Connector,
+        url: Url,
+        forward: Option<Forward>,
+    ) -> Result<Self, ConfigError> {
         let unusable = || ConfigError::Url("it cannot be sent".to_owned());
         let origin = url[..Position::BeforePath].parse().map_err(|_| unusable())?;
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);

@@ -7,12 +7,13 @@ use std::{
 };
 
 use anyhow::Context;
-use switchboard_gateway::{Config as ServeConfig, ConfigSnapshot, ConfigState, Models};
+use switchboard_gateway::{About, Config as ServeConfig, ConfigSnapshot, ConfigState, Models};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::sleep,
 };
 
+use super::own_socket;
 use crate::{
     assembly::App,
     cli::Cli,
@@ -53,11 +54,12 @@ pub(super) async fn follow(
     app: &App,
     connections: &Connections,
     live: Option<LiveParts<'_>>,
+    about: &About,
     cli: &Cli,
     loaded: &Loaded,
 ) -> anyhow::Result<()> {
-    if loaded.replay.is_some() {
-        // What was recorded does not change.
+    if loaded.replay.is_some() || loaded.is_attached {
+        // What was recorded does not change, and the gateway has its config itself.
         return std::future::pending().await;
     }
     let mut hang_up = signal(SignalKind::hangup()).context("failed to listen for signals")?;
@@ -73,6 +75,7 @@ pub(super) async fn follow(
         untrusted = None;
         match apply(app, connections, live, cli) {
             Ok(now) => {
+                own_socket::describe(about, None, &now);
                 let tools = app.executor.tools();
                 let (tools, servers) = (tools.listed().len(), tools.servers().len());
                 tracing::info!("the config applies as it is now: {tools} tools, {servers} servers");

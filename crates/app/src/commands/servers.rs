@@ -1,0 +1,184 @@
+//! `switchboard servers`, `restart` and `logs`: the servers, as the running gateway has them.
+
+use std::{process::ExitCode, time::SystemTime};
+
+use serde::Serialize;
+use serde_json::Value;
+use switchboard_audit::{Filter, Record, ToolStats};
+use switchboard_mcp_client::{ServerState, TransportKind};
+
+use super::{calls, lists};
+use crate::{
+    assembly::App,
+    cli::{Cli, LogsArgs, RestartArgs, ServersArgs},
+    connections::{Connections, Needs, with_servers},
+    interrupt::unless_interrupted,
+    overrides,
+    own_gateway::{OwnGateway, path},
+    runtime::on_runtime,
+    settings::Loaded,
+    terminal::{self, Paint, is_watched, text},
+};
+
+/// How old calls may be that count, in seconds.
+const DAY: u64 = 24 * 60 * 60;
+
+/// How many calls of a server are looked at.
+const MOST_CALLS: usize = 10_000;
+
+/// A server as it is listed.
+#[derive(Debug, Serialize)]
+struct ServerRow {
+    name: String,
+    state: String,
+    #[serde(rename = "type")]
+    kind: String,
+    tools: u64,
+    calls: u64,
+    failures: u64,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(super) fn run(servers: &ServersArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = overrides::load(cli)?;
+    let mut rows = match OwnGateway::find(cli, &loaded) {
+        Some(gateway) => on_runtime(async {
+            let listed = gateway.get("/api/servers").await?;
+            Ok(listed.as_array().into_iter().flatten().map(ServerRow::of_gateway).collect())
+        })?,
+        None => connected(servers, &loaded)?,
+    };
+    count_calls(&mut rows, &loaded);
+    if servers.json {
+        terminal::print(&serde_json::to_string(&rows)?)?;
+    } else if rows.is_empty() {
+        terminal::tell("the config has no servers");
+    } else {
+        let cells: Vec<_> = rows.iter().map(ServerRow::cells).collect();
+        terminal::print(&lists::table(&cells, Paint::stdout(cli.color)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Connects to all servers, and lists how they are.
+fn connected(servers: &ServersArgs, loaded: &Loaded) -> anyhow::Result<Vec<ServerRow>> {
+    let mut app = App::build(loaded)?;
+    app.is_quiet = true;
+    with_servers(&app, loaded, Needs::All, async |connections| {
+        let work = async {
+            connections.settled(is_watched(servers.json)).await;
+            Ok(ServerRow::all(&app, connections))
+        };
+        unless_interrupted(work).await
+    })
+}
+
+impl ServerRow {
+    /// A server as the gateway's REST shows it.
+    fn of_gateway(server: &Value) -> Self {
+        let word = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
+        Self {
+            tools: server["tools"].as_u64().unwrap_or(0),
+            error: server["error"].as_str().map(str::to_owned),
+            ..Self::new(word("name"), word("state"), word("kind"))
+        }
+    }
+
+    fn all(app: &App, connections: &Connections) -> Vec<Self> {
+        let tools = app.executor.tools().listed();
+        let row = |server: &switchboard_mcp_client::Server| {
+            let state = server.state();
+            let kind = match server.kind() {
+                TransportKind::Stdio => "stdio",
+                TransportKind::Http => "http",
+                TransportKind::Sse => "sse",
+            };
+            let error = match &state {
+                ServerState::Failed(reason) | ServerState::Skipped(reason) => {
+                    Some(reason.to_string())
+                }
+                _ => None,
+            };
+            let own = tools.iter().filter(|tool| tool.spec().server() == Some(server.name()));
+            let tools = own.count() as u64;
+            let name = server.name().to_string();
+            Self { tools, error, ..Self::new(name, state.name().to_owned(), kind.to_owned()) }
+        };
+        connections.all().iter().map(|server| row(server)).collect()
+    }
+
+    fn new(name: String, state: String, kind: String) -> Self {
+        let (tools, calls, failures) = (0, 0, 0);
+        Self { name, state, kind, tools, calls, failures, p50_ms: None, p95_ms: None, error: None }
+    }
+
+    /// What people read.
+    fn cells(&self) -> [String; 6] {
+        let count = |count: u64, noun: &str| match count {
+            1 => format!("1 {noun}"),
+            many => format!("{many} {noun}s"),
+        };
+        let took = self.p50_ms.zip(self.p95_ms);
+        let took = took.map(|(p50, p95)| format!("p50 {p50:.1} ms, p95 {p95:.1} ms"));
+        let failed = match self.failures {
+            0 => String::new(),
+            some => format!(", {some} failed"),
+        };
+        [
+            text::one_line(&self.name),
+            self.state.clone(),
+            self.kind.clone(),
+            count(self.tools, "tool"),
+            format!("{}{failed}", count(self.calls, "call")),
+            text::one_line(&self.error.clone().or(took).unwrap_or_default()),
+        ]
+    }
+}
+
+/// Counts the calls of the last day, as far as there are records.
+fn count_calls(rows: &mut [ServerRow], loaded: &Loaded) {
+    let Ok(mut reader) = calls::open(loaded) else { return };
+    let since = SystemTime::now().checked_sub(std::time::Duration::from_secs(DAY));
+    for row in rows {
+        let server = Some(row.name.clone());
+        let filter = Filter { server, since, limit: Some(MOST_CALLS), ..Filter::default() };
+        let Ok(mut records) = reader.list(&filter) else { return };
+        // Figures are per tool; the server's are those of all its tools together.
+        let rename = |record: &mut Record| record.tool.clone_from(&row.name);
+        records.iter_mut().for_each(rename);
+        if let [figures] = &ToolStats::of(&records)[..] {
+            (row.calls, row.failures) = (figures.calls, figures.failures);
+            (row.p50_ms, row.p95_ms) = (Some(figures.p50_ms), Some(figures.p95_ms));
+        }
+    }
+}
+
+pub(super) fn restart(restart: &RestartArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let gateway = OwnGateway::required(&overrides::load(cli)?)?;
+    let server = format!("/api/servers/{}/reconnect", path(&restart.name));
+    on_runtime(async { gateway.post(&server).await })?;
+    terminal::tell(&format!("server `{}` connects anew", text::one_line(&restart.name)));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn logs(logs: &LogsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let gateway = OwnGateway::required(&overrides::load(cli)?)?;
+    let server = format!("/api/servers/{}", path(&logs.name));
+    on_runtime(unless_interrupted(async {
+        if !logs.follow {
+            let shown = gateway.get(&server).await?;
+            for line in shown["stderr"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                terminal::print(&text::one_line(line))?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut lines = gateway.follow(&format!("{server}/stderr")).await?;
+        while let Some((_, line)) = lines.next().await? {
+            terminal::print(&text::one_line(line["line"].as_str().unwrap_or_default()))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }))
+}

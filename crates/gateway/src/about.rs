@@ -1,0 +1,43 @@
+//! What a gateway says of itself, so that other programs of its user can tell whether it is theirs.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What a gateway says of itself; changes with its config. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct About(Arc<ArcSwap<AboutGateway>>);
+
+impl About {
+    /// Says this from now on.
+    pub fn set(&self, about: AboutGateway) {
+        self.0.store(Arc::new(about));
+    }
+
+    /// Returns what is said now.
+    pub fn get(&self) -> Arc<AboutGateway> {
+        self.0.load_full()
+    }
+}
+
+/// What a gateway says of itself.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AboutGateway {
+    /// The version of Switchboard.
+    pub version: &'static str,
+    /// Where it listens; none for who may not administer it, like what follows.
+    pub address: Option<String>,
+    /// The config file.
+    pub config: Option<String>,
+    /// SHA-256 of the config that applies now.
+    pub config_digest: Option<String>,
+}
+
+impl Default for AboutGateway {
+    fn default() -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        Self { version, address: None, config: None, config_digest: None }
+    }
+}
