@@ -17,6 +17,7 @@ pub mod small_model;
 pub mod sounds;
 pub mod speech;
 pub mod tools;
+pub mod wait;
 
 pub use cassette::{Cassette, Scrub};
 pub use logs::Logs;
@@ -29,4 +30,5 @@ pub use provider::{CapturedRequest, ProviderServer, Reply};
 pub use small_model::SmallModel;
 pub use speech::SpeechService;
 pub use tools::{Fake, Witness};
+pub use wait::{until, until_some};
 pub use zwave_devices::{SimulatedDevices, SimulatedZwave, ZwaveTransport};

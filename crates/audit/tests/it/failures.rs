@@ -5,7 +5,7 @@ use std::{fs, process::Command, process::Stdio};
 use serde_json::json;
 use switchboard_audit::{Config, Store, config::OnFailure};
 
-use crate::support::{Folder, call, executor, load};
+use crate::support::{Folder, call, executor, load, until};
 
 /// A store where a file stands in the place of its folder: that stops even the superuser.
 fn blocked(folder: &Folder, on_failure: OnFailure) -> Store {
@@ -47,9 +47,8 @@ async fn the_store_is_used_as_soon_as_it_can_be() {
     assert_eq!(call(&executor, "answer", json!({"with": 1})).await.outcome_code(), "unavailable");
     fs::remove_file(folder.path()).unwrap();
     // A failure stands for a moment, so that calls do not try again and again.
-    while call(&executor, "answer", json!({"with": 2})).await.outcome_code() != "ok" {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    until(async || call(&executor, "answer", json!({"with": 2})).await.outcome_code() == "ok")
+        .await;
     assert_eq!(folder.outcomes().len(), 1);
 }
 
@@ -59,10 +58,11 @@ async fn a_journal_that_is_deleted_is_begun_again() {
     let executor = executor(folder.store());
     call(&executor, "answer", json!({"with": 1})).await;
     fs::remove_dir_all(folder.path()).unwrap();
-    while !folder.path().exists() {
+    until(async || {
         call(&executor, "answer", json!({"with": 2})).await;
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+        folder.path().exists()
+    })
+    .await;
     let last = call(&executor, "answer", json!({"with": 3})).await.call_id;
     assert_eq!(folder.outcomes()[0], (last, "ok"));
     assert_eq!(folder.damage(), []);

@@ -7,7 +7,7 @@ use switchboard_audit::{CallOutcome, Config, Filter, Reader, Store, config::Resu
 use switchboard_runtime::{CallHistory, Recorder};
 use switchboard_toolcall::{CallContext, ToolCall};
 
-use crate::support::{Folder, call, executor};
+use crate::support::{Folder, call, executor, until};
 
 // RC-1, RC-2, EX-2
 #[tokio::test]
@@ -149,9 +149,7 @@ async fn who_walks_away_leaves_a_cancelled_record() {
         let executor = executor.clone();
         async move { call(&executor, "hang", json!({})).await.call_id }
     });
-    while folder.records().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(async || !folder.records().is_empty()).await;
     assert_eq!(folder.records()[0].outcome, CallOutcome::Running);
     hanging.abort();
     assert!(hanging.await.unwrap_err().is_cancelled());

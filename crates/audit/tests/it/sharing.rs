@@ -1,11 +1,11 @@
 //! Several processes and one store.
 
-use std::{fs, process::Stdio, time::Duration};
+use std::{fs, process::Stdio};
 
 use serde_json::json;
 use switchboard_audit::{Config, Reader, Store, config::Durability};
 
-use crate::support::{Folder, call, executor, load};
+use crate::support::{Folder, call, executor, load, until};
 
 // RC-1: a `call` beside a running `serve`.
 #[test]
@@ -43,9 +43,7 @@ async fn a_call_that_somebody_holds_is_running() {
         let holder = holder.clone();
         async move { call(&holder, "hang", json!({})).await }
     });
-    while folder.records().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(async || !folder.records().is_empty()).await;
     // Others come and go.
     folder.write(1).await;
     folder.write(1).await;
@@ -97,9 +95,7 @@ async fn a_process_that_runs_on_keeps_its_index_fed() {
         index().query_row("SELECT count(*) FROM records WHERE outcome = 'ok'", [], |row| row.get(0))
     };
     // Looked at from outside: no reader of ours feeds it here.
-    while !folder.path().join("index.db").exists() || count().unwrap_or(0) != 1 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until(async || folder.path().join("index.db").exists() && count() == Ok(1)).await;
     assert_eq!(
         Reader::open(folder.path()).unwrap().count(&switchboard_audit::Filter::default()).unwrap(),
         1

@@ -128,9 +128,17 @@ pub(crate) async fn open(store: &Store, start: &Arc<CallStart>) {
         RecordOpen::Batched(opened) | RecordOpen::Pending(opened) => opened.await,
     };
     opened.unwrap();
-    while was_full && is_full() == Some(true) {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(async || !(was_full && is_full() == Some(true))).await;
+}
+
+/// Waits until `holds` returns true; fails after a minute.
+pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("it comes within a minute");
 }
 
 /// The end of a call whose caller walked away.

@@ -5,11 +5,10 @@ use std::{fs, sync::Arc};
 use serde_json::json;
 use switchboard_access::{Access, NewToken, Tokens};
 use switchboard_gateway::Config;
-use switchboard_testkit::Logs;
 use tracing::Level;
 
 use switchboard_runtime::ServerSettings;
-use switchboard_testkit::Fake;
+use switchboard_testkit::{Fake, Logs, until};
 
 use crate::{House, answer};
 
@@ -195,9 +194,7 @@ async fn a_tokens_share_is_bounded() {
     assert!(events.chunk().await.unwrap().is_some());
     drop(events);
     // The place is free as soon as the gateway has noticed.
-    while answer(house.get("/api/tools").bearer_auth(&token)).await.0 == 429 {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    until(async || answer(house.get("/api/tools").bearer_auth(&token)).await.0 != 429).await;
 }
 
 /// Sends a batch of so many calls in a session of the revision that has batches.

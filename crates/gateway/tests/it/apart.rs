@@ -1,9 +1,6 @@
 //! Callers kept apart: what each can observe has nothing of another's calls, nor of tools that it may not see.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use proptest::{prelude::*, sample::subsequence};
@@ -11,7 +8,7 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use switchboard_access::NewToken;
 use switchboard_runtime::{AddError, services};
-use switchboard_testkit::Fake;
+use switchboard_testkit::{Fake, until};
 use switchboard_toolcall::{Content, Part, ServerQuestions, ToolOutput};
 use tokio::task::JoinHandle;
 
@@ -168,13 +165,11 @@ async fn hold(house: &House, marker: &str, token: Option<&String>) -> Made {
         request = request.bearer_auth(token);
     }
     let called = tokio::spawn(answer(request));
-    while !called.is_finished() {
+    until(async || {
         let (_, waiting) = answer(house.get("/api/approvals")).await;
-        if waiting.to_string().contains(marker) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+        called.is_finished() || waiting.to_string().contains(marker)
+    })
+    .await;
     (None, None)
 }
 
@@ -187,13 +182,11 @@ async fn be_asked(house: &House, marker: &str, token: Option<&String>) -> Made {
     let request = house.call("mail_send", &json!({"note": marker}));
     let request = with_token(request.header("x-switchboard-answers", "elicitation"));
     let called = tokio::spawn(answer(request));
-    while !called.is_finished() {
+    until(async || {
         let (_, open) = answer(with_token(house.get("/api/questions"))).await;
-        if open.to_string().contains(marker) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+        called.is_finished() || open.to_string().contains(marker)
+    })
+    .await;
     (None, None)
 }
 
@@ -217,9 +210,7 @@ async fn follow(house: &House, token: &str) -> Stream {
 
 impl Stream {
     async fn until(self, word: &str) -> String {
-        while !self.text.lock().unwrap().contains(word) {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        until(async || self.text.lock().unwrap().contains(word)).await;
         self.reading.abort();
         self.text.lock().unwrap().clone()
     }
@@ -419,9 +410,7 @@ async fn an_open_stream_ends_when_its_token_is_revoked() {
 async fn readiness_tells_names_only_to_who_watches() {
     let config = switchboard_gateway::Config { require_token: true, ..Default::default() };
     let house = House::with_server(config, "exit 1").await;
-    while answer(house.get("/readyz")).await.1["status"] != "degraded" {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until(async || answer(house.get("/readyz")).await.1["status"] == "degraded").await;
     let plain = Right { name: "plain", tools: None, watch: false }.make(&house);
     let watcher = Right { name: "watcher", tools: None, watch: true }.make(&house);
     for request in [

@@ -4,7 +4,7 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use switchboard_access::NewToken;
 use switchboard_gateway::Config;
-use switchboard_testkit::Fake;
+use switchboard_testkit::{Fake, until, until_some};
 use tokio::task::JoinHandle;
 
 use crate::{House, answer, events::events};
@@ -17,14 +17,8 @@ impl House {
         }
         let before = self.waiting().await.len();
         let called = tokio::spawn(answer(self.call("delete_all", &args)));
-        loop {
-            let waiting = self.waiting().await;
-            if waiting.len() > before {
-                let id = waiting.last().unwrap()["id"].as_str().unwrap().to_owned();
-                return (id, called);
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
+        let held = until_some(async || self.waiting().await.get(before).cloned()).await;
+        (held["id"].as_str().unwrap().to_owned(), called)
     }
 
     async fn waiting(&self) -> Vec<Value> {
@@ -194,9 +188,7 @@ async fn a_client_that_leaves_withdraws_its_question() {
     let house = House::start().await;
     let (id, called) = house.hold(json!({})).await;
     called.abort();
-    while !house.waiting().await.is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    until(async || house.waiting().await.is_empty()).await;
     let (status, body) = answer(house.decide(&id, &json!({"decision": "allow"}))).await;
     assert_eq!(status, 409, "{body}");
     assert!(house.approvals.pending().unwrap().is_empty());

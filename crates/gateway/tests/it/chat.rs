@@ -1,13 +1,13 @@
 //! Chat completions: what clients of OpenAI's wire see (SPEC §13).
 
-use std::{num::NonZeroU32, time::Duration};
+use std::num::NonZeroU32;
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use switchboard_agent::Config as Loop;
 use switchboard_gateway::Config;
 use switchboard_models::{Message, ToolChoice};
-use switchboard_testkit::ModelRequest;
+use switchboard_testkit::{ModelRequest, until_some};
 
 use crate::{House, answer, life::until_seen};
 
@@ -430,13 +430,8 @@ async fn a_client_that_hangs_up_cancels_its_turn() {
         until_seen(&house, "begun").await;
         call.abort();
         until_seen(&house, "dropped and told").await;
-        let kind = loop {
-            let calls = house.executor.history().recent(1).await.unwrap();
-            if let Some((kind, _)) = calls[0].end {
-                break kind;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        };
+        let end = async || house.executor.history().recent(1).await.unwrap()[0].end;
+        let (kind, _) = until_some(end).await;
         assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
     }
 }

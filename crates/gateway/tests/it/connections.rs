@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_gateway::Config;
-use switchboard_testkit::Fake;
+use switchboard_testkit::{Fake, until_some};
 use switchboard_toolcall::{HumanDuration, ProgressUpdate, ToolOutput};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -283,12 +283,7 @@ async fn who_hangs_up_in_the_middle_of_an_answer_cancels_its_call() {
         stream.read_buf(&mut some).await.unwrap();
     }
     stream.shutdown().await.unwrap();
-    let ended = async {
-        while house.executor.history().recent(1).await.unwrap()[0].end.is_none() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(PATIENCE, ended).await.expect("it is cancelled");
+    until_some(async || house.executor.history().recent(1).await.unwrap()[0].end).await;
     timeout(PATIENCE, stream.read_to_end(&mut some)).await.expect("it is closed").unwrap();
     assert!(!String::from_utf8_lossy(&some).contains("reported"));
 }

@@ -1,10 +1,8 @@
 //! What a form needs: arguments judged without a call, and calls that tell how far they are.
 
-use std::time::Duration;
-
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use switchboard_testkit::Fake;
+use switchboard_testkit::{Fake, until};
 use switchboard_toolcall::{ProgressUpdate, ToolOutput};
 
 use crate::{House, answer, life::until_seen};
@@ -144,12 +142,7 @@ async fn closing_the_stream_cancels_the_call() {
     until_seen(&house, "begun").await;
     drop(response);
     until_seen(&house, "dropped and told").await;
-    loop {
-        let (_, calls) = answer(house.get("/api/calls")).await;
-        if calls[0]["outcome"] != "running" {
-            assert_eq!(calls[0]["outcome"], "cancelled");
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let outcome = async || answer(house.get("/api/calls")).await.1[0]["outcome"].clone();
+    until(async || outcome().await != "running").await;
+    assert_eq!(outcome().await, "cancelled");
 }

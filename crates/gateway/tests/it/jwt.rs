@@ -5,6 +5,7 @@ use std::{fs, path::Path, time::SystemTime};
 use serde_json::{Value, json};
 use switchboard_access::{Access, JwtConfig, Tokens};
 use switchboard_gateway::Config;
+use switchboard_testkit::until;
 
 use crate::{
     House, answer,
@@ -139,9 +140,7 @@ async fn each_caller_has_a_share() {
     assert_eq!(try_with(&house, &token("bob", 1)).await.0, 200);
     drop(events);
     // The place is free as soon as the gateway has noticed.
-    while try_with(&house, &token("ada", 2)).await.0 == 429 {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    until(async || try_with(&house, &token("ada", 2)).await.0 != 429).await;
     let usual: JwtConfig = config(&file, json!({})).jwt.unwrap();
     assert_eq!((usual.rate, usual.concurrent), (None, 128));
     let tokens = std::sync::Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
@@ -233,9 +232,7 @@ async fn keys_in_a_file_are_read_again_when_it_changes() {
     assert_eq!(try_with(&house, &new_token).await.0, 401);
     fs::write(&file, "{").unwrap();
     keys_file(folder.path(), &[&new]);
-    while try_with(&house, &new_token).await.0 == 401 {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    until(async || try_with(&house, &new_token).await.0 != 401).await;
     assert_eq!(try_with(&house, &old_token).await.0, 401, "what was remembered is forgotten");
 }
 
@@ -279,9 +276,7 @@ async fn keys_from_an_address_are_asked_for_when_one_is_not_known() {
     let gone = token(&first);
     assert_eq!(try_with(&house, &gone).await.0, 200);
     issuer.show(&[&second]);
-    while try_with(&house, &gone).await.0 == 200 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    until(async || try_with(&house, &gone).await.0 != 200).await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use reqwest::RequestBuilder;
 use serde_json::{Map, Value, json};
 use switchboard_mcp_wire::questions;
-use switchboard_testkit::Fake;
+use switchboard_testkit::{Fake, until, until_some};
 use switchboard_toolcall::{ServerQuestions, ToolError, ToolOutput};
 use tokio::task::JoinHandle;
 
@@ -42,14 +42,12 @@ fn calls(house: &House, args: &Value, answers: &'static str) -> RequestBuilder {
 /// Begins a call, and returns it with the question that it asks.
 async fn asked(house: &House, call: RequestBuilder) -> (JoinHandle<(u16, Value)>, Value) {
     let call = tokio::spawn(answer(call));
-    loop {
-        let (_, open) = answer(house.get("/api/questions")).await;
-        if let Some(question) = open["questions"].get(0) {
-            return (call, question.clone());
-        }
-        assert!(!call.is_finished(), "{:?}", call.await);
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
+    let question = until_some(async || {
+        assert!(!call.is_finished(), "it ended without a question");
+        answer(house.get("/api/questions")).await.1["questions"].get(0).cloned()
+    });
+    let question = question.await;
+    (call, question)
 }
 
 async fn say(house: &House, question: &Value, body: &Value) -> (u16, Value) {
@@ -124,9 +122,7 @@ async fn a_question_ends_with_its_call() {
     let (call, question) = asked(&house, calls(&house, &named(), "elicitation")).await;
     call.abort();
     let open = async || answer(house.get("/api/questions")).await.1["questions"].clone();
-    while open().await != json!([]) {
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
+    until(async || open().await == json!([])).await;
     assert_eq!(say(&house, &question, &json!({"action": "cancel"})).await.0, 404);
 }
 

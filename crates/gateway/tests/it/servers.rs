@@ -1,6 +1,6 @@
 //! The servers behind us: seen, followed, stopped and started.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use reqwest::Response;
@@ -9,7 +9,7 @@ use switchboard_access::NewToken;
 use switchboard_gateway::Config;
 use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
 use switchboard_runtime::{Link, ServerSettings, ToolExecutor};
-use switchboard_testkit::Fake;
+use switchboard_testkit::{Fake, until, until_some};
 use switchboard_toolcall::{BoxFuture, ToolError};
 
 use crate::{House, answer};
@@ -46,13 +46,7 @@ impl House {
     }
 
     async fn until_server(&self, is: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let server = self.server().await;
-            if is(&server) {
-                return server;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until_some(async || Some(self.server().await).filter(|server| is(server))).await
     }
 
     async fn act(&self, act: &str) -> Value {
@@ -198,9 +192,10 @@ async fn only_an_admin_does_more_than_look() {
     let admin = house.tokens.create(new("admin", true)).unwrap();
     let plain = house.tokens.create(new("plain", false)).unwrap();
     let narrow = house.token("narrow", &["echo"]);
-    while answer(house.get("/api/servers/tiny").bearer_auth(&admin)).await.1["state"] != "ready" {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let state = async || {
+        answer(house.get("/api/servers/tiny").bearer_auth(&admin)).await.1["state"].clone()
+    };
+    until(async || state().await == "ready").await;
     let (status, server) = answer(house.get("/api/servers/tiny").bearer_auth(&plain)).await;
     assert_eq!((status, &server["stderr"]), (200, &Value::Null));
     assert_eq!(answer(house.get("/api/servers").bearer_auth(&narrow)).await.1, json!([]));

@@ -7,6 +7,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
 use switchboard_gateway::{Config, Tls, TlsConfig};
+use switchboard_testkit::until;
 use switchboard_toolcall::HumanDuration;
 use tempfile::TempDir;
 use tokio::{
@@ -86,9 +87,7 @@ async fn answers_come_over_tls_and_a_new_certificate_is_taken_up() {
 
     files.renew();
     // The old one is shown for up to a second; a client that trusts the new one does not take it.
-    while files.ask(&house, READY).await.is_err() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until(async || files.ask(&house, READY).await.is_ok()).await;
     let good = fs::read_to_string(&files.config.certificate).unwrap();
     fs::write(&files.config.certificate, "half a certif").unwrap();
     tokio::time::sleep(Duration::from_millis(1100)).await;

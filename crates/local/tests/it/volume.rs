@@ -61,7 +61,10 @@ async fn a_dropped_call_ends_its_command() {
 
 /// Waits for something that happens outside of us.
 async fn until(happened: impl Fn() -> bool) {
-    while !happened() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let waiting = async {
+        while !happened() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("it comes within a minute");
 }
