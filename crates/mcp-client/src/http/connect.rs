@@ -36,6 +36,10 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A connection.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost all are TCP, and the pool boxes its connections"
+)]
 pub(super) enum Stream {
     /// With TLS or without.
     Tcp(MaybeHttpsStream<TokioIo<TcpStream>>),
