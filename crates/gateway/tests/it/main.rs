@@ -162,7 +162,6 @@ impl House {
         let upstreams = servers.clone().map(|servers| servers as Arc<dyn Upstreams>);
         let mcp = mcp::Server::new(executor.clone(), upstreams, mcp::Config::default());
         let parrot = ObedientModel::default();
-        let models = models(&parrot, agent);
         let shelf = queues.then(|| Arc::new(Shelf::new(executor.clone())));
         let queue = shelf.clone().map(|shelf| shelf as Arc<dyn DurableCalls>);
         let parts = Parts {
@@ -175,7 +174,7 @@ impl House {
             tls,
             approvals: Some(approvals.clone()),
             queue,
-            models,
+            models: models(&parrot, agent),
             chats: ChatStore::within(Some(folder.path())),
             config_state: ConfigState::default(),
             about: switchboard_gateway::About::default(),
@@ -185,7 +184,6 @@ impl House {
         // reqwest is built without a provider of its own.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
-        let _folder = folder;
         let house = Self {
             address,
             client,
@@ -197,7 +195,7 @@ impl House {
             stop,
             running,
             servers,
-            _folder,
+            _folder: folder,
         };
         (house, shelf)
     }
