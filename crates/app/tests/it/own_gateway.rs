@@ -205,7 +205,7 @@ fn answer(listener: &UnixListener, body: &str) {
     stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
 }
 
-// GW-1, MC-9
+// GW-1
 #[test]
 fn an_mcp_client_over_stdio_shares_the_gateways_servers() {
     let place = place("");
