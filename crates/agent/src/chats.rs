@@ -168,7 +168,7 @@ impl ChatStore {
         write(&file, transcript)
     }
 
-    /// Returns the chat of exactly this id, or `None` if there is none.
+    /// Returns the chat of exactly this id, or `None` if no file has it.
     ///
     /// # Errors
     /// It cannot be read.
@@ -205,7 +205,7 @@ impl ChatStore {
             let id = file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
             let is_chat = file.extension().is_some_and(|end| end == "json");
             let updated = fs::metadata(&file).and_then(|about| about.modified());
-            // One that vanishes meanwhile is none any more.
+            // A file that was removed meanwhile is left out.
             if let (Some(id), true, Ok(updated)) = (id, is_chat, updated) {
                 all.push(SavedChat { id, file, updated });
             }

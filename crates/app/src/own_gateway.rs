@@ -59,7 +59,7 @@ impl OwnGateway {
     /// As [`find`](Self::find), for a command that cannot run without it.
     ///
     /// # Errors
-    /// There is none, or it cannot be used.
+    /// No gateway runs with this config, or the one that runs cannot be used.
     pub(crate) fn required(loaded: &Loaded) -> anyhow::Result<Self> {
         let missing = match Self::look(loaded) {
             Ok(Some(gateway)) => return Ok(gateway),

@@ -29,7 +29,7 @@ pub(crate) enum Bound {
     Nowhere,
 }
 
-/// Returns the socket of the gateway that serves this config; `None` if there is none.
+/// Returns the socket of the gateway that serves this config; `None` if no gateway has made one.
 ///
 /// # Errors
 /// The folder, or the socket, is not safe to use.
@@ -69,7 +69,7 @@ pub(crate) fn bind(loaded: &Loaded) -> Result<Bound, String> {
         Err(TryLockError::WouldBlock) => return Ok(Bound::Taken(path)),
         Err(TryLockError::Error(error)) => return Err(failed(&lock, error)),
     }
-    // Whoever had the lock is gone, and with it who listened.
+    // The process that had the lock has ended, so nobody listens on the socket that it left.
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, error)),
         _ => {}

@@ -223,7 +223,7 @@ fn judge(record: &Record, candidate: Option<&RulePolicy>, tools: &ToolManager) -
     (verdict, true)
 }
 
-/// The rules of a body; `None` if there is none.
+/// Returns the rules of a body; `None` if the body is empty.
 fn candidate(body: &[u8]) -> Result<Option<RulePolicy>, ApiError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);

@@ -20,7 +20,7 @@ pub(super) fn history_file() -> Option<PathBuf> {
 /// The chat of an id, of the beginning of one, or in a file; the last one where nothing is named.
 ///
 /// # Errors
-/// There is none, there are several, or it is no chat.
+/// No chat has this id, several begin with it, or the file is not a chat.
 pub(super) fn find(store: &ChatStore, which: Option<&str>) -> anyhow::Result<Transcript> {
     let all = store.all()?;
     let Some(which) = which else {
